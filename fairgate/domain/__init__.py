@@ -1,0 +1,1 @@
+"""The nouns of FairGate: frozen dataclasses and enums, standard library only."""

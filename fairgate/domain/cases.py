@@ -1,0 +1,99 @@
+"""What is asked: sources, cases, pairs and the plan that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What the system under test is asked to do with a text, and how its answer is read."""
+
+    id: str
+    instruction: str
+    labels: tuple[str, ...]
+    """Every admissible answer, lower case, in the order in which prompts name them."""
+    equivalent: tuple[tuple[str, ...], ...] = ()
+    """Groups of labels that count as the same answer (neutral and mixed, say)."""
+
+    def canonical(self, label: str) -> str:
+        """Return the first label of the group that `label` belongs to, else `label` itself."""
+        for group in self.equivalent:
+            if label in group:
+                return group[0]
+        return label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A source test case: a text as it stands, without any perturbation."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One question to the system under test. Its key is SPEC 10's; equal content is asked once."""
+
+    key: str
+    suite: str
+    query: str
+    """What the retriever sees: the text of the test case, without the task instruction."""
+    instruction: str
+    labels: tuple[str, ...]
+    """Labels that the answer is read with; generation stops when one of them is complete."""
+    cluster: str
+    """The independent unit that the case belongs to: its source, or for BBQ its template."""
+    options: tuple[str, ...] = ()
+    """Answer options in the order shown (BBQ); empty for labelled tasks."""
+    retriever: str | None = "default"
+    """Which of the system's retrievers answers; None asks the generator without documents."""
+    top_k: int = 0
+    wave: int = 1
+    repeat: int = 0
+    documents_of: str | None = None
+    """Key of the case whose documents are shown instead of its own (attribution)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A source and one follow-up: the unit that a metamorphic relation judges."""
+
+    key: str
+    """Equals the key of the follow-up's case."""
+    suite: str
+    relation: str
+    source: str
+    """Key of the source's case."""
+    cluster: str
+    category: str
+    term: str
+    control: bool = False
+    """True for the placebo arm: neutral wording of the same shape, no demographic."""
+    noun_phrase: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A follow-up that was not executed, and why (linter: `invalid`; relation: `not-applicable`)."""
+
+    key: str
+    suite: str
+    relation: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestPlan:
+    """Everything that will be asked and judged, in a fixed order. Holds no answers."""
+
+    cases: Sequence[Case]
+    pairs: Sequence[Pair]
+    rejected: Sequence[Rejected] = ()
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    """Suite id to the task that reads its answers."""
+
+    __test__ = False  # keeps pytest from collecting a class whose name starts with "Test"

@@ -1,0 +1,97 @@
+"""Every exception that FairGate raises on purpose, and the exit code each one ends with.
+
+Third-party exceptions are mapped to these at the boundary (adapters); only the command line
+catches them. A message says what, where, the offending value, what was expected and the next step.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """What the process tells its caller (SPEC 2)."""
+
+    PASS = 0
+    GATE_FAILED = 1
+    USAGE = 2
+    BASELINE = 3
+    EXECUTION = 4
+    NO_VERDICT = 5
+    INTERRUPTED = 130
+
+
+class FairGateError(Exception):
+    """Base of all deliberate errors; `exit_code` is what the command line exits with."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.EXECUTION
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong with a user's file: where it is, what was found, what would be right."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        """Return `path:line:column: message`, which editors and CI logs turn into a link."""
+        return f"{self.path}:{self.line}:{self.column}: {self.message}"
+
+
+class PolicyError(FairGateError):
+    """The policy (or a file it names) cannot be used; carries all problems, not the first."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, problems: list[Problem]) -> None:
+        """Keep the problems in the order of the file."""
+        self.problems = sorted(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class UsageError(FairGateError):
+    """The command was called in a way that cannot work."""
+
+    exit_code = ExitCode.USAGE
+
+
+class DataError(FairGateError):
+    """A corpus, sources, items or recorded file is unreadable or inconsistent."""
+
+
+class ModelError(FairGateError):
+    """A model folder, graph or tokenizer cannot be used, or the model crashed."""
+
+
+class RetrievalError(FairGateError):
+    """The retrieval index cannot be built or read."""
+
+
+class StoreError(FairGateError):
+    """The result store or another file of ours cannot be read or written."""
+
+    @classmethod
+    def of_os_error(cls, error: OSError, *, path: object, option: str) -> StoreError:
+        """Say why `path` cannot be written and which `option` names another place."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return cls(
+                f"{path}: cannot be written, the disk is full; what was there before is "
+                f"unchanged: free some space, or name another place with {option}"
+            )
+        reason = error.strerror or type(error).__name__
+        return cls(
+            f"{path}: cannot be written ({reason}); what was there before is unchanged: make the "
+            f"folder writable, or name another place with {option}"
+        )
+
+
+class BaselineError(FairGateError):
+    """The baseline is missing, damaged, incomplete or made under other conditions."""
+
+    exit_code = ExitCode.BASELINE

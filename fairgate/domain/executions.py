@@ -1,0 +1,75 @@
+"""What the system under test did: retrieved documents and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One retrieved text. A recorded system may know only some of the fields."""
+
+    id: str | None = None
+    text: str | None = None
+    label: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How answers are generated. Temperature 0 is greedy and ignores the other knobs."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    """Keep the k most probable tokens; 0 keeps all."""
+    max_new_tokens: int = 150
+    seed: int = 42
+
+    @property
+    def is_greedy(self) -> bool:
+        """Return whether the most probable token is always taken."""
+        return self.temperature == 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationRequest:
+    """One complete prompt for the generator. Equal requests give equal answers."""
+
+    prompt: str
+    """The user's message, complete, before the chat template."""
+    labels: tuple[str, ...] = ()
+    """Stop when one of these labels is complete in the answer; empty runs to the end."""
+    seed: int = 0
+    """Seeds this request's sampling alone (unused when greedy)."""
+    options: tuple[str, ...] = ()
+    """With `score_options`: texts whose log-probabilities are compared, without generating."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the generator said to one request."""
+
+    text: str
+    margin: float | None = None
+    """Log-probability (nats) of the label that was said minus that of the best other label at the
+    token where they part, rounded to 4 decimals; None where the engine does not know it."""
+    tokens: int = 0
+    """Number of generated tokens, the end-of-sequence token not counted."""
+    stopped: str = "end"
+    """Why generation ended: `label`, `end` (end-of-sequence token) or `length`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One case through the system under test."""
+
+    key: str
+    suite: str
+    documents: Sequence[Document] | None = None
+    """In rank order; None where the system does not say or no retrieval took place."""
+    response: str | None = None
+    """None: no answer exists (missing from a recording). An empty string is an answer."""
+    margin: float | None = None
+    options: tuple[str, ...] = ()

@@ -1,0 +1,142 @@
+"""What the rules and the gate say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.measurements import Measurement
+from fairgate.domain.verdicts import JudgedPair
+
+
+class Outcome(StrEnum):
+    """The outcome of a rule or of the gate."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    NOT_EVALUATED = "not-evaluated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How a metric moved against the baseline, on the cases decided in both."""
+
+    base: float
+    now: float
+    change: float
+    """The worsening: now - base with its sign turned so that more is worse."""
+    lower: float
+    upper: float
+    """Bounds of the change, each one-sided at the corrected level."""
+    p_value: float
+    p_corrected: float
+    significant: bool
+    sources: int
+    changed_sources: int
+    changed_sources_needed: int
+    """Fewer changed sources than this can never be significant."""
+    discordant: int
+    minimum_detectable: float
+    margin: float
+    detect: float
+    sources_needed: int | None = None
+    """How many sources would make a change of `detect` visible; None where enough are there."""
+    sign_changed: bool = False
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """What became of one rule (an expansion of `for_each` is a rule of its own)."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str]
+    position: int
+    """Index of the rule in the policy's `gates`."""
+    outcome: Outcome
+    reasons: Sequence[str]
+    """One sentence a check, in plain words."""
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    """`max`, `min`, `max_abs` as the policy gives them."""
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    change: Change | None = None
+    advisory: bool = False
+    is_first_run: bool = False
+    """Not evaluated only because there is no baseline yet."""
+    warns: bool = False
+    """Inconclusive but, by policy, no reason to stop the build."""
+    failed: Sequence[str] = ()
+    """Which checks failed: `bound`, `regression`; empty where none did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """How much of what was planned was decided (SPEC 2)."""
+
+    planned: int
+    decided: int
+    invalid: int
+    missing: Sequence[str]
+    """Keys of cases without an answer."""
+    problems: Sequence[str]
+    """Why there is no verdict; empty where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """How the run's cases relate to the baseline's."""
+
+    compared: int
+    new: Sequence[str]
+    removed: Sequence[str]
+    incompatible: Sequence[str]
+    """Field-by-field differences of what must match; any of them ends with exit code 3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Degradation:
+    """P1's RQ1-2: the RRS above which answers are said to degrade, and how well that predicts."""
+
+    suite: str
+    threshold: float | None
+    auc: float | None
+    stable_pairs: int
+    flipped_pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a run comes from. Nothing in it changes between identical runs."""
+
+    under_test: Mapping[str, str]
+    """Model, corpus, embedder, prompt: what a comparison with the baseline compares."""
+    environment: Mapping[str, str]
+    """Processor features, GPU, library versions: reported, never compared."""
+    fairgate: str
+    policy_path: str
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """Everything a report needs; decided once, here, and never again."""
+
+    policy: str
+    outcome: Outcome
+    exit_code: ExitCode
+    rules: Sequence[RuleResult]
+    measurements: Sequence[Measurement]
+    plan: TestPlan
+    judged: Sequence[JudgedPair]
+    evidence: Evidence
+    degradation: Sequence[Degradation]
+    overlap: Overlap | None
+    baseline_path: str
+    notices: Sequence[str]
+    provenance: Provenance

@@ -1,0 +1,75 @@
+"""How a user's values and names are put into messages: short, harmless, with a suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SHOWN_CHARACTERS = 60
+"""Longest excerpt of a user's value inside a message."""
+
+
+def harmless(text: str) -> str:
+    """Return `text` on one line, unable to steer a terminal or to give a CI runner a command.
+
+    Non-printable characters (controls, line ends, bidirectional marks) become escapes; `::` and
+    `##[`, with which workflow commands begin, are broken by a space.
+    """
+    printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    while "::" in printable:
+        printable = printable.replace("::", ": :")
+    return printable.replace("##[", "## [")
+
+
+def shown(value: object) -> str:
+    """Return `value` as messages show it: `'0.1' (text)`, `3`, `true`, `an empty list`."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f"{quoted(value)} (text)"
+    if isinstance(value, list | tuple):
+        entries = "1 entry" if len(value) == 1 else f"{len(value)} entries"
+        return f"a list of {entries}" if value else "an empty list"
+    if isinstance(value, dict):
+        return "a mapping" if value else "an empty mapping"
+    return _capped(repr(value) if isinstance(value, int | float) else type(value).__name__)
+
+
+def quoted(text: str) -> str:
+    """Return `text` in single quotes, capped and harmless."""
+    # Cut before escaping: the text may be a megabyte, and repr() would copy all of it.
+    cut = text[: SHOWN_CHARACTERS + 1]
+    return f"'{_capped(cut)}'"
+
+
+def _capped(text: str) -> str:
+    clean = harmless(text)
+    return clean if len(clean) <= SHOWN_CHARACTERS else clean[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that `name` may be a slip of, best first."""
+    import difflib
+
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    asked = name[:200].lower()
+    close = difflib.get_close_matches(asked, by_lower, n=3, cutoff=0.65)
+    if len(asked) >= 3:
+        close += [c for c in by_lower if c not in close and (c in asked or asked in c)]
+    return [by_lower[candidate] for candidate in close[:3]]
+
+
+def listed(names: Iterable[str], *, last: str = "or") -> str:
+    """Return names as code, in words: "`a`, `b` or `c`"."""
+    quoted_names = [f"`{harmless(name)}`" for name in names]
+    if len(quoted_names) < 2:
+        return "".join(quoted_names)
+    return f"{', '.join(quoted_names[:-1])} {last} {quoted_names[-1]}"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean `x`?", or, where nothing is near, what there is to choose from."""
+    names = list(dict.fromkeys(known))
+    close = nearest(name, names)
+    if close:
+        return f"did you mean {listed(close)}?"
+    return f"known: {listed(names, last='and')}" if names else "none are known"

@@ -1,0 +1,1 @@
+"""Read an output: which label, choice or score an answer holds."""
