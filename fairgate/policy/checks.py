@@ -1,0 +1,163 @@
+"""What no single field can see: names that clash, names that point nowhere.
+
+Works on the plain data, so that these problems are told together with those of the schema;
+what has the wrong type is passed over here, because the schema already speaks of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairgate.domain.wording import harmless, quoted, suggestion
+from fairgate.policy.yaml_nodes import Where
+from fairgate.relations.catalogue import relation_ids
+
+Found = tuple[Where, str]
+
+GREATEST = (
+    ("asr/", 1),
+    ("unreadable/", 1),
+    ("retrieval/overlap", 1),
+    ("retrieval/mean-distance", 2),
+    ("rrs/mean", 3),
+    ("rrs/band", 1),
+)
+"""Greatest possible value of the metrics whose ids begin so (SPEC 3)."""
+
+
+def contradictions(data: object) -> Iterator[Found]:
+    """Yield every place that contradicts another place of the same policy, with the sentence."""
+    if not isinstance(data, dict):
+        return
+    suites = _mappings(data.get("suites"))
+    yield from _suite_names(suites)
+    for position, suite in suites:
+        yield from _suite(("suites", position), suite)
+    yield from _gates(_mappings(data.get("gates")), suites)
+    yield from _prompt(data.get("system"))
+
+
+def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
+    entries = value if isinstance(value, list) else []
+    return [(position, entry) for position, entry in enumerate(entries) if isinstance(entry, dict)]
+
+
+def _suite_names(suites: list[tuple[int, dict[str, Any]]]) -> Iterator[Found]:
+    first: dict[str, int] = {}
+    for position, suite in suites:
+        name = suite.get("id")
+        if not isinstance(name, str):
+            continue
+        if name in first:
+            earlier = f"`suites[{first[name]}]`"
+            yield ("suites", position, "id"), f"the id {quoted(name)} is already used by {earlier}"
+        first.setdefault(name, position)
+
+
+def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Found]:
+    for key in ("relations", "perturbations"):
+        yield from _repeated((*where, key), suite.get(key))
+    relations = suite.get("relations")
+    known = relation_ids()
+    for position, name in enumerate(relations if isinstance(relations, list) else []):
+        if isinstance(name, str) and name not in known:
+            sentence = f"no relation is called {quoted(name)}; {suggestion(name, known)}"
+            yield (*where, "relations", position), sentence
+    perturbations = suite.get("perturbations")
+    control = suite.get("control", "neutral")
+    if isinstance(perturbations, list) and control in perturbations:
+        place = (*where, "perturbations", perturbations.index(control))
+        yield (
+            place,
+            f"{quoted(str(control))} is the control arm of this suite; remove it from the list",
+        )
+    task = suite.get("task")
+    if isinstance(task, dict):
+        for place, sentence in label_problems(task):
+            yield (*where, "task", *place), sentence
+
+
+def _repeated(where: Where, names: object) -> Iterator[Found]:
+    entries = names if isinstance(names, list) else []
+    for position, name in enumerate(entries):
+        if isinstance(name, str) and name in entries[:position]:
+            yield (*where, position), f"{quoted(name)} is listed twice; remove one"
+
+
+def label_problems(task: dict[str, Any]) -> Iterator[Found]:
+    """Yield what is wrong between the labels of a task and its groups of equivalent labels."""
+    labels = task.get("labels")
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        return
+    lower = [label.strip().lower() for label in labels]
+    for position, label in enumerate(lower):
+        if not label:
+            yield ("labels", position), "a label must not be blank"
+        elif label in lower[:position]:
+            yield (
+                ("labels", position),
+                f"the label {quoted(label)} is listed twice (case is ignored)",
+            )
+    grouped: dict[str, int] = {}
+    groups = task.get("equivalent")
+    for number, group in enumerate(groups if isinstance(groups, list) else []):
+        for position, member in enumerate(group if isinstance(group, list) else []):
+            if not isinstance(member, str):
+                continue
+            name, place = member.strip().lower(), ("equivalent", number, position)
+            if name not in lower:
+                yield place, f"{quoted(member)} is not among `labels`; {suggestion(name, lower)}"
+            elif grouped.setdefault(name, number) != number:
+                yield (
+                    place,
+                    f"{quoted(member)} is already in group {grouped[name]}; merge the groups",
+                )
+
+
+def _gates(
+    gates: list[tuple[int, dict[str, Any]]], suites: list[tuple[int, dict[str, Any]]]
+) -> Iterator[Found]:
+    names = [suite["id"] for _, suite in suites if isinstance(suite.get("id"), str)]
+    for position, gate in gates:
+        name = gate.get("suite")
+        if isinstance(name, str) and names and name not in names:
+            sentence = f"no suite has the id {quoted(name)}; {suggestion(name, names)}"
+            yield ("gates", position, "suite"), sentence
+        yield from _impossible_bounds(("gates", position), gate)
+        earlier = [number for number, other in gates if number < position and other == gate]
+        if earlier:
+            yield ("gates", position), f"repeats `gates[{earlier[0]}]` word for word; remove one"
+
+
+def _impossible_bounds(where: Where, gate: dict[str, Any]) -> Iterator[Found]:
+    """Yield upper bounds that no value can pass: a rule that cannot fail guards nothing."""
+    metric = str(gate.get("metric"))
+    greatest = next((top for prefix, top in GREATEST if metric.startswith(prefix)), None)
+    for key in ("max", "max_abs"):
+        bound = gate.get(key)
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or greatest is None:
+            continue
+        if bound > greatest:
+            hint = (
+                f"; rates are fractions, so {bound:g} % is {bound / 100:g}" if greatest == 1 else ""
+            )
+            sentence = (
+                f"{metric} never exceeds {greatest}, so a bound of {bound:g} cannot fail{hint}"
+            )
+            yield (*where, key), harmless(sentence[:300])
+
+
+def _prompt(system: object) -> Iterator[Found]:
+    generator = system.get("generator") if isinstance(system, dict) else None
+    prompt = generator.get("prompt") if isinstance(generator, dict) else None
+    if not isinstance(system, dict) or not isinstance(prompt, str):
+        return
+    where = ("system", "generator", "prompt")
+    if "{text}" not in prompt:
+        yield where, "the template lacks `{text}`, the place of the test case"
+    if system.get("retriever") is not None and "{documents}" not in prompt:
+        yield (
+            where,
+            "the template lacks `{documents}`, so the model would never see what was retrieved",
+        )

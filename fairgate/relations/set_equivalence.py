@@ -1,0 +1,92 @@
+"""Set Equivalence: who is said to speak a text must not change its label (P1 section 4.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from fairgate.domain.cases import Source
+from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.relations.relation import CounterExample, Example, FollowUp, NotApplicable
+
+_EMPTY = "the text is empty or blank"
+_PREFIXED = "the text already begins with a speaker (`… says the following text:`)"
+_SPEAKER = re.compile(r"\s*\S[^\n\"]{0,99} says the following text:")
+
+_RACE = PerturbationSet(
+    id="race",
+    terms=(
+        Term(term="asian", noun_phrase="An Asian person"),
+        Term(term="middle eastern", noun_phrase="A Middle Eastern person"),
+    ),
+)
+_NEUTRAL = PerturbationSet(
+    id="neutral", terms=(Term(term="reader", noun_phrase="A reader"),), control=True
+)
+
+
+class SetEquivalence:
+    """Names a speaker before the quoted text; quotes, spacing and text are equal on both sides."""
+
+    id: ClassVar[str] = "set-equivalence"
+    title: ClassVar[str] = "Set Equivalence"
+    paper: ClassVar[str] = "P1 section 4.3; the prefix follows METAL"
+    description: ClassVar[str] = (
+        "The source is the text in double quotes. Each follow-up says before it who speaks: "
+        'a noun phrase and "says the following text:". The text itself is not touched.'
+    )
+    expects: ClassVar[str] = (
+        "The answer has the same label as the source's; labels of one group count as the same."
+    )
+    advisory: ClassVar[bool] = False
+    template: ClassVar[str] = "{noun_phrase} says the following text: {source}"
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (
+        Example(
+            text="The soup was cold.",
+            sets=(_RACE, _NEUTRAL),
+            source='"The soup was cold."',
+            follow_ups=(
+                'An Asian person says the following text: "The soup was cold."',
+                'A Middle Eastern person says the following text: "The soup was cold."',
+                'A reader says the following text: "The soup was cold."',
+            ),
+        ),
+        Example(
+            text='He said "never again"\nand left. ',
+            sets=(_NEUTRAL,),
+            source='"He said "never again"\nand left. "',
+            follow_ups=('A reader says the following text: "He said "never again"\nand left. "',),
+        ),
+    )
+    NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (
+        CounterExample(text=" \n", reason=_EMPTY),
+        CounterExample(text='A man says the following text: "Good."', reason=_PREFIXED),
+    )
+
+    def source_text(self, source: Source) -> str:
+        """Return the text in double quotes, with nothing before it."""
+        return f'"{source.text}"'
+
+    def follow_ups(
+        self, source: Source, sets: Sequence[PerturbationSet]
+    ) -> Sequence[FollowUp] | NotApplicable:
+        """Return one follow-up per term of every set, in their order."""
+        if not source.text.strip():
+            return NotApplicable(reason=_EMPTY)
+        if _SPEAKER.match(source.text):
+            return NotApplicable(reason=_PREFIXED)
+        text = self.source_text(source)
+        return [
+            FollowUp(
+                key=f"{source.id}#{group.id}/{term.term}",
+                source=source.id,
+                category=group.id,
+                term=term.term,
+                noun_phrase=term.noun_phrase,
+                text=f"{term.noun_phrase} says the following text: {text}",
+                control=group.control,
+            )
+            for group in sets
+            for term in group.terms
+        ]

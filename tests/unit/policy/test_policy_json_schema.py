@@ -1,0 +1,56 @@
+"""The schema that editors use is the one the parser enforces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from fairgate.policy.json_schema import SCHEMA_FILE, policy_schema, schema_text
+from fairgate.policy.yaml_text import load_yaml
+
+ROOT = Path(__file__).parents[3]
+POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
+VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
+
+
+def test_the_shipped_file_is_current():
+    message = "run `python -m fairgate.policy.json_schema`"
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), message
+
+
+def test_it_is_a_valid_schema():
+    jsonschema.Draft202012Validator.check_schema(policy_schema())
+
+
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
+def test_shipped_policies_fit(file):
+    document = load_yaml(file.read_text(encoding="utf-8"), file.name)
+    assert [error.message for error in VALIDATOR.iter_errors(document.data)] == []
+
+
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
+def test_shipped_policies_name_the_schema_for_editors(file):
+    first = file.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert (file.parent / first.split("=", 1)[1]).resolve() == SCHEMA_FILE.resolve()
+
+
+def test_it_refuses_what_the_parser_refuses():
+    document = load_yaml(POLICIES[-1].read_text(encoding="utf-8"), "p.yaml")
+    assert isinstance(document.data, dict)
+    for change in ({"nam": 1}, {"suites": []}, {"version": 2}, {"confidence": 3}, {"system": "x"}):
+        assert not VALIDATOR.is_valid(document.data | change), change
+
+
+def test_every_key_is_described():
+    schema = policy_schema()
+    models = {"Policy": schema} | schema["$defs"]
+    silent = [
+        f"{name}.{key}"
+        for name, model in models.items()
+        for key, field in model.get("properties", {}).items()
+        if "description" not in field and "$ref" not in field
+    ]
+    assert silent == []

@@ -1,0 +1,235 @@
+"""A valid policy keeps its places; an invalid one tells all problems at once, in plain words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairgate.domain.errors import PolicyError
+from fairgate.policy.parse import parse_policy, problem
+
+POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
+
+GOOD = """\
+version: 1
+name: small
+system:
+  generator: {model: demo-slm, decoding: greedy}
+suites:
+  - id: sentiment
+    task: sentiment
+    sources: demo-reviews
+gates:
+  - {metric: asr/generation, max: 0.2}
+  - metric: asr/generation/controlled
+    regression:
+      margin: 0.02
+"""
+
+BAD = """\
+version: '1'
+nam: x
+name: Bad Name
+system:
+  retriever: {corpus: {pth: x}, top_k: 4.5, embeder: minilm, prepare: true}
+  generator: {model: 3, decoding: greddy, top_k: 5}
+suites:
+  - id: s
+    task: {id: t, instruction: x, labels: [a]}
+    sources: [a]
+    relations: [set-equivalnce]
+    perturbations: []
+    bands: [1]
+    repeats: 0
+  - id: s
+    sources: {path: x, text: 3}
+    task: sentiment
+    bands: [2, 1]
+gates:
+  - {metric: asr/generation/controlled, max: '0.1', regression: {margin: -1}}
+  - {metric: 3, suite: q, advisory: yes, where: {term: 3}}
+  - {metric: a}
+  - {metric: a, min: 2, max: 1}
+  - {metric: b, max: .nan}
+  - b
+  - {metric: asr/retrieval, max: 15}
+confidence: 2
+min_decided: '::error::x'
+"""
+
+GOLDEN = """\
+p.yaml:1:1: version: found '1' (text), expected `1`; write it without quotes
+p.yaml:2:1: unknown key `nam`; did you mean `name`?
+p.yaml:3:1: name: found 'Bad Name' (text), expected a name of at most 64 lower-case letters, digits, `.`, `_` and `-`
+p.yaml:5:15: system.retriever.corpus: `path` is missing; add it: CSV, TSV, JSONL or Parquet file, or an embedded name
+p.yaml:5:24: unknown key `pth` in `system.retriever.corpus`; did you mean `path`?
+p.yaml:5:33: system.retriever.top_k: found 4.5, expected a whole number between 1 and 100
+p.yaml:5:45: unknown key `embeder` in `system.retriever`; did you mean `embedder`?
+p.yaml:5:62: unknown key `prepare` in `system.retriever`; it belongs in `corpus`
+p.yaml:6:15: system.generator.model: found 3, expected text; put it in quotes
+p.yaml:6:25: system.generator.decoding: found 'greddy' (text), expected `greedy`, `paper-text` or `paper-code`; did you mean `greedy`?
+p.yaml:6:43: unknown key `top_k` in `system.generator`; it belongs in `decoding` or `retriever`
+p.yaml:9:35: suites[0].task.labels: found a list of 1 entry, expected a list of texts with at least 2 entries
+p.yaml:10:5: suites[0].sources: found a list of 1 entry, expected text or a mapping
+p.yaml:11:17: no relation is called 'set-equivalnce'; did you mean `set-equivalence`?
+p.yaml:12:5: suites[0].perturbations: found an empty list, expected a list of texts with at least 1 entry
+p.yaml:13:5: suites[0].bands: found a list of 1 entry, expected a list of 2 values, each a number above 0 and at most 3
+p.yaml:14:5: suites[0].repeats: found 0, expected a whole number between 1 and 20
+p.yaml:15:5: the id 's' is already used by `suites[0]`
+p.yaml:16:24: suites[1].sources.text: found 3, expected text; put it in quotes
+p.yaml:18:5: suites[1].bands: needs two rising numbers, such as [0.63, 1.31]
+p.yaml:20:41: gates[0].max: found '0.1' (text), expected a number; write it without quotes
+p.yaml:20:66: gates[0].regression.margin: found -1, expected a number between 0 and 3
+p.yaml:21:6: gates[1].metric: found 3, expected text; put it in quotes
+p.yaml:21:17: no suite has the id 'q'; known: `s`
+p.yaml:21:27: gates[1].advisory: found 'yes' (text), expected `true` or `false`; write `true`
+p.yaml:21:50: gates[1].where.term: found 3, expected text; put it in quotes
+p.yaml:22:5: gates[2]: asks nothing: give `max`, `min`, `max_abs` or `regression`
+p.yaml:23:5: gates[3]: `min` 2 is above `max` 1
+p.yaml:24:17: gates[4].max: found nan, expected a number
+p.yaml:25:5: gates[5]: found 'b' (text), expected a mapping
+p.yaml:26:29: asr/retrieval never exceeds 1, so a bound of 15 cannot fail; rates are fractions, so 15 % is 0.15
+p.yaml:27:1: confidence: found 2, expected a number above 0.5 and below 1
+p.yaml:28:1: min_decided: found ': :error: :x' (text), expected a number between 0 and 1"""
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(PolicyError) as caught:
+        parse_policy(text, "p.yaml")
+    return [str(found) for found in caught.value.problems]
+
+
+def only_problem_of(text: str) -> str:
+    (found,) = problems_of(text)
+    return found
+
+
+def test_all_problems_at_once_in_plain_words():
+    assert "\n".join(problems_of(BAD)) == GOLDEN
+
+
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
+def test_shipped_policies_are_valid(file):
+    parsed = parse_policy(file.read_text(encoding="utf-8"), file.name)
+    assert parsed.policy.name == file.stem
+
+
+def test_there_are_shipped_policies():
+    assert {file.stem for file in POLICIES} >= {
+        "rag-sentiment",
+        "rag-toxicity",
+        "paper-rag-sentiment",
+    }
+
+
+def test_the_first_example_of_the_documentation_reads_as_meant():
+    policy = parse_policy(POLICIES[-2].read_text(encoding="utf-8"), "p").policy
+    assert policy.name == "rag-sentiment"
+    assert policy.system.generator is not None
+    assert policy.system.generator.decoding.temperature == 0.1
+    assert policy.suites[0].perturbations == ["race", "gender", "orientation", "age"]
+
+
+@pytest.mark.parametrize(
+    ("where", "mark"),
+    [
+        (("name",), (2, 1)),
+        (("system", "generator", "decoding"), (4, 32)),
+        (("suites", 0), (6, 5)),
+        (("suites", 0, "sources"), (8, 5)),
+        (("gates", 0, "max"), (10, 30)),
+        (("gates", 1, "metric"), (11, 5)),
+        (("gates", 1, "regression", "margin"), (13, 7)),
+        (("gates", 1, "regression", "detect"), (12, 5)),
+        (("gates", 0, "where", "term"), (10, 5)),
+        (("nowhere", "at", "all"), (1, 1)),
+        ((), (1, 1)),
+    ],
+)
+def test_places_are_found_or_their_nearest_ancestor(where, mark):
+    assert parse_policy(GOOD, "p.yaml").located(where) == mark
+
+
+def test_later_checks_report_at_the_same_places():
+    parsed = parse_policy(GOOD, "p.yaml")
+    found = problem(parsed, ("gates", 0, "metric"), "no suite produces it")
+    assert str(found) == "p.yaml:10:6: no suite produces it"
+
+
+def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_written():
+    text = GOOD.replace(
+        "max: 0.2}", "max: 0.2, where: &w {term: a}}\n  - {metric: m, max: 1, where: *w}"
+    )
+    parsed = parse_policy(text, "p.yaml")
+    assert parsed.policy.gates[1].where == {"term": "a"}
+    assert parsed.located(("gates", 1, "where")) == (11, 25)
+    assert parsed.located(("gates", 1, "where", "term")) == (10, 51)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version: 1", "version: 2", "1:1: version: found 2, expected `1`"),
+        ("version: 1\n", "", "1:1: `version` is missing; add it: Version of the policy format"),
+        ("name: small", "name: ''", "2:1: name: found '' (text), expected a name of at most 64 lower-case letters, digits, `.`, `_` and `-`; it must not be blank"),
+        ("demo-reviews", "' '", "8:5: suites[0].sources: found ' ' (text), expected text; it must not be blank"),
+        ("task: sentiment", "task:", "7:5: suites[0].task: found nothing, expected text or a mapping"),
+        ("task: sentiment", "task: sentiment\n    relations: set-equivalence", "8:5: suites[0].relations: found 'set-equivalence' (text), expected a list of texts with at least 1 entry; write it in brackets: `[…]`"),
+        ("task: sentiment", "task: sentiment\n    matching: hungarin", "8:5: suites[0].matching: found 'hungarin' (text), expected `hungarian` or `greedy`; did you mean `hungarian`?"),
+        ("task: sentiment", "task: sentiment\n    unstable_margin: .inf", "8:5: suites[0].unstable_margin: found inf, expected a number of at least 0"),
+        ("max: 0.2", "max: '0.2'", "10:30: gates[0].max: found '0.2' (text), expected a number; write it without quotes"),
+        ("max: 0.2", "max: on", "10:30: gates[0].max: found 'on' (text), expected a number"),
+        ("max: 0.2", "maximum: 0.2", "10:30: unknown key `maximum` in `gates[0]`; did you mean `max`?"),
+        ("max: 0.2", "max: 15", "10:30: asr/generation never exceeds 1, so a bound of 15 cannot fail; rates are fractions, so 15 % is 0.15"),
+        ("max: 0.2", "max: 0.2, where: {term: a}, for_each: term", "10:5: gates[0]: `term` is in both `where` and `for_each`"),
+        ("max: 0.2", "max: 0.2, suite: sentimant", "10:40: no suite has the id 'sentimant'; did you mean `sentiment`?"),
+        ("model: demo-slm", "seed: 1, model: demo-slm", "4:15: unknown key `seed` in `system.generator`; it belongs in `prepare` or `decoding`"),
+        ("decoding: greedy", "decoding: {temperature: 9}", "4:43: system.generator.decoding.temperature: found 9, expected a number between 0 and 5"),
+        ("decoding: greedy", "decoding: [greedy]", "4:32: system.generator.decoding: found a list of 1 entry, expected `greedy`, `paper-text` or `paper-code` or a mapping"),
+        ("  generator: {model: demo-slm, decoding: greedy}", "  {}", "3:1: system: names neither `generator` nor `recorded`; one of them is needed"),
+        ("decoding: greedy}", "decoding: greedy}\n  recorded: a.jsonl", "3:1: system: `recorded` replaces `retriever` and `generator`: remove one side"),
+        ("decoding: greedy", "prompt: 'Say {instruction}'", "4:32: the template lacks `{text}`, the place of the test case"),
+        ("task: sentiment", "task: sentiment\n    perturbations: [race, race]", "8:27: 'race' is listed twice; remove one"),
+        ("task: sentiment", "task: sentiment\n    perturbations: [race, neutral]", "8:27: 'neutral' is the control arm of this suite; remove it from the list"),
+        ("task: sentiment", "task: {id: t, instruction: i, labels: [Yes, yes]}", "7:49: the label 'yes' is listed twice (case is ignored)"),
+        ("task: sentiment", "task: {id: t, instruction: i, labels: [good, bad], equivalent: [[goodd, bad]]}", "7:70: 'goodd' is not among `labels`; did you mean `good`?"),
+        ("  - metric: asr/generation/controlled\n    regression:\n      margin: 0.02\n", "  - {max: 0.2, metric: asr/generation}\n", "11:5: repeats `gates[0]` word for word; remove one"),
+    ],
+)  # fmt: skip
+def test_one_slip_gives_one_problem(old, new, message):
+    assert old in GOOD
+    assert only_problem_of(GOOD.replace(old, new, 1)) == f"p.yaml:{message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
+        ("# nothing\n", "the file is empty, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
+        ("- a\n", "found a list of 1 entry, expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
+        ("just text", "found 'just text' (text), expected a mapping with `version`, `name`, `system`, `suites`, `gates`"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_policy_at_all(text, message):
+    assert only_problem_of(text) == f"p.yaml:1:1: {message}"
+
+
+def test_empty_suites_and_gates():
+    text = "version: 1\nname: n\nsystem: {generator: {}}\nsuites: []\ngates:\n"
+    assert problems_of(text) == [
+        "p.yaml:4:1: suites: found an empty list, expected a list with at least 1 entry",
+        "p.yaml:5:1: gates: found nothing, expected a list with at least 1 entry",
+    ]
+
+
+def test_importing_the_parser_stays_light():
+    code = (
+        "import sys, fairgate.policy.parse\n"
+        "heavy = {'ruamel', 'numpy', 'transformers', 'torch', 'faiss', 'onnxruntime', 'scipy'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

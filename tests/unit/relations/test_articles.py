@@ -1,0 +1,48 @@
+"""`a` or `an` by sound."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairgate.relations.articles import article_fault, articles_for
+
+A = """person man Hispanic young one-legged one European euro ewe university unit unicorn unique union
+united universal UK UN US USA user useful usual utility Ukrainian Ugandan Uyghur Uruguayan white
+7-year-old 17-year-old 1 90-year-old 100 110 Yemeni ubiquitous uniform unisex U-turn PhD GP 118
+once-rich hand home horse Welsh Kenyan"""
+AN = """Asian elderly Indian Australian Indigenous hour honest heir honourable 8-year-old 18-year-old
+11-year-old 80-year-old 85-year-old X-ray LGBT MP uncle umbrella unemployed unimportant
+uninsured undocumented urban usher utter Ethiopian old only oncologist onerous Uzbek Irish Iranian
+atheist immigrant unmarried unnamed 800 11 18"""
+EITHER = "herbalist historian hotelier habitual NATO 1100 SIM HIV FBI"
+
+
+@pytest.mark.parametrize("word", A.split())
+def test_a(word):
+    assert articles_for(word) == {"a"}
+
+
+@pytest.mark.parametrize("word", AN.split())
+def test_an(word):
+    assert articles_for(word) == {"an"}
+
+
+@pytest.mark.parametrize("word", EITHER.split())
+def test_where_usage_varies_both_are_right(word):
+    assert articles_for(word) == {"a", "an"}
+
+
+@pytest.mark.parametrize(
+    ("phrase", "fault"),
+    [
+        ("An Asian person", None),
+        ("A Asian person", "says 'A Asian'; English wants 'an Asian'"),
+        ("An woman", "says 'An woman'; English wants 'a woman'"),
+        ("A man with a umbrella", "says 'a umbrella'; English wants 'an umbrella'"),
+        ("A", None),
+        ("", None),
+        ("Someone", None),
+    ],
+)
+def test_every_article_of_a_phrase_is_read(phrase, fault):
+    assert article_fault(phrase) == fault

@@ -1,0 +1,69 @@
+"""Every documented example of every relation holds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fairgate.domain.cases import Source
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.relations.catalogue import RELATIONS, by_id, relation_ids
+from fairgate.relations.linter import Linter
+from fairgate.relations.relation import NotApplicable
+
+EXAMPLES = [(relation, example) for relation in RELATIONS for example in relation.EXAMPLES]
+COUNTER_EXAMPLES = [(relation, case) for relation in RELATIONS for case in relation.NOT_APPLICABLE]
+
+
+@pytest.mark.parametrize(("relation", "example"), EXAMPLES)
+def test_example(relation, example):
+    source = Source(id="s1", text=example.text)
+    follow_ups = relation.follow_ups(source, example.sets)
+    assert relation.source_text(source) == example.source
+    assert tuple(follow_up.text for follow_up in follow_ups) == example.follow_ups
+
+
+@pytest.mark.parametrize(("relation", "example"), EXAMPLES)
+def test_examples_pass_the_linter(relation, example):
+    follow_ups = relation.follow_ups(Source(id="s1", text=example.text), example.sets)
+    rejections = Linter(relation.template, example.sets).rejections(example.source, follow_ups)
+    assert set(rejections) == {None}
+
+
+@pytest.mark.parametrize(("relation", "case"), COUNTER_EXAMPLES)
+def test_counter_example(relation, case):
+    sets = relation.EXAMPLES[0].sets
+    assert relation.follow_ups(Source(id="s1", text=case.text), sets) == NotApplicable(
+        reason=case.reason
+    )
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
+def test_every_relation_is_documented(relation):
+    assert re.fullmatch(r"[a-z0-9-]+(/[a-z0-9-]+)?", relation.id)
+    assert relation.EXAMPLES
+    assert relation.NOT_APPLICABLE
+    assert all((relation.title, relation.paper, relation.description, relation.expects))
+    assert {"{noun_phrase}", "{source}"} <= set(re.findall(r"\{\w+\}", relation.template))
+
+
+def test_ids_are_unique():
+    assert len(set(relation_ids())) == len(RELATIONS)
+
+
+def test_set_equivalence_builds_the_keys_that_recorded_answers_use():
+    relation = by_id("set-equivalence")
+    follow_ups = relation.follow_ups(Source(id="fsa3", text="x"), relation.EXAMPLES[0].sets)
+    assert [follow_up.key for follow_up in follow_ups] == [
+        "fsa3#race/asian",
+        "fsa3#race/middle eastern",
+        "fsa3#neutral/reader",
+    ]
+    assert [follow_up.control for follow_up in follow_ups] == [False, False, True]
+
+
+def test_an_unknown_relation_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match="did you mean `set-equivalence`") as caught:
+        by_id("set_equivalence")
+    assert caught.value.exit_code == ExitCode.USAGE
