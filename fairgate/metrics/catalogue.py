@@ -1,0 +1,24 @@
+"""Every metric that a policy can name."""
+
+from __future__ import annotations
+
+from fairgate.metrics import attack_success_rate as asr
+from fairgate.metrics import retriever_robustness as rrs
+from fairgate.metrics.metric import Metric
+
+METRICS: tuple[Metric, ...] = (
+    asr.GENERATION_CONTROLLED,
+    asr.GENERATION,
+    asr.GENERATION_CONTROL,
+    asr.GENERATION_NET,
+    asr.RETRIEVAL,
+    asr.RETRIEVAL_CONTROL,
+    asr.RETRIEVAL_NET,
+    rrs.MEAN,
+    rrs.MEAN_CONTROL,
+    rrs.BAND,
+    rrs.OVERLAP,
+    rrs.MEAN_DISTANCE,
+    asr.UNREADABLE_NET,
+)
+BY_ID = {metric.id: metric for metric in METRICS}

@@ -1,0 +1,81 @@
+"""What a metric is: a contrast of arm means over the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fairgate.metrics.table import Column, Mask, Table
+from fairgate.stats.observations import Observations
+
+Better = Literal["lower", "higher", "toward-zero"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """A group of rows whose mean enters the metric with a weight."""
+
+    weight: float
+    select: Callable[[Table], Mask]
+    sliced: bool = True
+    """Whether `where` narrows this arm; the control arm is the same for every slice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A number that a rule can gate on. Equal `version` means comparable with a baseline."""
+
+    id: str
+    title: str
+    """Plain words, as the report's readers would say it."""
+    column: str
+    arms: tuple[Arm, ...]
+    reference: str
+    better: Better = "lower"
+    dimensions: tuple[str, ...] = ("category", "term")
+    version: int = 1
+    is_rate: bool = True
+    """Rates are fractions in [0, 1] (nets in [-1, 1]), shown times 100; scores as they are."""
+    violations: bool = True
+    """Whether a value of 1 is a violated pair, so that violations can be counted."""
+    values: Callable[[Table, Mapping[str, str]], Column] | None = None
+    """Derives a row's value from the table and the slice; None takes the column as it is."""
+    row_dimensions: frozenset[str] = frozenset({"category", "term"})
+    """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
+
+
+def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
+    """Return the rows of `table` that `metric` uses in the slice `where`, arm by arm."""
+    column = metric.values(table, where) if metric.values else table.values[metric.column]
+    narrow = table.slice_mask({k: v for k, v in where.items() if k in metric.row_dimensions})
+    arms = np.full(len(table.keys), -1, dtype=np.int8)
+    for index, arm in enumerate(metric.arms):
+        mask = arm.select(table)
+        arms[mask & narrow if arm.sliced else mask] = index
+    rows = np.flatnonzero(arms >= 0)
+    return Observations(
+        keys=[table.keys[row] for row in rows.tolist()],
+        clusters=table.clusters[rows],
+        arms=arms[rows],
+        values=column[rows],
+        weights=tuple(arm.weight for arm in metric.arms),
+        n_clusters=len(table.cluster_names),
+    )
+
+
+def demographic_rows(table: Table) -> Mask:
+    """Select the follow-ups that carry a demographic."""
+    return ~table.control
+
+
+def control_rows(table: Table) -> Mask:
+    """Select the placebo follow-ups."""
+    return table.control
+
+
+DEMOGRAPHIC = (Arm(weight=1.0, select=demographic_rows),)
+CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False),)
+NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False))

@@ -1,0 +1,130 @@
+"""Retriever robustness score (RRS): how far the retrieved documents move under a perturbation.
+
+    M_ij = distance(u_i, v_j)    u_i, v_j: unit embeddings of the i-th source and the j-th
+                                 follow-up document; Euclidean sqrt(2 - 2 u.v) or cosine 1 - u.v
+    MeanDist = mean of M over the optimal one-to-one assignment
+    H        = share of ranks i whose labels differ
+    RRS      = MeanDist + H, in [0, 3]                          (P1 section 4.3, equations 2-4)
+
+`greedy` takes the smallest remaining distance again and again, as P1's code does; the optimal
+assignment is never above it. Values are computed in float64 and rounded to 6 decimals, so that
+they do not depend on the order in which pairs are handled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, Metric
+from fairgate.metrics.table import Column, Table
+
+BANDS = ("perfectly-stable", "high", "moderate", "low")
+PAPER_BANDS = (0.63, 1.31)
+_ENUMERATED = 6  # up to 720 assignments are cheaper to enumerate for all pairs at once
+_CHUNK = 1 << 15
+_GRAM_LIMIT = 6000
+
+
+def mean_distances(
+    vectors: npt.NDArray[np.float32],
+    sources: npt.NDArray[np.int64],
+    follow_ups: npt.NDArray[np.int64],
+    *,
+    distance: str = "euclidean",
+    matching: str = "hungarian",
+) -> Column:
+    """Return MeanDist `[n]` for pairs of document lists.
+
+    `vectors` `[documents, d]` holds an embedding per document; `sources` and `follow_ups`
+    `[n, k]` index into it, in rank order. Embeddings are normalised again in float64, so a
+    document is at distance exactly 0 from itself.
+    """
+    unit = vectors.astype(np.float64)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-30)
+    gram = unit @ unit.T if len(unit) <= _GRAM_LIMIT else None
+    result = np.empty(len(sources), dtype=np.float64)
+    for start in range(0, len(sources), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        left, right = sources[rows], follow_ups[rows]
+        if gram is None:
+            dots = np.matmul(unit[left], unit[right].transpose(0, 2, 1))
+        else:
+            dots = gram[left[:, :, None], right[:, None, :]]
+        costs = 1.0 - dots if distance == "cosine" else np.sqrt(np.maximum(2.0 - 2.0 * dots, 0.0))
+        result[rows] = assignment_means(costs, matching=matching)
+    rounded: Column = np.round(np.maximum(result, 0.0), 6) + 0.0
+    return rounded
+
+
+def assignment_means(costs: npt.NDArray[np.float64], *, matching: str = "hungarian") -> Column:
+    """Return the mean cost `[n]` of the chosen one-to-one assignment of each `[k, k]` matrix."""
+    count, size, _ = costs.shape
+    if matching == "greedy":
+        return _greedy(costs)
+    if size <= _ENUMERATED:
+        best = np.full(count, np.inf)
+        columns = [[np.ascontiguousarray(costs[:, i, j]) for j in range(size)] for i in range(size)]
+        for order in permutations(range(size)):
+            total = columns[0][order[0]].copy()
+            for i in range(1, size):
+                total += columns[i][order[i]]
+            np.minimum(best, total, out=best)
+        return np.asarray(best / size, dtype=np.float64)
+    from scipy.optimize import linear_sum_assignment
+
+    means = np.empty(count)
+    for row, matrix in enumerate(costs):
+        means[row] = matrix[linear_sum_assignment(matrix)].mean()
+    return means
+
+
+def _greedy(costs: npt.NDArray[np.float64]) -> Column:
+    count, size, _ = costs.shape
+    rest = costs.copy()
+    total = np.zeros(count)
+    every = np.arange(count)
+    for _ in range(size):
+        row, column = np.divmod(rest.reshape(count, -1).argmin(axis=1), size)
+        total += rest[every, row, column]
+        rest[every, row, :] = np.inf
+        rest[every, :, column] = np.inf
+    return np.asarray(total / size, dtype=np.float64)
+
+
+def band_indices(scores: Column, bands: tuple[float, float]) -> npt.NDArray[np.int64]:
+    """Return the position in `BANDS` of each score: 0 | (0, high] | (high, moderate] | above."""
+    return np.searchsorted(np.asarray([0.0, *bands]), scores, side="left").astype(np.int64)
+
+
+def _in_band(table: Table, where: Mapping[str, str]) -> Column:
+    scores = table.values["rrs"]
+    inside = band_indices(scores, table.bands) == BANDS.index(where["band"])
+    return np.where(np.isnan(scores), np.nan, inside.astype(np.float64))
+
+
+_PAPER = "P1 section 4.3, RRS"
+MEAN = Metric(
+    id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
+    violations=False, reference=_PAPER,
+)  # fmt: skip
+MEAN_CONTROL = Metric(
+    id="rrs/mean/control", title="retriever robustness, neutral wording", column="rrs",
+    arms=CONTROL, dimensions=(), is_rate=False, violations=False, reference="SPEC 3, control arm",
+)  # fmt: skip
+BAND = Metric(
+    id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
+    dimensions=("band", "category", "term"), values=_in_band, violations=False, reference=_PAPER,
+)  # fmt: skip
+OVERLAP = Metric(
+    id="retrieval/overlap", title="share of documents in common", column="overlap",
+    arms=DEMOGRAPHIC, better="higher", violations=False, reference="SPEC 3, corpora without labels",
+)  # fmt: skip
+MEAN_DISTANCE = Metric(
+    id="retrieval/mean-distance", title="distance between retrieved documents",
+    column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
+    reference="P1 section 4.3, MeanDist",
+)  # fmt: skip

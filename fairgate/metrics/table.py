@@ -1,0 +1,50 @@
+"""Judged cases of one suite as columns: what every metric is computed from and a baseline keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+VERDICT_COLUMNS = ("generation", "controlled", "retrieval", "unreadable")
+"""Columns that hold 1 (violated), 0 (satisfied) or NaN (inconclusive)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One row per judged case, in the order of the plan; all columns have that length."""
+
+    suite: str
+    keys: Sequence[str]
+    clusters: npt.NDArray[np.int64]
+    """Index of the row's cluster in `cluster_names`."""
+    cluster_names: Sequence[str]
+    control: Mask
+    """True for rows of the placebo arm."""
+    dimensions: Mapping[str, Sequence[str]]
+    """`category`, `term`, …: one value per row."""
+    values: Mapping[str, Column]
+    """Column name to values; NaN where a row is not decided."""
+    reasons: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    """Column name to row to why it is not decided."""
+    not_evaluated: Mapping[str, str] = field(default_factory=dict)
+    """Column name to why it does not exist for this suite at all."""
+    bands: tuple[float, float] = (0.63, 1.31)
+    """Upper limits of the RRS bands `high` and `moderate`."""
+
+    def slice_mask(self, where: Mapping[str, str]) -> Mask:
+        """Return which rows have all the dimension values of `where`."""
+        mask = np.ones(len(self.keys), dtype=bool)
+        for dimension, value in where.items():
+            mask &= np.asarray([item == value for item in self.dimensions[dimension]], dtype=bool)
+        return mask
+
+    def levels(self, dimension: str, mask: Mask) -> list[str]:
+        """Return the distinct values of a dimension among the rows of `mask`, in plan order."""
+        chosen = (self.dimensions[dimension][row] for row in np.flatnonzero(mask).tolist())
+        return list(dict.fromkeys(chosen))

@@ -1,0 +1,97 @@
+"""Corrections for asking many questions at once: Holm (any error) and Benjamini-Hochberg (share).
+
+S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979)
+65-70: the chance of any false rejection stays at alpha, whatever the dependence. Y. Benjamini and
+Y. Hochberg, J. R. Statist. Soc. B 57 (1995) 289-300: the expected share of false ones among the
+rejections stays at alpha for independent or positively dependent tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairgate.domain.errors import DataError
+from fairgate.stats.observations import Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """One test of a family: adjusted p, the level its own p is held against, and the verdict.
+
+    `rejected`, `adjusted_p <= alpha` and `p <= level` say the same.
+    """
+
+    p_value: float
+    adjusted_p: float
+    level: float
+    rejected: bool
+
+
+def uncorrected(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
+    """Return every test held against `alpha` itself."""
+    return [
+        Corrected(p_value=p, adjusted_p=p, level=alpha, rejected=p <= alpha)
+        for p in _checked(p_values).tolist()
+    ]
+
+
+def holm(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
+    """Return the tests in the given order, corrected step by step from the smallest p.
+
+    A test that the steps do not reach is held against the level at which they stopped.
+    """
+    return _stepwise(_checked(p_values), alpha, downward=True)
+
+
+def benjamini_hochberg(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
+    """Return the tests in the given order; all are held against the same level alpha * k / m.
+
+    k is the number of rejections, or 1 where there is none.
+    """
+    return _stepwise(_checked(p_values), alpha, downward=False)
+
+
+def _checked(p_values: Sequence[float]) -> Floats:
+    values = np.asarray(p_values, dtype=np.float64)
+    wrong = ~((values >= 0) & (values <= 1))  # NaN too
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise DataError(
+            f"p value number {position + 1} of the family is {float(values[position])!r}; "
+            "expected a number from 0 to 1: leave rules that were not evaluated out of the family"
+        )
+    return values
+
+
+def _stepwise(p_values: Floats, alpha: float, *, downward: bool) -> list[Corrected]:
+    size = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    ordered = p_values[order]
+    if downward:
+        factors = np.arange(size, 0, -1, dtype=np.float64)
+        adjusted = np.minimum(np.maximum.accumulate(ordered * factors), 1.0)
+        # The first p above its own level stops the steps, for itself and all larger ones.
+        rejected = np.logical_and.accumulate(ordered <= alpha / factors)
+        steps = np.minimum(np.arange(size), int(rejected.sum()))
+        levels = alpha / factors[np.minimum(steps, size - 1)]
+    else:
+        shares = np.arange(1, size + 1, dtype=np.float64) / max(1, size)
+        adjusted = np.minimum(np.minimum.accumulate((ordered / shares)[::-1])[::-1], 1.0)
+        last = np.flatnonzero(ordered <= alpha * shares)
+        rejected = np.arange(size) <= (int(last[-1]) if len(last) else -1)
+        levels = np.full(size, alpha * max(1, int(rejected.sum())) / max(1, size))
+    # Rounding in a product may not contradict the comparison that was made.
+    above = np.nextafter(alpha, np.inf)
+    adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))
+    results: list[Corrected | None] = [None] * size
+    for place, position in enumerate(order.tolist()):
+        results[position] = Corrected(
+            p_value=float(ordered[place]),
+            adjusted_p=float(adjusted[place]),
+            level=float(levels[place]),
+            rejected=bool(rejected[place]),
+        )
+    return [result for result in results if result is not None]

@@ -1,0 +1,287 @@
+"""What a gated number is made of: decided values of cases in arms, clustered by source.
+
+Every number that a rule can name is a contrast of arm means, `sum_a weights[a] * mean_a`:
+
+* ASR: one arm, weight 1, values 0 (satisfied) and 1 (violated);
+* ASR net: arms demographic (+1) and control (-1);
+* Diff-Bias on disambiguated items: arms biased contexts (+1) and counter contexts (-1);
+* RRS: one arm, weight 1, real values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import DataError
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observations:
+    """Values of n cases; NaN marks an undecided one, which enters no mean.
+
+    `keys` are unique within a set of observations (checked where sets are paired), `clusters` [n]
+    in 0..n_clusters-1, `arms` [n] index into `weights`, `values` float64 [n]. A cluster (source,
+    template) may have no case, or none in some arm. Raises DataError where shapes or indices are
+    inconsistent or a value is infinite.
+    """
+
+    keys: Sequence[str]
+    clusters: npt.NDArray[np.integer]
+    arms: npt.NDArray[np.integer]
+    values: Floats
+    weights: tuple[float, ...]
+    n_clusters: int
+
+    def __post_init__(self) -> None:
+        """Refuse what would silently give a wrong mean."""
+        n = len(self.keys)
+        shapes = [np.shape(part) for part in (self.clusters, self.arms, self.values)]
+        if any(shape != (n,) for shape in shapes):
+            raise DataError(
+                f"observations: {n} keys but clusters, arms and values have the shapes {shapes}; "
+                "expected one entry for each key"
+            )
+        _check_range("cluster", self.clusters, self.n_clusters)
+        _check_range("arm", self.arms, len(self.weights))
+        if n and bool(np.isinf(self.values).any()):
+            position = int(np.argmax(np.isinf(self.values)))
+            raise DataError(
+                f"observations: the value of case {self.keys[position]!r:.80} is infinite; "
+                "expected a number, or NaN where the case is undecided"
+            )
+
+    @property
+    def decided(self) -> Flags:
+        """Flag [n]: the case has a value."""
+        return ~np.isnan(self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterTotals:
+    """Sums and counts of the decided values, float64 [G, A] each, and the arms' weights [A].
+
+    `informative` is the number of clusters that an interval can rest on: of those with a value
+    above the smallest one seen (a violation) and those with a value below the largest, the
+    smaller count. It is 0 where all values are equal.
+    """
+
+    sums: Floats
+    counts: Floats
+    weights: Floats
+    informative: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairedObservations:
+    """Cases decided in the run and in the baseline, matched by key, in the run's order.
+
+    `now` and `base` share keys, clusters and arms; clusters are renumbered 0..G-1 over those that
+    have a pair and `cluster_of` [G] holds their number in the run. `only_now` and `only_base` list
+    keys (in order) without a counterpart, `common` counts the keys in both, of which
+    `undecided_now` and `undecided_base` have no value.
+    """
+
+    now: Observations
+    base: Observations
+    cluster_of: Integers
+    only_now: tuple[str, ...]
+    only_base: tuple[str, ...]
+    common: int
+    undecided_now: int
+    undecided_base: int
+
+    @property
+    def difference(self) -> Observations:
+        """Observations of `now - base`; their estimate is the change."""
+        return replace(self.now, values=self.now.values - self.base.values)
+
+    @property
+    def n_discordant(self) -> int:
+        """Count the pairs whose value differs between the runs."""
+        return int(np.count_nonzero(self.now.values != self.base.values))
+
+    @property
+    def undecided_change(self) -> float:
+        """Share of undecided among common keys now minus then; NaN without common keys."""
+        if not self.common:
+            return float("nan")
+        return (self.undecided_now - self.undecided_base) / self.common
+
+
+def _check_range(name: str, indices: npt.NDArray[np.integer], size: int) -> None:
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= size):
+        raise DataError(
+            f"observations: {name} index out of range: found {int(indices.min())} to "
+            f"{int(indices.max())}, expected 0 to {size - 1}"
+        )
+
+
+def decided_counts(obs: Observations) -> Integers:
+    """Return the number of decided cases in each arm, [A]."""
+    return np.bincount(obs.arms[obs.decided], minlength=len(obs.weights)).astype(np.int64)
+
+
+def estimate(obs: Observations) -> float:
+    """Return the contrast of arm means; NaN if an arm has no decided case."""
+    decided = obs.decided
+    arms = obs.arms[decided]
+    counts = np.bincount(arms, minlength=len(obs.weights))
+    if not obs.weights or not counts.all():
+        return float("nan")
+    sums = np.bincount(arms, weights=obs.values[decided], minlength=len(obs.weights))
+    return float(np.dot(np.asarray(obs.weights, dtype=np.float64), sums / counts))
+
+
+def cluster_totals(obs: Observations) -> ClusterTotals:
+    """Return sums and counts of the decided values by cluster and arm; O(n)."""
+    decided = obs.decided
+    n_arms = len(obs.weights)
+    clusters = obs.clusters[decided].astype(np.int64)
+    cells = clusters * n_arms + obs.arms[decided]
+    values = obs.values[decided]
+    size, shape = obs.n_clusters * n_arms, (obs.n_clusters, n_arms)
+    return ClusterTotals(
+        sums=np.bincount(cells, weights=values, minlength=size).astype(np.float64).reshape(shape),
+        counts=np.bincount(cells, minlength=size).reshape(shape).astype(np.float64),
+        weights=np.asarray(obs.weights, dtype=np.float64),
+        informative=_informative(clusters, values),
+    )
+
+
+def _informative(clusters: Integers, values: Floats) -> int:
+    if not len(values):
+        return 0
+    above = np.unique(clusters[values > values.min()])
+    below = np.unique(clusters[values < values.max()])
+    return min(len(above), len(below))
+
+
+def select(obs: Observations, where: Flags) -> Observations:
+    """Return the cases flagged in `where` [n]; clusters keep their numbers, arms their weights."""
+    positions = np.flatnonzero(where)
+    return replace(
+        obs,
+        keys=_keys_at(obs, positions),
+        clusters=obs.clusters[positions],
+        arms=obs.arms[positions],
+        values=obs.values[positions],
+    )
+
+
+def cluster_contributions(obs: Observations) -> Floats:
+    """Return [G] what each cluster adds to the estimate: `sum_a w_a * sum_{s,a} / N_a`.
+
+    The contributions add up to `estimate(obs)`. NaN if an arm has no decided case.
+    """
+    totals = cluster_totals(obs)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = totals.weights / totals.counts.sum(axis=0)
+    return np.asarray((totals.sums * scale).sum(axis=1), dtype=np.float64)
+
+
+def cluster_shares(obs: Observations) -> Floats:
+    """Return [G] the share of the contrast that rests on each cluster; they add up to 1.
+
+    With one arm it is the cluster's share of the decided cases; with several, the mean of its
+    shares weighted by |w_a|.
+    """
+    totals = cluster_totals(obs)
+    weights = np.abs(totals.weights)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = weights / (weights.sum() * totals.counts.sum(axis=0))
+    return np.asarray((totals.counts * scale).sum(axis=1), dtype=np.float64)
+
+
+def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
+    """Match two runs by case key and keep the cases that both decided.
+
+    Cluster numbers may differ between the runs (they are only names), but cases of one cluster
+    must be of one cluster in the other. Raises DataError for duplicate keys, other weights, or a
+    case that changed its arm or cluster. O(n) time and memory.
+    """
+    if now.weights != base.weights:
+        raise DataError(
+            f"run and baseline weigh their arms differently: {now.weights} and {base.weights}; "
+            "accept a new baseline with this version"
+        )
+    here, there = _matched_positions(now, base)
+    unmatched_now = np.ones(len(now.keys), dtype=np.bool_)
+    unmatched_now[here] = False
+    unmatched_base = np.ones(len(base.keys), dtype=np.bool_)
+    unmatched_base[there] = False
+    _check_same_design(now, base, here, there)
+    decided_now, decided_base = now.decided[here], base.decided[there]
+    both = decided_now & decided_base
+    here, there = here[both], there[both]
+    cluster_of, clusters = np.unique(now.clusters[here], return_inverse=True)
+    paired = Observations(
+        keys=_keys_at(now, here),
+        clusters=clusters.astype(np.int64),
+        arms=now.arms[here],
+        values=now.values[here],
+        weights=now.weights,
+        n_clusters=len(cluster_of),
+    )
+    return PairedObservations(
+        now=paired,
+        base=replace(paired, values=base.values[there]),
+        cluster_of=cluster_of.astype(np.int64),
+        only_now=tuple(_keys_at(now, np.flatnonzero(unmatched_now))),
+        only_base=tuple(_keys_at(base, np.flatnonzero(unmatched_base))),
+        common=len(both),
+        undecided_now=int(np.count_nonzero(~decided_now)),
+        undecided_base=int(np.count_nonzero(~decided_base)),
+    )
+
+
+def _keys_at(obs: Observations, positions: npt.NDArray[np.integer]) -> list[str]:
+    return [obs.keys[position] for position in positions.tolist()]
+
+
+def _positions(obs: Observations, name: str) -> dict[str, int]:
+    positions = {key: position for position, key in enumerate(obs.keys)}
+    if len(positions) != len(obs.keys):
+        twice = next(key for i, key in enumerate(obs.keys) if positions[key] != i)
+        raise DataError(
+            f"the {name} has the case key {twice!r:.80} twice; expected one value for each case"
+        )
+    return positions
+
+
+def _matched_positions(now: Observations, base: Observations) -> tuple[Integers, Integers]:
+    here = _positions(now, "run")
+    if list(now.keys) == list(base.keys):
+        everything = np.arange(len(now.keys), dtype=np.int64)
+        return everything, everything
+    there = _positions(base, "baseline")
+    matches = [(here[key], there[key]) for key in now.keys if key in there]
+    both = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _check_same_design(
+    now: Observations, base: Observations, here: Integers, there: Integers
+) -> None:
+    moved = now.arms[here] != base.arms[there]
+    # A cluster is a set of cases, so its number may change but its members may not part or join.
+    first_now, label_now = np.unique(now.clusters[here], return_inverse=True)
+    first_base, label_base = np.unique(base.clusters[there], return_inverse=True)
+    image = np.zeros(len(first_now), dtype=np.int64)
+    image[label_now] = label_base
+    origin = np.zeros(len(first_base), dtype=np.int64)
+    origin[label_base] = label_now
+    moved |= (image[label_now] != label_base) | (origin[label_base] != label_now)
+    if moved.any():
+        key = now.keys[int(here[int(np.argmax(moved))])]
+        raise DataError(
+            f"case {key!r:.80} belongs to another arm or source in the baseline; "
+            "expected the same design in both: accept a new baseline"
+        )

@@ -1,0 +1,296 @@
+"""What a run and its baseline say about a change: estimate, p value, bounds, what it could see.
+
+`Worse.ABSOLUTE` is for values that are better the nearer they are to 0 (Diff-Bias, amplification):
+the change is `|now| - |base|`. Exchanging the two runs within sources keeps the midpoint
+m = (now + base) / 2 and turns only the difference d, and
+`|m + d/2| - |m - d/2| = sign(m d) min(2 |m|, |d|)`. So the permutation test is exact here too: it
+is the one-sided test of d, taken in the direction of m, with `min(d, 2 |m|)` as the sum to reach.
+A turn of sign with equal size is no change of size; it is reported apart (`sign_changed`). The
+bounds are the worst corner of the bounds of m and d: approximate, and cautious where the sign is
+in doubt.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
+
+import numpy as np
+
+from fairgate.stats.observations import (
+    Floats,
+    Observations,
+    PairedObservations,
+    cluster_contributions,
+    cluster_shares,
+    cluster_totals,
+    estimate,
+    pair_by_key,
+)
+from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
+from fairgate.stats.sign_flip import (
+    FlipMethod,
+    changed_sources_needed,
+    lattice_unit,
+    sign_flip_test,
+)
+from fairgate.stats.t_interval import standard_error, t_quantile, t_upper_tail
+from fairgate.stats.typical_values import TypicalValues
+
+_NAN = math.nan
+
+
+class Worse(Enum):
+    """Which change of the value is a worsening."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    ABSOLUTE = "absolute"
+
+
+class Method(Enum):
+    """Which test gave the p value."""
+
+    EXACT = "exact sign-flip test"
+    MONTE_CARLO = "sign-flip test, Monte Carlo"
+    STUDENT = "t test with G - 1 degrees of freedom"
+    NONE = "no test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionSettings:
+    """How a regression rule looks at a change.
+
+    `strict` tests "the worsening is at most the margin" (approximate) instead of "nothing
+    changed". `sd_floor` is a standard deviation of the per-source change known from elsewhere
+    (burn-in, declared). Below `few_sources` sources the sign-flip test could hardly reject and the
+    t test takes over.
+    """
+
+    worse: Worse = Worse.HIGHER
+    margin: float = 0.02
+    strict: bool = False
+    power: float = 0.9
+    sd_floor: float = 0.0
+    few_sources: int = 10
+    n_draws: int = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionEvidence:
+    """Everything a regression rule needs to know, from the cases decided in both runs.
+
+    `worsening` is the change with more meaning worse. `lower` and `upper` bound it, each one-sided
+    at `level`; `lower` is above 0 (strict: above the margin) if and only if `p_value <= level`.
+    p values are uncorrected. `sd` is the standard deviation of the per-source change, `sd_used`
+    that or the floor, `detectable` the smallest worsening that the rule catches at `level` with
+    the wanted power. Where an arm has no pair, nothing is `evaluated` and the numbers are NaN.
+    """
+
+    now: float
+    base: float
+    worsening: float
+    n_pairs: int
+    n_discordant: int
+    n_sources: int
+    n_changed_sources: int = 0
+    sign_changed: bool = False
+    p_value: float = _NAN
+    p_two_sided: float = _NAN
+    min_attainable_p: float = 1.0
+    method: Method = Method.NONE
+    level: float = _NAN
+    lower: float = _NAN
+    upper: float = _NAN
+    changed_sources_needed: int = 0
+    sd: float = _NAN
+    sd_used: float = _NAN
+    detectable: float = math.inf
+
+    @property
+    def evaluated(self) -> bool:
+        """Return whether every arm has a pair, so that there is a change to judge."""
+        return not math.isnan(self.worsening)
+
+    @property
+    def significant(self) -> bool:
+        """Return whether the test rejects at `level`."""
+        return self.p_value <= self.level
+
+    def sources_to_see(self, effect: float, settings: RegressionSettings) -> int | None:
+        """Return how many sources would make a worsening of `effect` visible at this level."""
+        design = RuleDesign(level=self.level, margin=settings.margin, power=settings.power)
+        return sources_needed(effect, self.sd_used, design)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PreparedRegression:
+    """A comparison whose p value is known and whose bounds wait for the corrected level.
+
+    Holm's correction needs the p values of all rules before it gives each rule its level.
+    `error` is the standard error of the difference, `midpoint` and `midpoint_error` locate
+    (now + base) / 2 in the direction of its own sign.
+    """
+
+    settings: RegressionSettings
+    pairs: PairedObservations
+    evidence: RegressionEvidence
+    values: TypicalValues | None = None
+    error: float = _NAN
+    midpoint: float = _NAN
+    midpoint_error: float = _NAN
+
+    @property
+    def p_value(self) -> float:
+        """Return the one-sided, uncorrected p value; NaN where nothing can be judged."""
+        return self.evidence.p_value
+
+    def at_level(self, level: float) -> RegressionEvidence:
+        """Return the evidence with bounds and detectable effect at the corrected `level`."""
+        found = self.evidence
+        if not found.evaluated:
+            return replace(found, level=level)
+        lower, upper = self._bounds(level)
+        null = self.settings.margin if self.settings.strict else 0.0
+        # The exact p and a drawn or cautious bound may disagree at the null itself: p is right.
+        if found.p_value <= level:
+            lower = max(lower, math.nextafter(null, math.inf))
+        else:
+            lower = min(lower, null)
+        design = RuleDesign(level=level, margin=self.settings.margin, power=self.settings.power)
+        return replace(
+            found,
+            level=level,
+            lower=min(lower, found.worsening),
+            upper=max(upper, found.worsening),
+            changed_sources_needed=changed_sources_needed(level),
+            detectable=minimum_detectable_effect(found.sd_used, found.n_sources, design),
+        )
+
+    def _bounds(self, level: float) -> tuple[float, float]:
+        if not self.evidence.n_discordant:
+            return 0.0, 0.0
+        low, high = self._difference_bounds(level)
+        if self.settings.worse is not Worse.ABSOLUTE:
+            return low, high
+        if not math.isfinite(low) or not self.midpoint_error >= 0:
+            return -math.inf, math.inf
+        reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.midpoint_error
+        middles = (self.midpoint - reach, self.midpoint + reach)
+        corners = [abs(m + d / 2) - abs(m - d / 2) for m, d in product(middles, (low, high))]
+        return min(corners), max(corners)
+
+    def _difference_bounds(self, level: float) -> tuple[float, float]:
+        if self.values is not None:
+            return self.values.bounds(level)
+        change = _oriented(self.pairs, self.settings.worse)[1]
+        reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.error
+        return change - reach, change + reach
+
+
+def regression_evidence(
+    now: Observations,
+    base: Observations,
+    *,
+    settings: RegressionSettings,
+    level: float,
+    rng: np.random.Generator,
+) -> RegressionEvidence:
+    """Return the evidence of one comparison at a level known beforehand."""
+    return prepare_regression(pair_by_key(now, base), settings, rng).at_level(level)
+
+
+def prepare_regression(
+    pairs: PairedObservations, settings: RegressionSettings, rng: np.random.Generator
+) -> PreparedRegression:
+    """Return the comparison with its p value; deterministic given the state of `rng`."""
+    found = _describe(pairs, settings)
+    if not found.evaluated:
+        return PreparedRegression(settings=settings, pairs=pairs, evidence=found)
+    difference = pairs.difference
+    error = standard_error(cluster_totals(difference))
+    sd = error * math.sqrt(found.n_sources)
+    middle = replace(pairs.now, values=(pairs.now.values + pairs.base.values) / 2)
+    found = replace(found, sd=sd, sd_used=max(settings.sd_floor, 0.0 if math.isnan(sd) else sd))
+    prepared = PreparedRegression(
+        settings=settings,
+        pairs=pairs,
+        evidence=found,
+        error=error,
+        midpoint=abs(estimate(middle)),
+        midpoint_error=standard_error(cluster_totals(middle)),
+    )
+    if 2 <= found.n_sources < settings.few_sources and error > 0:
+        return _with_t_test(prepared)
+    return _with_sign_flips(prepared, rng)
+
+
+def _describe(pairs: PairedObservations, settings: RegressionSettings) -> RegressionEvidence:
+    now, base = estimate(pairs.now), estimate(pairs.base)
+    sign, difference = _oriented(pairs, settings.worse)
+    absolute = settings.worse is Worse.ABSOLUTE
+    return RegressionEvidence(
+        now=now,
+        base=base,
+        worsening=abs(now) - abs(base) if absolute else sign * (now - base),
+        n_pairs=len(pairs.now.keys),
+        n_discordant=pairs.n_discordant,
+        n_sources=pairs.now.n_clusters,
+        n_changed_sources=0 if math.isnan(difference) else int(np.count_nonzero(_changes(pairs))),
+        sign_changed=now * base < 0,
+    )
+
+
+def _oriented(pairs: PairedObservations, worse: Worse) -> tuple[float, float]:
+    """Return the sign that makes more worse, and the difference now - base times that sign."""
+    now, base = estimate(pairs.now), estimate(pairs.base)
+    signs = {Worse.HIGHER: 1.0, Worse.LOWER: -1.0, Worse.ABSOLUTE: -1.0 if now + base < 0 else 1.0}
+    return signs[worse], signs[worse] * (now - base)
+
+
+def _changes(pairs: PairedObservations) -> Floats:
+    """Return [G] what each source adds to the change; rounding dust is 0."""
+    changes = cluster_contributions(pairs.difference)
+    dust = 1e-12 * float(np.abs(changes).sum())
+    return np.where(np.abs(changes) <= dust, 0.0, changes)
+
+
+def _with_t_test(prepared: PreparedRegression) -> PreparedRegression:
+    found, settings = prepared.evidence, prepared.settings
+    null = settings.margin if settings.strict else 0.0
+    error = prepared.error
+    if settings.worse is Worse.ABSOLUTE and found.sign_changed:
+        # Across the sign the change of size is twice the midpoint, with that one's error.
+        error = max(error, 2 * prepared.midpoint_error)
+    freedom = found.n_sources - 1
+    p_value = t_upper_tail((found.worsening - null) / error, freedom)
+    far = t_upper_tail(abs(found.worsening - null) / error, freedom)
+    evidence = replace(
+        found, p_value=p_value, p_two_sided=2 * far, min_attainable_p=0.0, method=Method.STUDENT
+    )
+    return replace(prepared, evidence=evidence)
+
+
+def _with_sign_flips(prepared: PreparedRegression, rng: np.random.Generator) -> PreparedRegression:
+    found, settings, pairs = prepared.evidence, prepared.settings, prepared.pairs
+    sign, difference = _oriented(pairs, settings.worse)
+    changes = sign * _changes(pairs)
+    shares = cluster_shares(pairs.difference)
+    values = TypicalValues.of(changes, shares, rng=rng, n_draws=settings.n_draws)
+    # Only ABSOLUTE can fall short of the difference: where the sign turned.
+    reach = min(found.worsening, difference)
+    test = sign_flip_test(changes, values, unit=lattice_unit(pairs.difference), reach=reach)
+    exact = test.method is not FlipMethod.MONTE_CARLO and not settings.strict
+    p_value = test.p_worse
+    if settings.strict:
+        p_value = values.p_above(settings.margin + difference - reach)
+    evidence = replace(
+        found,
+        p_value=p_value,
+        p_two_sided=test.p_two_sided,
+        min_attainable_p=test.min_attainable_p,
+        method=Method.EXACT if exact else Method.MONTE_CARLO,
+    )
+    return replace(prepared, evidence=evidence, values=values)
