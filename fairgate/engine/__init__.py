@@ -1,0 +1,1 @@
+"""The verbs: plan, execute, judge, measure, compare, gate. Knows ports, not libraries."""

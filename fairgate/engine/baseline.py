@@ -1,0 +1,152 @@
+"""What a run leaves behind for later runs to be compared with, and when they can be compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairgate.domain.cases import Task, TestPlan
+from fairgate.domain.measurements import Measurement
+from fairgate.domain.outcomes import Overlap, Provenance
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.table import Table
+from fairgate.policy.schema import Policy, SuitePolicy
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineSuite:
+    """One suite of a baseline: what must match, and what was decided case by case."""
+
+    must_match: Mapping[str, str]
+    contents: Mapping[str, str]
+    """Pair key to a short hash of the source's and follow-up's text."""
+    table: Table
+    quartiles: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A reviewed reference run."""
+
+    policy: str
+    reason: str
+    date: str
+    suites: Mapping[str, BaselineSuite]
+    measurements: Sequence[Measurement]
+    metric_versions: Mapping[str, int]
+    provenance: Provenance
+
+
+def must_match(policy: Policy, suite: SuitePolicy, task: Task) -> dict[str, str]:
+    """Return the fields without whose equality two runs of a suite are not comparable (SPEC 9)."""
+    generator, retriever = policy.system.generator, policy.system.retriever
+    decoding: object = "recorded"
+    if generator is not None:
+        chosen = generator.decoding
+        decoding = chosen if isinstance(chosen, str) else chosen.model_dump()
+    fields = {
+        "task.instruction": task.instruction,
+        "task.labels": list(task.labels),
+        "task.equivalent": [list(group) for group in task.equivalent],
+        "relations": sorted(suite.relations),
+        "control": suite.control,
+        "criterion": suite.criterion,
+        "matching": suite.matching,
+        "distance": suite.distance,
+        "repeats": suite.repeats,
+        "unstable_margin": suite.unstable_margin,
+        "decoding": decoding,
+        "top_k": retriever.top_k if retriever else 0,
+    }
+    return {
+        name: json.dumps(value, sort_keys=True, ensure_ascii=False)
+        for name, value in fields.items()
+    }
+
+
+def pair_contents(plan: TestPlan, suite: str) -> dict[str, str]:
+    """Return for each pair of a suite a short hash of its two texts."""
+    texts = {case.key: case.query for case in plan.cases if case.suite == suite}
+    contents = {}
+    for pair in plan.pairs:
+        if pair.suite == suite:
+            both = f"{texts[pair.source]}\0{texts[pair.key]}".encode("utf-8", "surrogatepass")
+            contents[pair.key] = hashlib.sha256(both).hexdigest()[:10]
+    return contents
+
+
+def overlap(
+    plan: TestPlan,
+    fields: Mapping[str, Mapping[str, str]],
+    baseline: Baseline,
+    *,
+    min_overlap: float,
+) -> Overlap:
+    """Say which cases can be compared with the baseline, and what forbids it altogether."""
+    incompatible: list[str] = []
+    new: list[str] = []
+    removed: list[str] = []
+    compared = total = 0
+    for name, suite in baseline.suites.items():
+        total += len(suite.contents)
+        if name not in fields:
+            removed += [f"{name}:{key}" for key in suite.contents]
+            continue
+        incompatible += _field_differences(name, suite.must_match, fields[name])
+        now = pair_contents(plan, name)
+        same = {key for key, content in now.items() if suite.contents.get(key) == content}
+        compared += len(same)
+        new += [f"{name}:{key}" for key in now if key not in same]
+        removed += [f"{name}:{key}" for key in suite.contents if key not in same]
+    for name in fields:
+        if name not in baseline.suites:
+            new += [f"{name}:{key}" for key in pair_contents(plan, name)]
+    for metric in METRICS:
+        then = baseline.metric_versions.get(metric.id, metric.version)
+        if then != metric.version:
+            incompatible.append(
+                f"metric {metric.id}: baseline has version {then}, this FairGate {metric.version}"
+            )
+    if compared < min_overlap * total:
+        incompatible.append(
+            f"cases: {compared} of the baseline's {total} cases are left to compare, "
+            f"fewer than min_overlap {min_overlap:g} asks for"
+        )
+    return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
+
+
+def _field_differences(suite: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return [
+        f"suite {suite}, {name}: baseline {then.get(name, 'nothing')}, run {now.get(name, 'nothing')}"
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
+    ]
+
+
+def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, str]) -> Table:
+    """Return the baseline's table without the cases whose text has changed."""
+    keep = np.asarray(
+        [contents.get(key) == base.contents.get(key) for key in base.table.keys], dtype=bool
+    )
+    rows = np.flatnonzero(keep)
+    numbers = rows.tolist()
+    old = base.table
+    return Table(
+        suite=old.suite,
+        keys=[old.keys[row] for row in numbers],
+        clusters=old.clusters[rows],
+        cluster_names=old.cluster_names,
+        control=old.control[rows],
+        dimensions={
+            name: [levels[row] for row in numbers] for name, levels in old.dimensions.items()
+        },
+        values={name: column[rows] for name, column in old.values.items()},
+        not_evaluated=old.not_evaluated,
+        bands=table.bands,
+    )

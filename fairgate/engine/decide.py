@@ -1,0 +1,87 @@
+"""From rule results to the outcome of the gate and its exit code (SPEC 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
+from fairgate.domain.verdicts import JudgedPair, Reason
+from fairgate.policy.schema import Policy
+
+_NAMED = 5
+
+
+def weigh_evidence(
+    plan: TestPlan, judged: Sequence[JudgedPair], rules: Sequence[RuleResult], policy: Policy
+) -> Evidence:
+    """Count what was decided, and say why that is too little for a verdict where it is."""
+    planned = len(judged)
+    decided = sum(isinstance(item.generation, bool) for item in judged)
+    invalid = sum(item.kind == "invalid" for item in plan.rejected)
+    missing = _missing(judged)
+    problems = []
+    if planned == 0 or decided == 0:
+        problems.append("nothing was decided: no pair has two readable answers")
+    elif decided < policy.min_decided * planned:
+        problems.append(
+            f"only {decided} of {planned} planned pairs were decided, fewer than min_decided "
+            f"{policy.min_decided:g} asks for ({_commonest(judged)})"
+        )
+    if missing:
+        named = ", ".join(missing[:_NAMED])
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        problems.extend([] if not problems else [f"cases without an answer: {named}{more}"])
+    if invalid > policy.max_invalid * (planned + invalid):
+        problems.append(
+            f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
+            f"than max_invalid {policy.max_invalid:g} allows"
+        )
+    problems += [
+        f"{rule.metric} in suite {rule.suite} could not be evaluated: {'; '.join(rule.reasons)}"
+        for rule in rules
+        if rule.outcome is Outcome.NOT_EVALUATED and not rule.is_first_run and not rule.advisory
+    ]
+    if rules and all(rule.is_first_run for rule in rules):
+        problems.append(
+            "every rule compares with a baseline and there is none yet: accept this run with "
+            "`fairgate baseline accept`, or add a bound (`max`)"
+        )
+    return Evidence(
+        planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
+    )
+
+
+def _missing(judged: Sequence[JudgedPair]) -> list[str]:
+    keys: dict[str, None] = {}
+    for item in judged:
+        if item.source.reason is Reason.MISSING:
+            keys[item.pair.source] = None
+        if item.follow_up.reason is Reason.MISSING:
+            keys[item.pair.key] = None
+    return list(keys)
+
+
+def _commonest(judged: Sequence[JudgedPair]) -> str:
+    counts: dict[str, int] = {}
+    for item in judged:
+        if isinstance(item.generation, Reason):
+            counts[str(item.generation)] = counts.get(str(item.generation), 0) + 1
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def decide(
+    rules: Sequence[RuleResult], evidence: Evidence, overlap: Overlap | None
+) -> tuple[Outcome, ExitCode]:
+    """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0."""
+    binding = [rule for rule in rules if not rule.advisory]
+    if any(rule.outcome is Outcome.FAIL for rule in binding):
+        return Outcome.FAIL, ExitCode.GATE_FAILED
+    if overlap is not None and overlap.incompatible:
+        return Outcome.INCONCLUSIVE, ExitCode.BASELINE
+    if evidence.problems:
+        return Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT
+    if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
+        return Outcome.FAIL, ExitCode.GATE_FAILED
+    return Outcome.PASS, ExitCode.PASS

@@ -1,0 +1,217 @@
+"""Run the plan's cases through the system under test, each unique question once.
+
+The only slow step. What was answered before comes from the result store; what is new is stored
+batch by batch, so that a killed run loses at most one batch. Batching, order and the state of the
+store are invisible in the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import (
+    Answer,
+    Decoding,
+    Document,
+    Execution,
+    GenerationRequest,
+)
+from fairgate.engine.ports import Generator, Progress, ResultStore, Retriever, Vectors
+from fairgate.engine.prompts import render_prompt
+
+_RETRIEVAL_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """A retriever (or none) and a generator with its prompt: what the policy puts under test."""
+
+    retrievers: Mapping[str, Retriever]
+    generator: Generator
+    template: str
+    document_characters: int
+    decoding: Decoding
+
+
+def execute(
+    plan: TestPlan, system: System, store: ResultStore, progress: Progress
+) -> dict[tuple[str, str], Execution]:
+    """Return an execution for every case of the plan, in the order of the plan.
+
+    Raises ModelError or RetrievalError where the system fails: a broken system has no verdict.
+    """
+    executions: dict[tuple[str, str], Execution] = {}
+    for wave in sorted({case.wave for case in plan.cases}):
+        cases = [case for case in plan.cases if case.wave == wave]
+        documents = _retrieve(cases, system, store, progress)
+        for case in cases:
+            if case.documents_of is not None:
+                earlier = executions[case.suite, case.documents_of].documents
+                documents[case.suite, case.key] = list(earlier or [])
+        requests = [
+            request_for(case, documents.get((case.suite, case.key)), system) for case in cases
+        ]
+        answers = _generate(requests, system.generator, store, progress)
+        for case, request in zip(cases, requests, strict=True):
+            answer = answers[request]
+            executions[case.suite, case.key] = Execution(
+                key=case.key,
+                suite=case.suite,
+                documents=documents.get((case.suite, case.key)),
+                response=answer.text,
+                margin=answer.margin,
+                options=case.options,
+            )
+    return {(c.suite, c.key): executions[c.suite, c.key] for c in plan.cases}
+
+
+class LocalSystem:
+    """The system under test on this machine, with a store that remembers its results."""
+
+    def __init__(self, system: System, store: ResultStore) -> None:
+        """Take the system and the store; nothing is loaded before it is asked."""
+        self._system = system
+        self._store = store
+
+    def execute(self, plan: TestPlan, progress: Progress) -> Mapping[tuple[str, str], Execution]:
+        """Return an execution for every case of the plan, see `execute`."""
+        return execute(plan, self._system, self._store, progress)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the stored embeddings of retrieved documents."""
+        ids = [document.id for document in documents if document.id is not None]
+        if len(ids) < len(documents) or not self._system.retrievers:
+            return None
+        return next(iter(self._system.retrievers.values())).vectors(ids)
+
+
+def request_for(
+    case: Case, documents: Sequence[Document] | None, system: System
+) -> GenerationRequest:
+    """Return the complete prompt of a case and, unless greedy, a seed of the case's own."""
+    prompt = render_prompt(
+        system.template,
+        instruction=case.instruction,
+        text=case.query,
+        documents=documents or (),
+        characters=system.document_characters,
+    )
+    seed = 0
+    if not system.decoding.is_greedy:
+        seed = int(_digest(str(system.decoding.seed), case.suite, case.key)[:15], 16)
+    return GenerationRequest(prompt=prompt, labels=case.labels, seed=seed, options=case.options)
+
+
+def _retrieve(
+    cases: Sequence[Case], system: System, store: ResultStore, progress: Progress
+) -> dict[tuple[str, str], list[Document]]:
+    found: dict[tuple[str, str], list[Document]] = {}
+    for name, retriever in system.retrievers.items():
+        wanted = [c for c in cases if c.retriever == name and c.documents_of is None]
+        for top_k in sorted({case.top_k for case in wanted}):
+            asked = [case for case in wanted if case.top_k == top_k]
+            lists = _retrieve_queries([c.query for c in asked], top_k, retriever, store, progress)
+            found |= {(case.suite, case.key): lists[case.query] for case in asked}
+    return found
+
+
+def _retrieve_queries(
+    queries: Sequence[str], top_k: int, retriever: Retriever, store: ResultStore, progress: Progress
+) -> dict[str, list[Document]]:
+    keys = {
+        query: _digest(retriever.fingerprint, str(top_k), query) for query in dict.fromkeys(queries)
+    }
+    stored = store.get_many("retrieval", list(keys.values()))
+    lists = {q: _documents_from(stored[key]) for q, key in keys.items() if key in stored}
+    missing = [query for query in keys if query not in lists]
+    progress.start("retrieve", len(keys), len(lists))
+    for start in range(0, len(missing), _RETRIEVAL_BATCH):
+        batch = missing[start : start + _RETRIEVAL_BATCH]
+        results = retriever.retrieve(batch, top_k)
+        store.put_many(
+            "retrieval",
+            [(keys[q], _documents_to(found)) for q, found in zip(batch, results, strict=True)],
+        )
+        lists |= dict(zip(batch, results, strict=True))
+        progress.advance(len(batch))
+    progress.finish()
+    return lists
+
+
+def _documents_to(documents: Sequence[Document]) -> str:
+    rows = [[d.id, d.text, d.label, d.score] for d in documents]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def _documents_from(text: str) -> list[Document]:
+    rows = json.loads(text)
+    return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in rows]
+
+
+def _generate(
+    requests: Sequence[GenerationRequest],
+    generator: Generator,
+    store: ResultStore,
+    progress: Progress,
+) -> dict[GenerationRequest, Answer]:
+    keys = {request: _request_key(generator, request) for request in dict.fromkeys(requests)}
+    stored = store.get_many("answer", list(keys.values()))
+    answers = {r: Answer(**json.loads(stored[key])) for r, key in keys.items() if key in stored}
+    missing = [request for request in keys if request not in answers]
+    progress.start("generate", len(keys), len(answers))
+    for batch in _batches(generator.generate(missing)) if missing else ():
+        fresh = {missing[position]: answer for position, answer in batch}
+        store.put_many("answer", [(keys[r], _answer_to(a)) for r, a in fresh.items()])
+        answers |= fresh
+        progress.advance(len(fresh))
+    progress.finish()
+    lost = len(missing) - sum(request in answers for request in missing)
+    if lost:
+        raise ModelError(f"the generator returned no answer for {lost} of {len(missing)} prompts")
+    return answers
+
+
+def _request_key(generator: Generator, request: GenerationRequest) -> str:
+    return _digest(
+        generator.fingerprint,
+        request.prompt,
+        json.dumps(request.labels),
+        str(request.seed),
+    )
+
+
+def _answer_to(answer: Answer) -> str:
+    row = {
+        "text": answer.text,
+        "margin": answer.margin,
+        "tokens": answer.tokens,
+        "stopped": answer.stopped,
+    }
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def _batches(
+    answers: Iterator[tuple[int, Answer]], size: int = 16
+) -> Iterator[list[tuple[int, Answer]]]:
+    batch: list[tuple[int, Answer]] = []
+    for item in answers:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _digest(*parts: str) -> str:
+    """Return the SHA-256 of the parts, each delimited by its length."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        sha.update(str(len(data)).encode() + b":" + data)
+    return sha.hexdigest()

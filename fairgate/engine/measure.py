@@ -1,0 +1,230 @@
+"""From judged pairs to tables, and from tables to measurements with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.measurements import Measurement
+from fairgate.domain.outcomes import Degradation
+from fairgate.domain.verdicts import JudgedPair, Reason
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.metric import Metric, demographic_rows, observe
+from fairgate.metrics.retriever_robustness import BANDS
+from fairgate.metrics.table import Column, Table
+from fairgate.stats.auc import auc
+from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
+from fairgate.stats.interval import Interval
+from fairgate.stats.observations import Observations, cluster_totals, estimate
+
+_DECIMALS = 6
+NOT_EVALUATED = {
+    Reason.NO_LABELS: "the corpus has no labels; label-free metrics are evaluated",
+    Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
+    Reason.NO_DOCUMENTS: "the system does not say which documents it retrieved",
+    Reason.NO_CONTROLS: "the suite has no control arm (`control: none`)",
+}
+
+
+def tabulate(
+    plan: TestPlan, judged: Sequence[JudgedPair], bands: Mapping[str, tuple[float, float]]
+) -> dict[str, Table]:
+    """Return a table of judged pairs for every suite of the plan."""
+    groups: dict[str, list[JudgedPair]] = {suite: [] for suite in plan.tasks}
+    for item in judged:
+        groups[item.pair.suite].append(item)
+    return {suite: _table(suite, rows, bands[suite]) for suite, rows in groups.items()}
+
+
+def _table(suite: str, rows: Sequence[JudgedPair], bands: tuple[float, float]) -> Table:
+    names = list(dict.fromkeys(row.pair.cluster for row in rows))
+    numbers = {name: number for number, name in enumerate(names)}
+    raw: dict[str, list[bool | float | Reason]] = {
+        "generation": [row.generation for row in rows],
+        "controlled": [row.controlled for row in rows],
+        "retrieval": [row.retrieval for row in rows],
+        "unreadable": [_unreadable(row) for row in rows],
+        "rrs": [_sum(row.mean_distance, row.label_changes) for row in rows],
+        "mean-distance": [row.mean_distance for row in rows],
+        "overlap": [row.overlap for row in rows],
+    }
+    reasons = {
+        name: {i: str(value) for i, value in enumerate(column) if isinstance(value, Reason)}
+        for name, column in raw.items()
+    }
+    return Table(
+        suite=suite,
+        keys=[row.pair.key for row in rows],
+        clusters=np.asarray([numbers[row.pair.cluster] for row in rows], dtype=np.int64),
+        cluster_names=names,
+        control=np.asarray([row.pair.control for row in rows], dtype=bool),
+        dimensions={
+            "category": [row.pair.category for row in rows],
+            "term": [row.pair.term for row in rows],
+        },
+        values={name: _column(column) for name, column in raw.items()},
+        reasons=reasons,
+        not_evaluated=_absent(reasons, len(rows)),
+        bands=bands,
+    )
+
+
+def _unreadable(row: JudgedPair) -> bool | Reason:
+    if row.follow_up.reason is Reason.MISSING:
+        return Reason.MISSING
+    return row.follow_up.reason is Reason.UNREADABLE
+
+
+def _sum(left: float | Reason, right: float | Reason) -> float | Reason:
+    if isinstance(left, Reason):
+        return left
+    return right if isinstance(right, Reason) else left + right
+
+
+def _column(values: Sequence[bool | float | Reason]) -> Column:
+    numbers = [np.nan if isinstance(value, Reason) else float(value) for value in values]
+    rounded: Column = np.round(np.asarray(numbers, dtype=np.float64), _DECIMALS)
+    return rounded
+
+
+def _absent(reasons: Mapping[str, Mapping[int, str]], rows: int) -> dict[str, str]:
+    """Say for each column without a single value why the suite cannot have it."""
+    absent = {}
+    for name, why in reasons.items():
+        if rows and len(why) == rows and name != "generation":
+            common = max(set(why.values()), key=list(why.values()).count)
+            absent[name] = NOT_EVALUATED.get(Reason(common), f"every pair is {common}")
+    return absent
+
+
+def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
+    """Yield the slices in which a metric is reported: the whole, then by each dimension."""
+    rows = demographic_rows(table)
+    if "band" not in metric.dimensions:
+        yield {}
+    for dimension in metric.dimensions:
+        levels = BANDS if dimension == "band" else table.levels(dimension, rows)
+        if dimension in metric.row_dimensions and "band" in metric.dimensions:
+            continue
+        for level in levels:
+            yield {dimension: level}
+
+
+def measure(tables: Mapping[str, Table], *, confidence: float, seed: int) -> list[Measurement]:
+    """Return every metric in every slice, with cluster-bootstrap intervals.
+
+    Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
+    """
+    return [
+        measurement
+        for table in tables.values()
+        for measurement in _measure_table(table, confidence=confidence, seed=seed)
+    ]
+
+
+def _measure_table(table: Table, *, confidence: float, seed: int) -> list[Measurement]:
+    wanted: list[tuple[Metric, dict[str, str], Observations]] = []
+    absent: list[Measurement] = []
+    for metric in METRICS:
+        if metric.column in table.not_evaluated:
+            absent.append(_absent_measurement(metric, table))
+        elif metric.column in table.values:
+            wanted += [(metric, w, observe(metric, table, w)) for w in slices(metric, table)]
+    intervals = _intervals([item[2] for item in wanted], confidence, seed)
+    present = [
+        _measurement(metric, table.suite, where, observations, next(intervals))
+        for metric, where, observations in wanted
+    ]
+    return [*present, *absent]
+
+
+def measure_slice(
+    metric: Metric, table: Table, where: Mapping[str, str], *, confidence: float, seed: int = 0
+) -> Measurement:
+    """Return one metric in a slice that no report line covers (two dimensions at once, say)."""
+    if metric.column in table.not_evaluated:
+        return _absent_measurement(metric, table, where)
+    observations = observe(metric, table, where)
+    interval = next(_intervals([observations], confidence, seed))
+    return _measurement(metric, table.suite, where, observations, interval)
+
+
+def _absent_measurement(
+    metric: Metric, table: Table, where: Mapping[str, str] | None = None
+) -> Measurement:
+    note = "not evaluated: " + table.not_evaluated[metric.column]
+    return Measurement(metric=metric.id, suite=table.suite, where=where or {}, note=note)
+
+
+def _intervals(
+    observed: Sequence[Observations], confidence: float, seed: int
+) -> Iterator[tuple[tuple[float, float] | None, str]]:
+    totals = [cluster_totals(observations) for observations in observed]
+    settings = BootstrapSettings(confidence=confidence)
+    for result in bootstrap_many(totals, settings, seed=seed):
+        if isinstance(result, Interval):
+            yield (result.low, result.high), ""
+        else:
+            yield None, result.reason
+
+
+def _measurement(
+    metric: Metric,
+    suite: str,
+    where: Mapping[str, str],
+    observations: Observations,
+    found: tuple[tuple[float, float] | None, str],
+) -> Measurement:
+    value = estimate(observations)
+    interval, note = found
+    sliced = np.asarray([metric.arms[arm].weight > 0 for arm in observations.arms], dtype=bool)
+    decided = observations.decided & sliced
+    return Measurement(
+        metric=metric.id,
+        suite=suite,
+        where=where,
+        value=None if np.isnan(value) else round(float(value), _DECIMALS) + 0.0,
+        interval=None
+        if interval is None
+        else (round(interval[0], _DECIMALS) + 0.0, round(interval[1], _DECIMALS) + 0.0),
+        decided=int(decided.sum()),
+        inconclusive=int((sliced & ~observations.decided).sum()),
+        violated=int(observations.values[decided].sum()) if metric.violations else None,
+        note=note if value == value else "nothing was decided",  # noqa: PLR0124 (NaN)
+    )
+
+
+def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
+    """Return P1's threshold: the third quartile of RRS among pairs whose answer did not flip."""
+    found = []
+    for table in tables.values():
+        rows = demographic_rows(table)
+        scores, flips = table.values["rrs"], table.values["generation"]
+        known = rows & ~np.isnan(scores) & ~np.isnan(flips)
+        stable, flipped = scores[known & (flips == 0)], scores[known & (flips == 1)]
+        both = len(stable) and len(flipped)
+        area = auc(scores[known], flips[known] == 1) if both else None
+        found.append(
+            Degradation(
+                suite=table.suite,
+                threshold=round(float(np.quantile(stable, 0.75)), _DECIMALS)
+                if len(stable)
+                else None,
+                auc=None if area is None else round(area, _DECIMALS),
+                stable_pairs=len(stable),
+                flipped_pairs=len(flipped),
+            )
+        )
+    return found
+
+
+def quartiles(table: Table) -> tuple[float, float] | None:
+    """Return Q1 and Q3 of RRS over the demographic pairs; None without scores."""
+    scores = table.values["rrs"][demographic_rows(table)]
+    scores = scores[~np.isnan(scores)]
+    if not len(scores):
+        return None
+    low, high = (round(float(np.quantile(scores, q)), _DECIMALS) for q in (0.25, 0.75))
+    return low, high

@@ -1,0 +1,127 @@
+"""What the engine needs from the outside world, as Protocols; adapters implement them.
+
+Every `fingerprint` is a short stable string: two adapters with equal fingerprints give equal
+results for equal inputs, so it is part of the key under which results are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Answer, Document, Execution, GenerationRequest
+
+Vectors = npt.NDArray[np.float32]
+Executed = Mapping[tuple[str, str], Execution]
+"""(suite, key) to what happened; a case without an entry has no answer."""
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify model, pooling and precision."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
+        ...
+
+
+class Retriever(Protocol):
+    """A query to documents in rank order."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify corpus, embedder, index kind and scoring."""
+        ...
+
+    @property
+    def has_labels(self) -> bool:
+        """Return whether every document carries a label."""
+        ...
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return for each query its `top_k` documents by (-score, document order)."""
+        ...
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return float32 `[n, d]` unit vectors of known documents; None where there are none."""
+        ...
+
+
+class Generator(Protocol):
+    """Prompts to answers."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify model files, precision, decoding, chat template and stop rule."""
+        ...
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position in requests, answer)` as they complete, in any order.
+
+        An answer depends on its request alone, never on the batch it ran in. Raises ModelError.
+        """
+        ...
+
+
+class ResultStore(Protocol):
+    """Remembers results by content, across runs and across a killed process."""
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return the stored JSON texts of those keys that are there and undamaged."""
+        ...
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Store JSON texts durably, all or none. Raises StoreError."""
+        ...
+
+
+class Progress(Protocol):
+    """Hears how far a run is. Never changes a result."""
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Begin a stage of `total` steps, `cached` of which the store answered."""
+        ...
+
+    def advance(self, steps: int) -> None:
+        """Count steps as done."""
+        ...
+
+    def finish(self) -> None:
+        """End the stage."""
+        ...
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Ignore the stage."""
+
+    def advance(self, steps: int) -> None:
+        """Ignore the steps."""
+
+    def finish(self) -> None:
+        """Ignore the end."""
+
+
+SILENT = Silent()
+
+
+class SystemUnderTest(Protocol):
+    """What the gate examines: it answers the plan's cases, or remembers the answers."""
+
+    def execute(self, plan: TestPlan, progress: Progress) -> Mapping[tuple[str, str], Execution]:
+        """Return executions by (suite, key) in the order of the plan; unanswered cases lack one."""
+        ...
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return float32 `[n, d]` embeddings of the documents; None where they cannot be had."""
+        ...
