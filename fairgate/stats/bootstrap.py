@@ -29,7 +29,7 @@ from fairgate.stats.interval import (
     NoInterval,
 )
 from fairgate.stats.observations import ClusterTotals, Floats
-from fairgate.stats.t_interval import n_filled, t_quantile
+from fairgate.stats.t_interval import n_filled, t_interval, t_quantile
 
 _CELLS_AT_A_TIME = 4_000_000
 _NORMAL = NormalDist()
@@ -40,12 +40,15 @@ class BootstrapSettings:
     """How intervals are made; the defaults are those that the calibration tables were made with.
 
     Fewer than `min_clusters` clusters with a violation (or with anything but a violation) give
-    "too few clusters". `expanded` widens the levels for few clusters.
+    "too few clusters"; below `cautious_below` the interval is joined with Student's, within what
+    was resampled: a sample that only just has enough has more violations than is typical for its
+    system. `expanded` widens the levels for few clusters.
     """
 
     confidence: float = 0.95
     n_resamples: int = 2000
     min_clusters: int = 10
+    cautious_below: int = 15
     expanded: bool = True
 
 
@@ -70,7 +73,10 @@ def bootstrap_many(
         rng = np.random.default_rng([seed, n_clusters])
         replicates = _replicates(batch, n_clusters, settings.n_resamples, rng)
         for position, item, values in zip(members, batch, replicates, strict=True):
-            results[position] = _bca(item, values, settings)
+            found = _bca(item, values, settings)
+            if slices[position].informative < settings.cautious_below:
+                found = _joined(found, slices[position], values, settings)
+            results[position] = found
     return results
 
 
@@ -161,6 +167,19 @@ def _bca(item: _Slice, replicates: Floats, settings: BootstrapSettings) -> Inter
     ranks = np.array([low, high]) * (len(ordered) - 1)
     ends = np.interp(ranks, np.arange(len(ordered)), ordered)
     return Interval(low=float(ends[0]), high=float(ends[1]), method="bca")
+
+
+def _joined(
+    found: IntervalOrReason, totals: ClusterTotals, replicates: Floats, settings: BootstrapSettings
+) -> IntervalOrReason:
+    student = t_interval(totals, confidence=settings.confidence)
+    if isinstance(found, NoInterval) or isinstance(student, NoInterval):
+        return found
+    return Interval(
+        low=min(found.low, max(student.low, float(np.nanmin(replicates)))),
+        high=max(found.high, min(student.high, float(np.nanmax(replicates)))),
+        method="bca and t",
+    )
 
 
 def _expanded_z(settings: BootstrapSettings, n_clusters: int) -> float:

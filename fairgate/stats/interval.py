@@ -11,7 +11,7 @@ NO_VARIATION = "no variation between sources"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A two-sided interval `low <= high` and the method that made it (`bca`, `t`, `wilson`)."""
+    """A two-sided interval `low <= high`; `method` is `bca`, `bca and t`, `t` or `wilson`."""
 
     low: float
     high: float

@@ -5,9 +5,8 @@ the change is `|now| - |base|`. Exchanging the two runs within sources keeps the
 m = (now + base) / 2 and turns only the difference d, and
 `|m + d/2| - |m - d/2| = sign(m d) min(2 |m|, |d|)`. So the permutation test is exact here too: it
 is the one-sided test of d, taken in the direction of m, with `min(d, 2 |m|)` as the sum to reach.
-A turn of sign with equal size is no change of size; it is reported apart (`sign_changed`). The
-bounds are the worst corner of the bounds of m and d: approximate, and cautious where the sign is
-in doubt.
+A turn of sign with equal size is no change of size; it is reported apart (`sign_changed`). Where
+the side of 0 is in doubt, the bounds are the worst corners of the bounds of m and d.
 """
 
 from __future__ import annotations
@@ -175,12 +174,23 @@ class PreparedRegression:
         low, high = self._difference_bounds(level)
         if self.settings.worse is not Worse.ABSOLUTE:
             return low, high
-        if not math.isfinite(low) or not self.midpoint_error >= 0:
+        if 2 * self._midpoint_bounds(level)[0] >= max(abs(low), abs(high)):
+            return low, high  # both runs are surely on one side of 0
+        # Either limit may miss now, so each gets half of the level.
+        low, high = self._difference_bounds(level / 2)
+        if not math.isfinite(low):
+            return -math.inf, math.inf
+        corners = [
+            abs(middle + change / 2) - abs(middle - change / 2)
+            for middle, change in product(self._midpoint_bounds(level / 2), (low, high))
+        ]
+        return min(corners), max(corners)
+
+    def _midpoint_bounds(self, level: float) -> tuple[float, float]:
+        if math.isnan(self.midpoint_error):
             return -math.inf, math.inf
         reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.midpoint_error
-        middles = (self.midpoint - reach, self.midpoint + reach)
-        corners = [abs(m + d / 2) - abs(m - d / 2) for m, d in product(middles, (low, high))]
-        return min(corners), max(corners)
+        return self.midpoint - reach, self.midpoint + reach
 
     def _difference_bounds(self, level: float) -> tuple[float, float]:
         if self.values is not None:

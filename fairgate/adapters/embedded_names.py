@@ -1,0 +1,67 @@
+"""Where the things are that policies call by an embedded name."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from fairgate.domain.errors import DataError
+from fairgate.domain.wording import quoted, suggestion
+
+_FILES = {
+    "corpora": {"demo": "corpora/demo/documents.csv"},
+    "sources": {
+        "demo-comments": "sources/demo-comments.jsonl",
+        "demo-reviews": "sources/demo-reviews.jsonl",
+    },
+    "models": {"demo-slm": "models/demo-slm", "minilm": "models/minilm"},
+}
+PREPARED_ON_USE = frozenset({"demo"})
+"""Embedded corpora that hold raw texts and are cleaned when they are used."""
+
+
+def embedded_path(kind: str, name: str) -> Path | None:
+    """Return where the embedded `name` of a kind (`corpora`, `sources`, `models`) is, if it is."""
+    relative = _FILES[kind].get(name)
+    return None if relative is None else _data_folder() / relative
+
+
+def find(kind: str, name: str, root: Path, *, confined: bool = False) -> Path:
+    """Return the path of an embedded name, else of a file or folder of the user's.
+
+    Relative paths start at `root`; `confined` refuses whatever leaves it, links included. Raises
+    DataError with the nearest embedded names where there is nothing.
+    """
+    embedded = embedded_path(kind, name)
+    if embedded is not None:
+        return embedded
+    return existing(name, root, confined=confined, known=tuple(_FILES[kind]))
+
+
+def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str, ...] = ()) -> Path:
+    """Return the path of something of the user's that exists. Raises DataError."""
+    try:
+        path = (root / name).resolve()
+        is_there = path.exists()
+    except (OSError, ValueError):
+        path, is_there = root, False
+    if confined and not path.is_relative_to(root.resolve()):
+        raise DataError(
+            f"{quoted(name)} leads out of {quoted(str(root))}; expected a path inside it"
+        )
+    if not is_there:
+        hint = f" or an embedded name ({suggestion(name, known)})" if known else ""
+        raise DataError(
+            f"there is no file {quoted(name)} in {quoted(str(root.resolve()))}; expected a path{hint}"
+        )
+    return path
+
+
+def _data_folder() -> Path:
+    folder = resources.files("fairgate").joinpath("data")
+    if not isinstance(folder, Path):
+        raise DataError(
+            "FairGate is installed inside an archive, where its models cannot be opened; install "
+            "it unpacked, for example with pip"
+        )
+    return folder

@@ -1,0 +1,76 @@
+"""An embedder that never embeds a text twice, across runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from fairgate.domain.corpora import embedding_key
+from fairgate.domain.errors import ModelError
+from fairgate.engine.ports import Embedder, Vectors
+
+BATCH = 256
+"""Texts between two writes to the store: what a killed process loses at most."""
+
+
+class VectorStore(Protocol):
+    """Remembers vectors by key."""
+
+    def get_vectors(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of those keys that are there."""
+        ...
+
+    def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
+        """Store vectors durably."""
+        ...
+
+
+class CachedEmbedder:
+    """An Embedder with a memory: equal results, and only texts that are new cost anything.
+
+    Texts that are new are embedded shortest first in batches of 256, each stored before the next
+    begins.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        store: VectorStore,
+        on_embedded: Callable[[int], None] | None = None,
+    ) -> None:
+        """Remember what `embedder` computes in `store`; report batches to `on_embedded`."""
+        self._embedder = embedder
+        self._store = store
+        self._on_embedded = on_embedded
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify model, pooling and precision: the embedder's own fingerprint."""
+        return self._embedder.fingerprint
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
+        fingerprint = self.fingerprint
+        keys = [embedding_key(fingerprint, text) for text in texts]
+        known = self._store.get_vectors(list(dict.fromkeys(keys)))
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        pending = sorted(new, key=lambda key: (len(new[key]), key))
+        for start in range(0, len(pending), BATCH):
+            batch = pending[start : start + BATCH]
+            vectors = self._embedder.embed([new[key] for key in batch])
+            if vectors.shape[:1] != (len(batch),) or not np.isfinite(vectors).all():
+                raise ModelError(
+                    f"the embedder {fingerprint[:60]!r} returned vectors of shape {vectors.shape} "
+                    f"for {len(batch)} texts, or values that are not finite; expected one finite "
+                    "vector a text: check the model"
+                )
+            rows = dict(zip(batch, vectors, strict=True))
+            self._store.put_vectors(rows.items())
+            known.update(rows)
+            if self._on_embedded is not None:
+                self._on_embedded(len(batch))
+        if not keys:
+            return np.zeros((0, 0), dtype=np.float32)
+        return np.stack([known[key] for key in keys]).astype(np.float32, copy=False)

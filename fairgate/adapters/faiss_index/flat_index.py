@@ -1,0 +1,252 @@
+"""Exact inner-product retrieval whose answers do not depend on batch, threads or ties."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.adapters.faiss_index.index_folder import (
+    DamagedIndexError,
+    IndexFolder,
+    IndexWriter,
+    build_folder,
+)
+from fairgate.domain.corpora import CorpusDocument
+from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import Document
+from fairgate.engine.ports import Embedder, Progress, Vectors
+
+_VERSION = "flat-ip-1"
+"""Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
+_DECIMALS = 6
+_EMBED_AT_ONCE = 4096
+_SEARCH_AT_ONCE = 512
+_ROWS_AT_ONCE = 8192
+# A float32 inner product of unit vectors is off by at most about d·2⁻²⁴; twice that, for d ≤ 1024.
+_FLOAT32_ERROR = 1.3e-4
+
+
+class Corpus(Protocol):
+    """Documents in a fixed order."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the documents."""
+        ...
+
+    def documents(self) -> Iterator[CorpusDocument]:
+        """Yield the documents in their order, ids unique."""
+        ...
+
+
+class FlatIndex:
+    """Retrieves by the inner product of unit vectors, FAISS `IndexFlatIP` (P1, section 4.1).
+
+    FAISS proposes candidates in float32; their scores are computed again in float64 from the
+    stored vectors, rounded to 6 decimals and ordered by (-score, document order). Candidates are
+    fetched until no other document could belong to the top k, so that ids and scores are those of
+    a brute-force float64 search for any batch of queries and any number of threads.
+
+    The index lives in `cache_dir/indexes/<fingerprint>`: built when it is missing, rebuilt and
+    said in `notices` when it is damaged. Building asks `embedder` for all texts: give one that
+    remembers (CachedEmbedder), and a corpus that grows by 1 % costs 1 %.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        embedder: Embedder,
+        *,
+        cache_dir: Path | str,
+        progress: Progress | None = None,
+    ) -> None:
+        """Name corpus and embedder; nothing is read or built before it is needed."""
+        self._corpus = corpus
+        self._embedder = embedder
+        self._root = Path(cache_dir) / "indexes"
+        self._progress = progress
+        self._opened: IndexFolder | None = None
+        self._verified = False
+        self._searcher: Any = None
+        self.notices: list[str] = []
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify corpus, embedder, index kind and scoring."""
+        parts = (_VERSION, self._corpus.fingerprint, self._embedder.fingerprint)
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+    @property
+    def size(self) -> int:
+        """Return the number of documents."""
+        return self._folder().size
+
+    @property
+    def has_labels(self) -> bool:
+        """Return whether every document carries a label."""
+        folder = self._folder()
+        if 0 < folder.labelled < folder.size:
+            self._say(
+                f"{folder.size - folder.labelled:,} of {folder.size:,} documents carry no label: "
+                "metrics of labels are not evaluated; label them, or leave them out"
+            )
+        return folder.labelled == folder.size
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return for each query its `top_k` documents by (-score, document order).
+
+        Raises RetrievalError where the corpus holds fewer than `top_k` documents.
+        """
+        folder = self._folder(verified=True)
+        if not 1 <= top_k <= folder.size:
+            raise RetrievalError(
+                f"top_k is {top_k:,}, the corpus holds {folder.size:,} documents; expected 1 to "
+                f"{folder.size:,}: lower `top_k`, or add documents"
+            )
+        found: list[list[Document]] = []
+        for start in range(0, len(queries), _SEARCH_AT_ONCE):
+            batch = self._embedder.embed(queries[start : start + _SEARCH_AT_ONCE])
+            for positions, scores in self._search(folder, batch, top_k):
+                found.append(
+                    [
+                        Document(
+                            id=folder.ids[position],
+                            text=folder.text(position),
+                            label=folder.labels[position],
+                            score=score,
+                        )
+                        for position, score in zip(positions, scores, strict=True)
+                    ]
+                )
+        return found
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors:
+        """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
+        folder = self._folder(verified=True)
+        unknown = next((id_ for id_ in document_ids if id_ not in folder.positions), None)
+        if unknown is not None:
+            raise RetrievalError(
+                f"document {unknown!r:.80} is not in the index; expected an id of the corpus: "
+                "the stored retrieval belongs to another corpus"
+            )
+        positions = [folder.positions[id_] for id_ in document_ids]
+        return np.asarray(folder.vectors[positions], dtype=np.float32)
+
+    def _search(
+        self, folder: IndexFolder, queries: Vectors, top_k: int
+    ) -> list[tuple[list[int], list[float]]]:
+        """Return positions and rounded scores per query, over-fetching until nothing can follow."""
+        if queries.shape[1:] != folder.vectors.shape[1:] or not np.isfinite(queries).all():
+            raise RetrievalError(
+                f"the embedder {self._embedder.fingerprint[:60]!r} gave queries of shape "
+                f"{queries.shape}, or values that are not finite; expected finite vectors of "
+                f"{folder.vectors.shape[1]} dimensions: check the model"
+            )
+        results: list[tuple[list[int], list[float]]] = [([], [])] * len(queries)
+        pending = np.arange(len(queries))
+        fetch = min(folder.size, max(2 * top_k, top_k + 16))
+        while len(pending):
+            scores32, candidates = self._faiss(folder).search(queries[pending], fetch)
+            unsure: list[int] = []
+            for row, query in enumerate(pending.tolist()):
+                positions, scores = _rescored(folder.vectors, candidates[row], queries[query])
+                safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - _FLOAT32_ERROR
+                if fetch < folder.size and scores32[row, -1] >= safe:
+                    unsure.append(query)
+                results[query] = (positions[:top_k].tolist(), scores[:top_k].tolist())
+            pending = np.array(unsure, dtype=np.int64)
+            fetch = min(folder.size, 4 * fetch)
+        return results
+
+    def _faiss(self, folder: IndexFolder) -> Any:
+        if self._searcher is None:
+            import faiss
+
+            self._searcher = faiss.IndexFlatIP(folder.vectors.shape[1])
+            for start in range(0, folder.size, _ROWS_AT_ONCE):
+                self._searcher.add(
+                    np.ascontiguousarray(folder.vectors[start : start + _ROWS_AT_ONCE])
+                )
+        return self._searcher
+
+    def _folder(self, *, verified: bool = False) -> IndexFolder:
+        """Return the index on disk, built or rebuilt if needed; checksums once a process."""
+        if self._opened is None or (verified and not self._verified):
+            fingerprint = self.fingerprint
+            path = self._root / fingerprint
+            self._verified = verified
+            try:
+                self._opened = IndexFolder(path, fingerprint)
+                if verified:
+                    self._opened.verify()
+            except FileNotFoundError:
+                self._build(path, fingerprint)
+            except DamagedIndexError as damage:
+                self._say(f"{path}: the index was damaged ({damage}); it was built again")
+                self._build(path, fingerprint)
+        if self._opened is None:
+            raise RetrievalError(f"{self._root}: the index vanished while it was opened; run again")
+        return self._opened
+
+    def _build(self, path: Path, fingerprint: str) -> None:
+        with build_folder(path) as building:
+            writer = IndexWriter(building)
+            total = writer.write_documents(self._corpus.documents())
+            if not total:
+                raise RetrievalError("the corpus holds no documents; expected at least one")
+            if self._progress is not None:
+                self._progress.start("index", total, 0)
+            dimensions = writer.write_vectors(self._embedded(writer.texts()))
+            writer.finish(
+                fingerprint=fingerprint,
+                corpus=self._corpus.fingerprint,
+                embedder=self._embedder.fingerprint,
+                dimensions=dimensions,
+            )
+            if self._progress is not None:
+                self._progress.finish()
+        self._opened, self._verified = IndexFolder(path, fingerprint), True
+
+    def _embedded(self, texts: Iterator[str]) -> Iterator[Vectors]:
+        while batch := list(itertools.islice(texts, _EMBED_AT_ONCE)):
+            vectors = self._embedder.embed(batch)
+            norms = np.linalg.norm(vectors, axis=1)
+            if len(vectors) != len(batch) or not np.allclose(norms, 1.0, atol=1e-3):
+                raise RetrievalError(
+                    f"the embedder {self._embedder.fingerprint[:60]!r} gave {len(vectors)} vectors "
+                    f"for {len(batch)} texts, lengths {norms.min():.4f} to {norms.max():.4f}; "
+                    "expected one vector of length 1 a text: normalise its output"
+                )
+            yield vectors
+            if self._progress is not None:
+                self._progress.advance(len(batch))
+
+    def _say(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+def _rescored(
+    vectors: Vectors, candidates: npt.NDArray[np.int64], query: Vectors
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return candidates and rounded float64 scores by (-score, document order)."""
+    positions = np.sort(candidates)
+    wide = query.astype(np.float64)
+    scores = np.concatenate(
+        [
+            # Products are added along each row by itself: a matrix product's last bits would
+            # depend on how many rows there are.
+            (vectors[positions[start : start + _ROWS_AT_ONCE]].astype(np.float64) * wide).sum(
+                axis=1
+            )
+            for start in range(0, len(positions), _ROWS_AT_ONCE)
+        ]
+    ).round(_DECIMALS)
+    order = np.argsort(-scores, kind="stable")
+    return positions[order], scores[order] + 0.0

@@ -1,0 +1,164 @@
+"""Answers that were produced elsewhere: a JSON Lines file, one answer a line (SPEC 10)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fairgate.adapters.files.lines import capped, checked_text, file_sha256
+from fairgate.adapters.files.tables import read_json_objects
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.wording import suggestion
+
+_FIELDS = ("key", "response", "documents", "options", "suite", "margin")
+_PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels")
+"""What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
+_DOCUMENT_FIELDS = ("id", "text", "label", "score")
+_MOST_DOCUMENTS = 1000
+
+
+class RecordedAnswers:
+    """The executions of a recorded file, found by suite and key."""
+
+    def __init__(self, path: str, executions: Mapping[tuple[str, str], Execution]) -> None:
+        """Hold executions by `(suite, key)`; the suite is empty where the line names none."""
+        self.path = path
+        self._executions = executions
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the file's bytes."""
+        return file_sha256(self.path)
+
+    def __len__(self) -> int:
+        """Return the number of different answers."""
+        return len(self._executions)
+
+    def __contains__(self, suite_and_key: tuple[str, str]) -> bool:
+        """Return whether the file has a line for this case, even one without a response."""
+        suite, key = suite_and_key
+        return (suite, key) in self._executions or ("", key) in self._executions
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Return every `(suite, key)` in the order of the file; no suite named is ''."""
+        return list(self._executions)
+
+    def lookup(self, suite: str, key: str) -> Execution | None:
+        """Return the answer to a case: the line that names the suite, else the one that names none.
+
+        None where the file has no line for it.
+        """
+        found = self._executions.get((suite, key)) or self._executions.get(("", key))
+        if found is None or found.suite == suite:
+            return found
+        return Execution(
+            key=key,
+            suite=suite,
+            documents=found.documents,
+            response=found.response,
+            margin=found.margin,
+            options=found.options,
+        )
+
+
+def read_recorded(path: str) -> RecordedAnswers:
+    """Read a recorded file. The same line twice is one answer.
+
+    Raises DataError with `path:line` for broken JSON, unknown fields, wrong types, two different
+    answers to one key, and a file without any line.
+    """
+    executions: dict[tuple[str, str], Execution] = {}
+    lines: dict[tuple[str, str], int] = {}
+    for line, record in read_json_objects(path):
+        execution = _execution(record, f"{path}:{line}")
+        name = (execution.suite, execution.key)
+        first = lines.setdefault(name, line)
+        if executions.setdefault(name, execution) != execution:
+            raise DataError(
+                f"{path}:{line}: key {capped(execution.key)} was answered differently on line "
+                f"{first}; expected one answer a key: remove one of the two"
+            )
+    if not executions:
+        raise DataError(
+            f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}'
+        )
+    return RecordedAnswers(path, executions)
+
+
+def _execution(record: Mapping[str, Any], place: str) -> Execution:
+    _refuse_unknown(record, (*_FIELDS, *_PLAN_FIELDS), place)
+    key = _text(record, "key", place)
+    if not key:
+        raise DataError(f"{place}: no `key`; expected the key of a case, see `fairgate plan`")
+    if "response" not in record:
+        raise DataError(
+            f"{place}: no `response`; expected the answer as text, null if there is none"
+        )
+    return Execution(
+        key=key,
+        suite=_text(record, "suite", place) or "",
+        documents=_documents(record.get("documents"), place),
+        response=_text(record, "response", place),
+        margin=_number(record.get("margin"), f"{place}: margin"),
+        options=_options(record.get("options"), place),
+    )
+
+
+def _refuse_unknown(record: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+    for field in record:
+        if field not in known:
+            raise DataError(
+                f"{place}: unknown field {capped(field)}; {suggestion(field, known)} "
+                f"Expected fields: {', '.join(known)}"
+            )
+
+
+def _text(record: Mapping[str, Any], field: str, place: str) -> str | None:
+    value = record.get(field)
+    return None if value is None else checked_text(value, place, field)
+
+
+def _options(value: object, place: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise DataError(f"{place}: options is {capped(value)}; expected a list of texts or null")
+    return tuple(checked_text(option, place, f"options[{i}]") for i, option in enumerate(value))
+
+
+def _documents(value: object, place: str) -> tuple[Document, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) > _MOST_DOCUMENTS:
+        raise DataError(
+            f"{place}: documents is {capped(value)}; expected a list of at most "
+            f"{_MOST_DOCUMENTS:,} objects in rank order, or null"
+        )
+    return tuple(_document(item, f"{place}: documents[{i}]") for i, item in enumerate(value))
+
+
+def _document(value: object, place: str) -> Document:
+    if not isinstance(value, dict):
+        raise DataError(
+            f"{place} is {capped(value)}; expected an object with id, text, label, score"
+        )
+    _refuse_unknown(value, _DOCUMENT_FIELDS, place)
+    id_ = value.get("id")
+    if isinstance(id_, int) and not isinstance(id_, bool):
+        id_ = str(id_)
+    return Document(
+        id=None if id_ is None else checked_text(id_, place, "id"),
+        text=_text(value, "text", place),
+        label=_text(value, "label", place),
+        score=_number(value.get("score"), f"{place}: score"),
+    )
+
+
+def _number(value: object, place: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{place} is {capped(value)}; expected a finite number or null")
+    return float(value)

@@ -1,0 +1,53 @@
+"""A table file as source test cases."""
+
+from __future__ import annotations
+
+from fairgate.adapters.files.corpus import ID_COLUMNS, TEXT_COLUMNS, identifier
+from fairgate.adapters.files.lines import capped, checked_text
+from fairgate.adapters.files.tables import choose_column, columns_offered, read_rows, table_columns
+from fairgate.domain.cases import Source
+from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.errors import DataError
+
+_TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt")
+_ID_COLUMNS = (*ID_COLUMNS, "inputID", "input_id", "source_id")
+
+
+def read_sources(spec: CorpusSpec, limit: int | None = None) -> list[Source]:
+    """Return the sources of a CSV, TSV, JSONL or Parquet file, in file order, at most `limit`.
+
+    Texts stay exactly as they are: quotes, line ends and trailing blanks included. Without an id
+    column ids are the rows' numbers from 1. Raises DataError for a missing column, a repeated id
+    (naming both lines), an empty text, and a file without sources.
+    """
+    path = spec.path
+    names = table_columns(path)
+    text_column = choose_column(path, names, spec.text, _TEXT_COLUMNS)
+    if text_column is None:
+        raise DataError(
+            f"{path}: no column for the text; expected one of {', '.join(_TEXT_COLUMNS)}: name the "
+            f"column with `text`. {columns_offered(names)}"
+        )
+    id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
+    sources: list[Source] = []
+    lines: dict[str, int] = {}
+    for row in read_rows(path, [name for name in (id_column, text_column) if name is not None]):
+        if limit is not None and len(sources) == limit:
+            break
+        place = f"{path}:{row.line}"
+        id_ = str(row.number)
+        if id_column is not None:
+            id_ = identifier(row.values.get(id_column), place, id_column)
+        first = lines.setdefault(id_, row.line)
+        if first != row.line:
+            raise DataError(
+                f"{place}: source id {capped(id_)} was used on line {first} already; expected "
+                "unique ids: rename one of the two"
+            )
+        text = checked_text(row.values.get(text_column), place, text_column)
+        if not text.strip():
+            raise DataError(f"{place}: source {capped(id_)} has no text; write one or remove it")
+        sources.append(Source(id=id_, text=text))
+    if not sources:
+        raise DataError(f"{path}: holds no sources; expected at least one row below the header")
+    return sources

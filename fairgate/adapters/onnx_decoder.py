@@ -1,0 +1,244 @@
+"""Answers prompts with an ONNX decoder: `transformers` tokenizer and template, ONNX Runtime.
+
+Works with any decoder graph that has `past_key_values.*` inputs: exports of optimum,
+onnx-community and the onnxruntime-genai builder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.adapters.onnx_engine.batches import batches_by_width
+from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
+from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+from fairgate.adapters.onnx_engine.sampling import choose_token
+from fairgate.adapters.onnx_engine.session import Device
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.oracles.label import STOP_RULE, is_complete
+
+_COMPACT_BELOW = 0.75
+"""Finished rows leave the batch when at most this share of its rows still runs."""
+
+
+class OnnxDecoder:
+    """A port `Generator` over a local folder with an ONNX decoder and its tokenizer.
+
+    An answer and its margin are the same bytes whatever the batch size, the order, the other
+    requests or the number of threads (CPU, float32: tested bit by bit). Generation stops as soon
+    as the label is certain, so the label is the one the full answer would have had. Nothing is
+    loaded before the first request.
+    """
+
+    def __init__(
+        self,
+        model_dir: Path,
+        *,
+        decoding: Decoding,
+        batch_size: int = 16,
+        threads: int = 0,
+        device: Device = "cpu",
+        max_prompt_tokens: int | None = None,
+    ) -> None:
+        """Read the folder's settings. Raises ModelError where the folder is incomplete."""
+        self._folder = ModelFolder.find(Path(model_dir))
+        self._decoding = decoding
+        self._batch_size = max(1, batch_size)
+        self._threads = threads
+        self._device: Device = device
+        self._max_prompt_tokens = max_prompt_tokens
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identify files, decoding, prompt format, stop rule and device."""
+        knobs: list[object] = [self._decoding.max_new_tokens, self._decoding.temperature]
+        if not self._decoding.is_greedy:
+            knobs += [self._decoding.top_p, self._decoding.top_k]
+        return f"onnx-decoder/1:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position, answer)` batch by batch, short prompts first. Raises ModelError."""
+        prompts = self._prompts.encode([request.prompt for request in requests])
+        self._check_lengths(prompts, self._decoding.max_new_tokens)
+        rows = [
+            _Row(
+                position=position,
+                prompt=prompt,
+                labels=request.labels,
+                rng=np.random.default_rng(request.seed),
+                trace=self._trace(request.labels),
+            )
+            for position, (request, prompt) in enumerate(zip(requests, prompts, strict=True))
+        ]
+        for width, places in self._batches(prompts):
+            yield from self._answer_batch([rows[place] for place in places], width)
+
+    def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return for each request the log-probability (nats) of each of its options' texts.
+
+        The sum over the option's tokens given the prompt, which is comparable between options
+        of one request. Prompt and option are split into tokens together; what differs from the
+        prompt's own tokens belongs to the option. Raises ModelError.
+        """
+        rows: list[tuple[list[int], int]] = []
+        for request in requests:
+            prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
+            start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
+            rows += [(tokens, max(1, start)) for tokens in full]
+        self._check_lengths([tokens for tokens, _ in rows], 0)
+        scores = [0.0] * len(rows)
+        for width, places in self._batches([tokens for tokens, _ in rows]):
+            for place, score in zip(
+                places, self._score_batch([rows[place] for place in places], width), strict=True
+            ):
+                scores[place] = score
+        remaining = iter(scores)
+        return [[next(remaining) for _ in request.options] for request in requests]
+
+    def _answer_batch(self, batch: list[_Row], width: int) -> Iterator[tuple[int, Answer]]:
+        # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits
+        # for some weight formats: a lone row runs beside its own copy.
+        rows = batch if len(batch) > 1 else [batch[0], batch[0]]
+        first, cache = self._session.prefill([row.prompt for row in rows], width)
+        logits = first[:, 0]
+        while True:
+            for place, row in enumerate(rows):
+                if row.stopped is None and row not in rows[:place]:
+                    self._take(row, logits[place])
+                    if row.stopped is not None:
+                        yield row.position, row.answer()
+            running = [place for place, row in enumerate(rows) if row.stopped is None]
+            if not running:
+                return
+            if len(running) <= _COMPACT_BELOW * len(rows) and len(rows) > 2:
+                places = running if len(running) > 1 else running * 2
+                kept = self._session.select(cache, places)
+                if kept is not None:
+                    cache, rows = kept, [rows[place] for place in places]
+            logits = self._session.step(cache, [row.last_token for row in rows])
+
+    def _take(self, row: _Row, logits: npt.NDArray[Any]) -> None:
+        """Choose a row's next token and decide whether the answer ends with it."""
+        if not np.isfinite(logits.max()):
+            raise ModelError(
+                f"the decoder {str(self._folder.path)!r} returned {float(logits.max())!r} among "
+                f"its logits after {len(row.prompt) + len(row.tokens)} tokens. Its weights are "
+                "damaged or overflow in this precision: export it again, in fp32 if need be."
+            )
+        token = choose_token(logits, self._decoding, row.rng)
+        row.last_token = token
+        if token in self._prompts.end_tokens:
+            row.stopped = "end"
+            return
+        row.tokens.append(token)
+        row.text = self._prompts.decode(row.tokens)
+        if row.trace is not None:
+            row.trace.add(logits, token, len(row.text))
+        # An unfinished character at the end could still become a letter of the label's word.
+        if row.labels and is_complete(row.text.rstrip("\ufffd"), row.labels):
+            row.stopped = "label"
+        elif len(row.tokens) >= self._decoding.max_new_tokens:
+            row.stopped = "length"
+
+    def _score_batch(self, batch: list[tuple[list[int], int]], width: int) -> list[float]:
+        rows = batch if len(batch) > 1 else batch * 2
+        longest = max(len(tokens) - start for tokens, start in rows)
+        read = np.zeros((len(rows), longest), dtype=np.int64)
+        for place, (tokens, start) in enumerate(rows):
+            read[place, : len(tokens) - start] = np.arange(start - 1, len(tokens) - 1)
+        logits, _ = self._session.prefill([tokens for tokens, _ in rows], width, read)
+        return [
+            sum(
+                _log_probability(logits[place, step], token)
+                for step, token in enumerate(tokens[start:])
+            )
+            for place, (tokens, start) in enumerate(batch)
+        ]
+
+    def _batches(self, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
+        if not prompts:
+            return iter(())
+        lengths = [len(prompt) for prompt in prompts]
+        return batches_by_width(lengths, self._batch_size, exact=not self._session.pads)
+
+    def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> None:
+        context = self._prompts.context_tokens
+        limits = [] if context is None else [context - new_tokens]
+        if self._max_prompt_tokens is not None:
+            limits.append(self._max_prompt_tokens)
+        longest = max((len(prompt) for prompt in prompts), default=0)
+        if limits and longest > min(limits):
+            many = sum(len(prompt) > min(limits) for prompt in prompts)
+            raise ModelError(
+                f"{many} of {len(prompts)} prompts are too long for {str(self._folder.path)!r}: "
+                f"the longest has {longest} tokens, the limit is {min(limits)} ({context} tokens "
+                f"of context, {new_tokens} kept for the answer). Lower `document_characters` or "
+                "`top_k` of the retriever, or `max_new_tokens`, or choose a model with a longer "
+                "context."
+            )
+        if any(not prompt for prompt in prompts):
+            raise ModelError("a prompt has no tokens at all; expected at least one character.")
+
+    def _trace(self, labels: tuple[str, ...]) -> LabelTrace | None:
+        if len(labels) < 2:
+            return None
+        if labels not in self._label_tokens:
+            self._label_tokens[labels] = LabelTokens.of(labels, self._prompts.encode_fragment)
+        return LabelTrace(self._label_tokens[labels])
+
+    @cached_property
+    def _label_tokens(self) -> dict[tuple[str, ...], LabelTokens]:
+        return {}
+
+    @cached_property
+    def _prompts(self) -> PromptTokenizer:
+        return PromptTokenizer(self._folder)
+
+    @cached_property
+    def _session(self) -> DecoderSession:
+        return DecoderSession(self._folder, device=self._device, threads=self._threads)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Row:
+    """One request on its way to an answer."""
+
+    position: int
+    prompt: list[int]
+    labels: tuple[str, ...]
+    rng: np.random.Generator
+    trace: LabelTrace | None
+    tokens: list[int] = field(default_factory=list)
+    last_token: int = 0
+    text: str = ""
+    stopped: str | None = None
+
+    def answer(self) -> Answer:
+        return Answer(
+            text=self.text,
+            margin=self.trace.margin(self.text) if self.trace else None,
+            tokens=len(self.tokens),
+            stopped=self.stopped or "length",
+        )
+
+
+def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    pairs = zip(first, second, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+
+
+def _log_probability(logits: npt.NDArray[Any], token: int) -> float:
+    scores = logits.astype(np.float64)
+    top = scores.max()
+    if not np.isfinite(top):
+        raise ModelError("the decoder returned logits that are not finite; export it in fp32.")
+    return float(scores[token] - top - np.log(np.exp(scores - top).sum()))

@@ -1,0 +1,210 @@
+"""Runs a decoder graph: prompts in, next-token logits out, with the key-value cache between.
+
+Rows are padded on the RIGHT and logits are read at each row's own last token. Left padding would
+be silently wrong on graphs with GroupQueryAttention, which count a row's tokens from the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT, cut_to_positions
+from fairgate.adapters.onnx_engine.session import Device, mapped_errors, open_session
+from fairgate.domain.errors import ModelError
+
+Logits = npt.NDArray[np.floating[Any]]
+Integers = npt.NDArray[np.int64]
+
+_PAST = "past_key_values."
+_PRESENT = "present."
+_PLAIN_INPUTS = frozenset({"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT})
+_DTYPES: dict[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+_NEXT_STEP = "Export the model with `fairgate export MODEL --task text-generation`."
+
+
+@dataclass(slots=True, kw_only=True)
+class Cache:
+    """The keys and values of a batch so far, and which of its slots hold real tokens."""
+
+    values: list[Any]
+    """OrtValues in the order of the graph's inputs, on the session's device."""
+    mask: Integers
+    """`[rows, slots]`, 1 for real tokens."""
+    lengths: Integers
+    """`[rows]`, number of real tokens = position of the next one."""
+
+
+class DecoderSession:
+    """A loaded decoder graph with `past_key_values.*` inputs, whoever exported it."""
+
+    def __init__(self, folder: ModelFolder, *, device: Device, threads: int = 0) -> None:
+        """Load the graph, cut if possible, and try out padding. Raises ModelError."""
+        self._folder = folder
+        self._device: Device = device
+        self._session = self._open(threads)
+        self._inputs = {node.name: node for node in self._session.get_inputs()}
+        outputs = [node.name for node in self._session.get_outputs()]
+        self._past = [name for name in self._inputs if name.startswith(_PAST)]
+        self._present = [name.replace(_PAST, _PRESENT, 1) for name in self._past]
+        self._check_is_decoder(outputs)
+        self.cut = POSITIONS_INPUT in self._inputs
+        """Whether only needed positions reach the vocabulary projection."""
+        self.pads = self._padding_is_exact()
+        """Whether rows of different lengths may share a batch; tried out, not assumed."""
+
+    def prefill(
+        self, rows: Sequence[Sequence[int]], width: int, read: Integers | None = None
+    ) -> tuple[Logits, Cache]:
+        """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
+
+        `read` `[rows, positions]` names the positions wanted; the last token of each row if None.
+        """
+        ids = np.zeros((len(rows), width), dtype=np.int64)
+        mask = np.zeros((len(rows), width), dtype=np.int64)
+        for place, row in enumerate(rows):
+            ids[place, : len(row)] = row
+            mask[place, : len(row)] = 1
+        lengths = mask.sum(axis=1)
+        positions = np.broadcast_to(np.arange(width, dtype=np.int64), ids.shape)
+        wanted = lengths[:, None] - 1 if read is None else read
+        cache = Cache(values=self._empty_cache(len(rows)), mask=mask, lengths=lengths)
+        logits, cache.values = self._run(ids, positions, cache, wanted)
+        return logits, cache
+
+    def step(self, cache: Cache, tokens: Sequence[int]) -> Logits:
+        """Append one token to each row; return the logits `[rows, vocabulary]` after it."""
+        ids = np.asarray(tokens, dtype=np.int64)[:, None]
+        cache.mask = np.concatenate([cache.mask, np.ones_like(ids)], axis=1)
+        logits, cache.values = self._run(ids, cache.lengths[:, None], cache, np.zeros_like(ids))
+        cache.lengths = cache.lengths + 1
+        return logits[:, 0]
+
+    def select(self, cache: Cache, rows: Sequence[int]) -> Cache | None:
+        """Return the cache of these rows alone; None where moving it costs more than it saves."""
+        if self._device != "cpu":
+            return None
+        from onnxruntime import OrtValue
+
+        places = list(rows)
+        values = [OrtValue.ortvalue_from_numpy(value.numpy()[places]) for value in cache.values]
+        return Cache(values=values, mask=cache.mask[places], lengths=cache.lengths[places])
+
+    def _open(self, threads: int) -> Any:
+        graph = self._folder.graph
+        content = cut_to_positions(graph)
+        if content is not None:
+            try:
+                return open_session(graph, device=self._device, threads=threads, content=content)
+            except ModelError:
+                pass  # the graph as it stands on disk decides, and explains itself
+        return open_session(graph, device=self._device, threads=threads)
+
+    def _check_is_decoder(self, outputs: Sequence[str]) -> None:
+        graph = str(self._folder.graph)
+        if not self._past or "input_ids" not in self._inputs or "logits" not in outputs:
+            names = ", ".join(sorted(self._inputs))[:300]
+            raise ModelError(
+                f"{graph!r} is no decoder with a key-value cache: its inputs are {names}; expected "
+                f"input_ids, past_key_values.* and the output logits. {_NEXT_STEP}"
+            )
+        unknown = [
+            name
+            for name, node in self._inputs.items()
+            if name not in _PLAIN_INPUTS and name not in self._past
+        ]
+        missing = [name for name in self._present if name not in outputs]
+        odd = [name for name, node in self._inputs.items() if node.type not in _DTYPES]
+        flat = [name for name in self._past if not self._has_known_shape(name)]
+        for wrong, what in (
+            (unknown, "needs inputs this engine does not know"),
+            (missing, "lacks the cache outputs"),
+            (odd, "has inputs of a type this engine does not support"),
+            (flat, "has cache inputs that are not [rows, heads, tokens, size] with known sizes"),
+        ):
+            if wrong:
+                raise ModelError(f"{graph!r} {what}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
+
+    def _has_known_shape(self, name: str) -> bool:
+        shape = self._inputs[name].shape
+        return len(shape) == 4 and isinstance(shape[1], int) and isinstance(shape[3], int)
+
+    def _empty_cache(self, rows: int) -> list[Any]:
+        from onnxruntime import OrtValue
+
+        def empty(name: str) -> Any:
+            node = self._inputs[name]
+            array = np.zeros((rows, node.shape[1], 0, node.shape[3]), dtype=_DTYPES[node.type])
+            return OrtValue.ortvalue_from_numpy(array, self._device, 0)
+
+        return [empty(name) for name in self._past]
+
+    def _run(
+        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
+    ) -> tuple[Logits, list[Any]]:
+        """Run the graph once; the cache stays on the device, the logits come to the host."""
+        plain = {
+            "input_ids": ids,
+            "attention_mask": cache.mask,
+            "position_ids": positions,
+            POSITIONS_INPUT: wanted[:, :, None],
+        }
+        with mapped_errors(
+            f"the decoder {str(self._folder.path)!r} failed on {ids.shape[0]} rows of "
+            f"{ids.shape[1]} tokens after {cache.mask.shape[1] - ids.shape[1]}",
+            "If memory ran out, lower the batch size; otherwise export the model again.",
+        ):
+            binding = self._session.io_binding()
+            for name, array in plain.items():
+                if name in self._inputs:
+                    dtype = _DTYPES[self._inputs[name].type]
+                    binding.bind_cpu_input(name, np.ascontiguousarray(array, dtype=dtype))
+            for name, value in zip(self._past, cache.values, strict=True):
+                binding.bind_ortvalue_input(name, value)
+            binding.bind_output("logits", "cpu")
+            for name in self._present:
+                binding.bind_output(name, self._device)
+            self._session.run_with_iobinding(binding)
+            values = binding.get_outputs()
+        return self._pick(values[0].numpy(), ids.shape[1], wanted), values[1:]
+
+    def _pick(self, logits: Logits, width: int, wanted: Integers) -> Logits:
+        """Return the wanted positions where the graph gave logits for all positions."""
+        if self.cut:
+            return logits
+        if logits.shape[1] == width:
+            return np.take_along_axis(logits, wanted[:, :, None], axis=1)
+        if logits.shape[1] == 1 and (wanted == width - 1).all():
+            return logits  # the export itself keeps the last position only
+        raise ModelError(
+            f"{str(self._folder.graph)!r} returned logits of shape {logits.shape} for {width} "
+            f"tokens; expected one for every token. {_NEXT_STEP}"
+        )
+
+    def _padding_is_exact(self) -> bool:
+        """Compare a short row that shares a padded batch with the same row by itself."""
+        long, short = list(range(11)), [0, 1, 2]
+        alone = self._try([short, short], 3)
+        try:
+            shared = self._try([long, short], 16)
+        except ModelError:
+            return False
+        size = max(1.0, float(np.abs(alone).max()))
+        coarse = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
+        return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
+
+    def _try(self, rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.float64]:
+        """Return the last row's logits after the prompt and after one more token."""
+        first, cache = self.prefill(rows, width)
+        second = self.step(cache, [3] * len(rows))
+        return np.stack([first[-1, 0], second[-1]]).astype(np.float64)

@@ -1,0 +1,117 @@
+"""Which files make up an ONNX model folder, and what identifies their content.
+
+Nothing here loads a model or imports a runtime: a fully cached run needs the fingerprint only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairgate.domain.errors import ModelError
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+_GRAPH_FOLDERS = (".", "onnx")
+_NO_WEIGHTS = frozenset(
+    {".md", ".png", ".jpg", ".pdf", ".safetensors", ".pt", ".pth", ".h5", ".msgpack", ".gguf"}
+)
+_NOT_CONTENT = frozenset({"provenance.json", "LICENSE", "LICENCE", "NOTICE", ".gitattributes"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFolder:
+    """A local model folder: one ONNX graph, its external data, tokenizer and settings."""
+
+    path: Path
+    graph: Path
+
+    @classmethod
+    def find(cls, path: Path) -> ModelFolder:
+        """Return the folder with its graph: `model.onnx`, or the only ONNX file there is.
+
+        Looks in the folder itself and in its `onnx/` subfolder. Raises ModelError.
+        """
+        if not path.is_dir():
+            raise ModelError(
+                f"model folder {str(path)!r} does not exist. Expected a folder with an ONNX graph "
+                "and a tokenizer; make one with `fairgate export MODEL`."
+            )
+        for folder in _GRAPH_FOLDERS:
+            graphs = sorted((path / folder).glob("*.onnx"))
+            named = [graph for graph in graphs if graph.name == "model.onnx"]
+            if named or len(graphs) == 1:
+                return cls(path=path, graph=(named or graphs)[0])
+            if graphs:
+                names = ", ".join(graph.name for graph in graphs[:8])
+                raise ModelError(
+                    f"model folder {str(path)!r} has several ONNX graphs ({names}) and none is "
+                    "called model.onnx. Keep the one to use in a folder of its own."
+                )
+        raise ModelError(
+            f"model folder {str(path)!r} has no *.onnx file, neither directly nor in onnx/. "
+            "Make one with `fairgate export MODEL`, or fetch a repository that ships ONNX files."
+        )
+
+    def file(self, name: str, purpose: str) -> Path:
+        """Return a file that must be there. Raises ModelError naming its purpose."""
+        file = self.path / name
+        if not file.is_file():
+            raise ModelError(
+                f"model folder {str(self.path)!r} has no {name} ({purpose}). Copy it from the "
+                "original model, or export again with `fairgate export MODEL`."
+            )
+        return file
+
+    def settings(self, name: str) -> Any:
+        """Return a JSON file's content, or None where it does not exist. Raises ModelError."""
+        file = self.path / name
+        if not file.is_file():
+            return None
+        if file.stat().st_size > MAX_JSON_BYTES:
+            raise ModelError(f"{str(file)!r} is larger than {MAX_JSON_BYTES} bytes; not read.")
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except (ValueError, OSError, RecursionError) as error:
+            raise ModelError(
+                f"{str(file)!r} is not readable JSON ({error}). Fetch or export the model again."
+            ) from error
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Return a JSON file's object, empty where there is none. Raises ModelError."""
+        found = self.settings(name)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise ModelError(
+                f"{str(self.path / name)!r} holds a {type(found).__name__}, expected an object. "
+                "Fetch or export the model again."
+            )
+        return found
+
+    def fingerprint(self, *facts: object) -> str:
+        """Return 32 hex digits for the content of all files that matter plus `facts`.
+
+        Covers graph, external data, tokenizer and settings; not licences, notes, other graphs
+        or the original weights, so adding a README changes nothing.
+        """
+        digest = hashlib.sha256()
+        for file in self._content():
+            digest.update(file.relative_to(self.path).as_posix().encode() + b"\0")
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(json.dumps([str(fact) for fact in facts]).encode())
+        return digest.hexdigest()[:32]
+
+    def _content(self) -> Iterable[Path]:
+        folders = {self.path, self.graph.parent, self.path / "1_Pooling"}
+        graphs = self.graph.parent.glob("*.onnx")
+        others = tuple(graph.name for graph in graphs if graph != self.graph)
+        found = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
+        for file in sorted(found):
+            counts = file.suffix not in _NO_WEIGHTS and file.name not in _NOT_CONTENT
+            if counts and file.is_file() and not file.name.startswith(others):
+                yield file

@@ -1,0 +1,101 @@
+"""Cuts a decoder graph so that only needed positions reach the vocabulary projection.
+
+The projection of every prompt position onto the vocabulary is most of a small model's work, and
+all but the last position's result is thrown away. A `GatherND` before the projection keeps the
+positions that a new graph input names. The change is made in memory; no file is written.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+POSITIONS_INPUT = "fairgate_positions"
+"""int64 `[rows, positions, 1]`: which positions of each row get logits."""
+
+_ELEMENTWISE = frozenset({"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"})
+_PROJECTIONS = frozenset({"MatMul", "MatMulNBits"})
+_MAX_STEPS = 12
+
+
+def cut_to_positions(graph_file: Path) -> bytes | None:
+    """Return the changed graph, or None where the place to cut is not found beyond doubt.
+
+    Found means: from the output `logits` back through elementwise operations with constants to
+    one `MatMul` or `MatMulNBits` whose weights depend on no input. That makes the projection's
+    data `[rows, positions, width]`. Needs the `onnx` package; without it the answer is None, and
+    results are the same bytes, only slower.
+    """
+    try:
+        import onnx
+    except ImportError:
+        return None
+    try:
+        model = onnx.load(str(graph_file), load_external_data=False)
+    except Exception:  # noqa: BLE001 any kind of damage: the session that opens it says which
+        return None
+    projection = _find_projection(model)
+    if projection is None or not _supports_gather(model):
+        return None
+    _insert_gather(onnx, model, projection)
+    return bytes(model.SerializeToString())
+
+
+def _find_projection(model: Any) -> Any | None:
+    """Return the node that multiplies hidden states with the vocabulary's vectors."""
+    producers = {name: node for node in model.graph.node for name in node.output}
+    varying = _depends_on_input(model)
+    name = "logits"
+    for _ in range(_MAX_STEPS):
+        node = producers.get(name)
+        if node is None:
+            return None
+        moving = [source for source in node.input if source in varying]
+        if node.op_type in _PROJECTIONS:
+            return node if moving == [node.input[0]] else None
+        if node.op_type not in _ELEMENTWISE or len(moving) != 1:
+            return None
+        name = moving[0]
+    return None
+
+
+def _depends_on_input(model: Any) -> set[str]:
+    """Return the names of all values that an input of the graph can change."""
+    constant = {tensor.name for tensor in model.graph.initializer}
+    varying = {node.name for node in model.graph.input} - constant
+    for node in model.graph.node:  # in topological order, as ONNX demands
+        has_subgraph = any(attribute.HasField("g") for attribute in node.attribute)
+        if has_subgraph or any(source in varying for source in node.input):
+            varying.update(node.output)
+    return varying
+
+
+def _supports_gather(model: Any) -> bool:
+    return any(one.domain in {"", "ai.onnx"} and one.version >= 12 for one in model.opset_import)
+
+
+def _insert_gather(onnx: Any, model: Any, projection: Any) -> None:
+    kept = "fairgate_kept_states"
+    gather = onnx.helper.make_node(
+        "GatherND",
+        [projection.input[0], POSITIONS_INPUT],
+        [kept],
+        name="fairgate_keep_positions",
+        batch_dims=1,
+    )
+    nodes = list(model.graph.node)
+    place = next(place for place, node in enumerate(nodes) if node.output == projection.output)
+    nodes[place].input[0] = kept
+    nodes.insert(place, gather)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    del model.graph.value_info[:]  # shapes behind the cut have changed
+    model.graph.input.append(
+        onnx.helper.make_tensor_value_info(
+            POSITIONS_INPUT, onnx.TensorProto.INT64, ["fairgate_rows", "fairgate_kept", 1]
+        )
+    )
+    for output in model.graph.output:
+        if output.name == "logits":
+            output.type.tensor_type.shape.dim[1].Clear()
+            output.type.tensor_type.shape.dim[1].dim_param = "fairgate_kept"

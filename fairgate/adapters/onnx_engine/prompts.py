@@ -1,0 +1,151 @@
+"""Turns a user's message into the tokens a model expects, and tokens back into text."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.domain.errors import ModelError
+
+# Some templates (Llama 3.2) print today's date into the system turn; answers must not change
+# overnight, so every template sees this one, which those templates use as their own fallback.
+_TODAY = datetime(2024, 7, 26, tzinfo=UTC)
+
+
+class PromptTokenizer:
+    """The tokenizer of a model folder with its chat template, read from local files only."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        """Load the tokenizer; code that a folder brings along is never run. Raises ModelError."""
+        self._folder = folder
+        self._tokenizer = _load(folder)
+        self.has_template = bool(getattr(self._tokenizer, "chat_template", None))
+
+    def encode(self, prompts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of complete prompts: through the chat template if there is one.
+
+        A control token that the prompt's text spells out is broken up by a space, so that no
+        corpus text can end the user's turn.
+        """
+        return self._encode([self._render(self._defuse(prompt)) for prompt in prompts])
+
+    def encode_with_option(self, prompt: str, options: Sequence[str]) -> list[list[int]]:
+        """Return the prompt's tokens, then those of prompt and option together, per option.
+
+        Without a chat template a space stands between prompt and option.
+        """
+        rendered = self._render(self._defuse(prompt))
+        gap = "" if self.has_template else " "
+        texts = [rendered + gap + self._defuse(option.strip()) for option in options]
+        return self._encode([rendered, *texts])
+
+    def encode_fragment(self, text: str) -> list[int]:
+        """Return the tokens of a piece of an answer, without anything around it."""
+        return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of an answer's tokens, without control tokens, nothing prettified."""
+        text: str = self._tokenizer.decode(
+            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Return the ids that end an answer: the first of the folder's files that names any."""
+        generation = self._folder.mapping("generation_config.json")
+        builder = self._folder.mapping("genai_config.json").get("model")
+        config = self._folder.mapping("config.json")
+        for source in (generation, builder, config):
+            if isinstance(source, dict):
+                named = source.get("eos_token_id")
+                ids = named if isinstance(named, list) else [named]
+                known = frozenset(one for one in ids if isinstance(one, int))
+                if known:
+                    return known
+        own = self._tokenizer.eos_token_id
+        return frozenset() if own is None else frozenset({int(own)})
+
+    @cached_property
+    def context_tokens(self) -> int | None:
+        """Return how many tokens prompt and answer may have together; None if nobody says."""
+        builder = self._folder.mapping("genai_config.json").get("model")
+        config = self._folder.mapping("config.json")
+        text_config = config.get("text_config")
+        limits = [
+            source.get(name)
+            for source in (builder, config, text_config)
+            if isinstance(source, dict)
+            for name in ("context_length", "max_position_embeddings", "n_positions")
+        ]
+        limits.append(getattr(self._tokenizer, "model_max_length", None))
+        known = [one for one in limits if isinstance(one, int) and 0 < one < 100_000_000]
+        return min(known, default=None)
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encoded = self._tokenizer(
+            clean, add_special_tokens=not self.has_template, padding=False, verbose=False
+        )
+        return [list(ids) for ids in encoded["input_ids"]]
+
+    def _render(self, prompt: str) -> str:
+        if not self.has_template:
+            return prompt
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}],
+                tokenize=False,
+                add_generation_prompt=True,
+                date_string=_TODAY.strftime("%d %b %Y"),
+                strftime_now=_TODAY.strftime,
+                enable_thinking=False,
+            )
+        except Exception as error:  # a template can raise whatever it likes
+            raise ModelError(
+                f"the chat template of {str(self._folder.path)!r} does not accept one user "
+                f"message ({type(error).__name__}: {str(error)[:200]}). Use an instruction-tuned "
+                "model, or remove its chat template to send prompts as they are."
+            ) from error
+        return text
+
+    @cached_property
+    def _control_texts(self) -> tuple[str, ...]:
+        added = self._tokenizer.added_tokens_decoder.values()
+        special = {token.content for token in added if token.special}
+        return tuple(sorted((text for text in special if len(text) > 1), key=len, reverse=True))
+
+    def _defuse(self, text: str) -> str:
+        for control in self._control_texts:
+            if control in text:
+                text = text.replace(control, f"{control[0]} {control[1:]}")
+        return text
+
+
+def _load(folder: ModelFolder) -> Any:
+    names = ("tokenizer.json", "tokenizer.model", "vocab.json")
+    if not any((folder.path / name).is_file() for name in names):
+        folder.file("tokenizer.json", "splits prompts into tokens")
+    silenced = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # its advice to install torch is not for our users
+    try:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(
+            str(folder.path), local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # transformers documents no narrower class
+        raise ModelError(
+            f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
+            f"{' '.join(str(error).split())[:300]}). Copy tokenizer.json, tokenizer_config.json "
+            "and config.json from the original model, or export again with "
+            "`fairgate export MODEL`."
+        ) from error
+    finally:
+        logging.disable(silenced)

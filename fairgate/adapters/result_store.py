@@ -1,0 +1,278 @@
+"""Results by content in one SQLite file: what was computed once is never computed again."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import StoreError
+
+Vectors = npt.NDArray[np.float32]
+
+_CHUNK = 500
+_SCHEMA_VERSION = 1
+_BUSY_SECONDS = 60.0
+_EMBEDDING = "embedding"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS results (
+    kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (kind, key))
+"""
+
+
+class SqliteResultStore:
+    """Remembers texts and vectors by `(kind, key)` across runs, killed processes and threads.
+
+    Write-ahead logging: a batch is stored whole or not at all, and a process that dies loses at
+    most the batch it was writing. Every row has a checksum: a damaged row is forgotten, a damaged
+    file is moved aside to `<name>.corrupt-<n>` and what is readable in it is kept; both are said
+    in `notices`. Several processes may use one file.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        """Open the store, or make it. Raises StoreError."""
+        self._path = Path(path)
+        self._lock = threading.RLock()
+        self.notices: list[str] = []
+        with self._mapped_errors():
+            try:
+                self._connection = self._opened()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._connection = self._rebuilt()
+
+    def close(self) -> None:
+        """Release the file. Stored results stay."""
+        with self._lock:
+            self._connection.close()
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return the stored texts of those keys that are there and undamaged, in `keys`' order."""
+        return {key: value.decode() for key, value in self._get(kind, keys).items()}
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Store texts, all or none; an existing key gets the new value. Raises StoreError."""
+        self._put(kind, ((key, value.encode()) for key, value in items))
+
+    def get_vectors(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        """Return the stored float32 vectors of those keys that are there and undamaged."""
+        found = self._get(_EMBEDDING, keys)
+        return {key: np.frombuffer(value, dtype="<f4") for key, value in found.items()}
+
+    def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
+        """Store float32 vectors, all or none. Raises StoreError."""
+        self._put(_EMBEDDING, ((key, vector.astype("<f4").tobytes()) for key, vector in items))
+
+    def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        damaged: list[str] = []
+        with self._lock, self._mapped_errors():
+            for start in range(0, len(keys), _CHUNK):
+                chunk = keys[start : start + _CHUNK]
+                for key, value, checksum in self._select(kind, chunk):
+                    if checksum == _checksum(kind, key, value):
+                        found[key] = value
+                    else:
+                        damaged.append(key)
+        if damaged:
+            self._forget(kind, damaged)
+        return {key: found[key] for key in dict.fromkeys(keys) if key in found}
+
+    def _select(self, kind: str, keys: Sequence[str]) -> list[tuple[str, bytes, int]]:
+        marks = ",".join("?" * len(keys))
+        query = f"SELECT key, value, checksum FROM results WHERE kind = ? AND key IN ({marks})"  # noqa: S608 - marks only
+        try:
+            return self._connection.execute(query, (kind, *keys)).fetchall()
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            self._replace_damaged()
+            return self._connection.execute(query, (kind, *keys)).fetchall()
+
+    def _put(self, kind: str, items: Iterable[tuple[str, bytes]]) -> None:
+        rows = [(kind, key, value, _checksum(kind, key, value)) for key, value in items]
+        with self._lock, self._mapped_errors():
+            try:
+                self._insert(rows)
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._replace_damaged()
+                self._insert(rows)
+
+    def _insert(self, rows: Sequence[tuple[str, str, bytes, int]]) -> None:
+        with _transaction(self._connection):
+            self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
+
+    def _forget(self, kind: str, keys: Sequence[str]) -> None:
+        self._say(
+            f"{self._path}: {len(keys):,} stored results ({kind}) had a wrong checksum; they were "
+            "forgotten and are computed again"
+        )
+        # A store that cannot be written still answers; the row fails its check next time too.
+        with contextlib.suppress(sqlite3.Error), self._lock, _transaction(self._connection):
+            self._connection.executemany(
+                "DELETE FROM results WHERE kind = ? AND key = ?", [(kind, key) for key in keys]
+            )
+
+    def _opened(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, _SCHEMA_VERSION):
+            raise StoreError(
+                f"{self._path}: is a store of version {version}, made by another FairGate; "
+                f"expected version {_SCHEMA_VERSION}: name another place with --cache, or delete it"
+            )
+        connection.execute("PRAGMA synchronous = NORMAL")
+        if version == 0:
+            connection.execute("PRAGMA journal_mode = WAL")
+            with _transaction(connection):
+                connection.execute(_TABLE)
+                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        columns = connection.execute("SELECT name FROM pragma_table_info('results')").fetchall()
+        if [name for (name,) in columns] != ["kind", "key", "value", "checksum"]:
+            raise sqlite3.DatabaseError("malformed: the table of results is missing or changed")
+
+    def _replace_damaged(self) -> None:
+        self._connection.close()
+        self._connection = self._rebuilt()
+
+    def _rebuilt(self) -> sqlite3.Connection:
+        """Move the damaged file aside, start a new one and copy over what is still readable."""
+        with self._sole_repairer():
+            # Another process may have repaired the file while this one waited.
+            with contextlib.suppress(sqlite3.DatabaseError):
+                connection = self._opened()
+                if _is_sound(connection):
+                    return connection
+                connection.close()
+            aside = next(
+                candidate
+                for n in itertools.count(1)
+                if not (candidate := Path(f"{self._path}.corrupt-{n}")).exists()
+            )
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
+            connection = self._opened()
+            kept = _salvage(aside, connection)
+        self._say(
+            f"{self._path}: the result store was damaged; it was moved to {aside.name} and "
+            f"rebuilt with the {kept:,} results that were readable; the others are computed again"
+        )
+        return connection
+
+    @contextlib.contextmanager
+    def _sole_repairer(self) -> Iterator[None]:
+        with Path(f"{self._path}.lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError.of_os_error(error, path=self._path, option="--cache") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._path}: {_explained(error)}") from error
+
+    def _say(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # After a full disk SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _checksum(kind: str, key: str, value: bytes | str) -> int:
+    raw = value if isinstance(value, bytes) else str(value).encode()
+    return zlib.crc32(raw, zlib.crc32(f"{kind}\x00{key}\x00".encode()))
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    if isinstance(error, sqlite3.OperationalError):
+        return "malformed" in str(error)
+    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
+
+
+def _is_sound(connection: sqlite3.Connection) -> bool:
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    return bool(verdict == "ok")
+
+
+def _salvage(damaged: Path, target: sqlite3.Connection) -> int:
+    """Copy the rows that can be read and have the right checksum; return how many."""
+    kept = 0
+    for batch in _readable_rows(damaged):
+        good = [row for row in batch if row[3] == _checksum(*row[:3])]
+        with _transaction(target):
+            target.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", good)
+        kept += len(good)
+    return kept
+
+
+def _readable_rows(damaged: Path) -> Iterator[list[tuple[str, str, bytes, int]]]:
+    source = sqlite3.connect(damaged)
+    try:
+        rows = source.execute("SELECT kind, key, value, checksum FROM results")
+        while batch := rows.fetchmany(_CHUNK):
+            yield batch
+    except sqlite3.DatabaseError:
+        return
+    finally:
+        source.close()
+
+
+def _explained(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "full" in text:
+        return (
+            "the disk is full; results stored so far are kept: free some space and run again, or "
+            "name another place with --cache"
+        )
+    if "readonly" in text or "unable to open" in text:
+        return (
+            f"cannot be written ({text}); make the folder writable, or name another place with "
+            "--cache"
+        )
+    if "locked" in text:
+        return (
+            f"another process has held the store for over {_BUSY_SECONDS:.0f} s; end it, or name "
+            "another place with --cache"
+        )
+    return f"the result store failed ({text}); name another place with --cache, or delete the file"

@@ -1,0 +1,99 @@
+"""The command line: the only code that prints, reads the environment, catches and exits."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from fairgate import __version__
+from fairgate.domain.errors import ExitCode, FairGateError
+
+_COMMANDS = {
+    "run": ("fairgate.cli.gate", "run"),
+    "check": ("fairgate.cli.gate", "check"),
+    "plan": ("fairgate.cli.gate", "plan"),
+    "rescore": ("fairgate.cli.gate", "rescore"),
+    "baseline": ("fairgate.cli.baselines", "baseline"),
+    "corpus": ("fairgate.cli.corpora", "corpus"),
+    "export": ("fairgate.cli.models", "export"),
+    "relations": ("fairgate.cli.catalogues", "relations"),
+    "metrics": ("fairgate.cli.catalogues", "metrics"),
+}
+_SUMMARIES = {
+    "run": "Run a policy's gate: build the index, ask the model, compare, decide.",
+    "check": "Validate a policy and show what would run; loads no model.",
+    "plan": "Write one JSON line for each question that a run would ask.",
+    "rescore": "Judge the answers of an earlier run again, without a model.",
+    "baseline": "Accept, compare and verify baselines.",
+    "corpus": "Prepare a corpus for the retriever.",
+    "export": "Turn a Hugging Face model into ONNX (needs the `export` extra).",
+    "relations": "List and explain the metamorphic relations.",
+    "metrics": "List and explain the metrics that rules can name.",
+}
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module when the command is called, so that `--help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_SUMMARIES.items()))
+
+
+@click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fairgate")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(*, debug: bool) -> None:
+    """Fairness gate for retrieval-augmented small language models.
+
+    Exit codes: 0 pass, 1 gate failed, 2 usage or policy error, 3 baseline missing or incompatible,
+    4 execution error, 5 no verdict, 130 interrupted.
+    """
+    del debug  # read in `main`, which alone catches
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit code; no exception leaves it without `--debug`."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("fairgate: interrupted; what was finished is kept, run again to go on", err=True)
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except FairGateError as error:
+        if "--debug" in arguments:
+            raise
+        click.echo(f"fairgate: error: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        return ExitCode.EXECUTION
+    except Exception as error:  # the last line of defence: a crash is never a verdict
+        if "--debug" in arguments:
+            raise
+        click.echo(
+            f"fairgate: internal error: {type(error).__name__}: {str(error)[:500]}\n"
+            "This is a bug. Run again with `fairgate --debug …` and report the traceback.",
+            err=True,
+        )
+        return ExitCode.EXECUTION
+    return int(result) if isinstance(result, int) else ExitCode.PASS

@@ -1,0 +1,79 @@
+"""`fairgate baseline accept|diff|verify`."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
+from fairgate.domain.errors import BaselineError, ExitCode
+
+
+@click.group(short_help="Accept, compare and verify baselines.")
+def baseline() -> None:
+    """Reviewed reference runs that later runs are compared with; keep them in version control."""
+
+
+@baseline.command()
+@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.option("--reason", required=True, help="Why this run is the reference; stands in the file.")
+@click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write (default: baselines/<policy name>.json).",
+)  # fmt: skip
+@click.option("--date", help="Date to store, YYYY-MM-DD (default: today).")
+@runtime_options
+def accept(run: Path, reason: str, **options: Any) -> int:
+    """Make the finished run in the folder RUN the baseline of its policy.
+
+    The answers are judged again, so an edited record cannot become a baseline; a run that decided
+    too little is refused.
+    """
+    from fairgate.composition.run_folder import baseline_path, replay, write_baseline
+    from fairgate.engine.accept import baseline_of
+
+    runtime = runtime_of(options)
+    if not reason.strip():
+        raise click.UsageError("--reason is empty; say why this run is the reference")
+    walked, given, loaded, _ = replay(run, options["policy"], runtime, lambda *_: (None, "none"))
+    path = options["output"] or baseline_path(Path(loaded.parsed.path), loaded)
+    date = options["date"] or datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    write_baseline(path, baseline_of(given, walked, reason=reason, date=date))
+    click.echo(f"{path}: accepted {len(walked.result.judged)} pairs; review and commit it")
+    return ExitCode.PASS
+
+
+@baseline.command()
+@click.argument("old", type=EXISTING_FILE)
+@click.argument("new", type=EXISTING_FILE)
+def diff(old: Path, new: Path) -> int:
+    """Show what differs between two baseline files: conditions, cases, measurements."""
+    from fairgate.composition.run_folder import read_baseline
+    from fairgate.engine.baseline_diff import baseline_differences
+
+    for line in baseline_differences(read_baseline(old), read_baseline(new)):
+        click.echo(line)
+    return ExitCode.PASS
+
+
+@baseline.command()
+@click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="FILE...")
+def verify(files: tuple[Path, ...]) -> int:
+    """Check that each FILE is complete and unedited (integrity hash)."""
+    from fairgate.composition.run_folder import read_baseline
+
+    worst = ExitCode.PASS
+    for file in files:
+        try:
+            found = read_baseline(file)
+        except BaselineError as error:
+            click.echo(f"fairgate: error: {error}", err=True)
+            worst = error.exit_code
+            continue
+        pairs = sum(len(suite.contents) for suite in found.suites.values())
+        click.echo(f"{file}: intact; policy {found.policy}, {pairs} pairs, {found.date}")
+    return worst

@@ -1,0 +1,144 @@
+"""`fairgate run`, `check`, `plan` and `rescore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, FOLDER, runtime_of, runtime_options
+from fairgate.cli.progress import progress_for
+from fairgate.composition.loading import LoadedPolicy, load_policy
+from fairgate.domain.errors import ExitCode
+
+_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
+
+
+@click.command(short_help="Run a policy's gate.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
+@click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
+@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@runtime_options
+def run(policy: Path, **options: Any) -> int:
+    """Run the gate of POLICY and exit with its verdict.
+
+    Writes report.md, run.json, rows.jsonl and executions.jsonl into the folder --out.
+    """
+    from fairgate.composition.building import Composition
+    from fairgate.composition.run_folder import locate_baseline, output_folder, write_run
+    from fairgate.engine.gate import run_gate
+
+    runtime = runtime_of(options)
+    progress = progress_for(quiet=options["quiet"])
+    loaded = load_policy(policy, runtime)
+    baseline, baseline_path = locate_baseline(loaded, policy, options["baseline"])
+    composition = Composition(loaded, runtime, progress)
+    given = composition.gate_input(baseline, baseline_path)
+    walked = run_gate(given, composition.system_under_test(), progress)
+    folder = output_folder(options["out"], runtime, loaded)
+    report_only = options["report_only"]
+    write_run(folder, loaded, given, walked, report_only=report_only)
+    return _say(walked, given, folder.path, composition.notices, report_only=report_only)
+
+
+@click.command(short_help="Judge an earlier run's answers again.")
+@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the run's own).")
+@click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
+@click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
+@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
+@runtime_options
+def rescore(run: Path, policy: Path | None, **options: Any) -> int:
+    """Walk the line again from the stored answers of RUN; no language model is loaded.
+
+    Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
+    because answers are cut as soon as a label is complete.
+    """
+    from fairgate.composition.run_folder import RunFolder, locate_baseline, replay, write_run
+
+    runtime = runtime_of(options)
+    walked, given, loaded, notices = replay(
+        run,
+        policy,
+        runtime,
+        lambda loaded, path: locate_baseline(loaded, path, options["baseline"]),
+    )
+    folder = RunFolder(path=options["out"] or run / "rescored")
+    report_only = options["report_only"]
+    write_run(folder, loaded, given, walked, report_only=report_only)
+    return _say(walked, given, folder.path, notices, report_only=report_only)
+
+
+def _say(walked: Any, given: Any, out: Path, notices: list[str], *, report_only: bool) -> int:
+    from fairgate.composition.presenting import console_text
+
+    for notice in notices:
+        click.echo(f"fairgate: note: {notice}", err=True)
+    click.echo(console_text(walked, given, out, report_only=report_only))
+    code: ExitCode = walked.result.exit_code
+    return ExitCode.PASS if report_only and code in _VERDICTS else code
+
+
+@click.command(short_help="Validate a policy.")
+@click.argument("policies", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
+@runtime_options
+def check(policies: tuple[Path, ...], **options: Any) -> int:
+    """Validate each POLICY and show what would run and what it costs; loads no model."""
+    runtime = runtime_of(options)
+    for policy in policies:
+        click.echo(_checked(load_policy(policy, runtime)))
+    return ExitCode.PASS
+
+
+def _checked(loaded: LoadedPolicy) -> str:
+    from fairgate.engine.rules import expand_rules
+
+    plan, policy = loaded.plan, loaded.policy
+    rules = expand_rules(policy, plan)
+    lines = [f"{loaded.parsed.path}: valid policy {policy.name!r}"]
+    for given in loaded.suites:
+        pairs = [pair for pair in plan.pairs if pair.suite == given.suite.id]
+        control = sum(pair.control for pair in pairs)
+        cases = sum(case.suite == given.suite.id for case in plan.cases)
+        lines.append(
+            f"  suite {given.suite.id}: {len(given.sources)} sources, {len(pairs) - control} "
+            f"demographic and {control} control pairs, {cases} questions to the system"
+        )
+    refused = [item for item in plan.rejected if item.kind == "invalid"]
+    if refused:
+        lines.append(f"  {len(refused)} follow-ups rejected by the linter:")
+        lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]
+    skipped = len(plan.rejected) - len(refused)
+    if skipped:
+        lines.append(f"  {skipped} sources that a relation does not apply to")
+    tests = sum(rule.gate.regression is not None for rule in rules)
+    lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
+    return "\n".join(lines)
+
+
+@click.command(short_help="Write the questions of a run.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="JSONL file (default: stdout).",
+)
+@runtime_options
+def plan(policy: Path, output: Path | None, **options: Any) -> int:
+    """Write one JSON line for each unique question of POLICY: key, wave, query, prompt, options.
+
+    Put the query to your own retriever and the prompt to your own model, write {"key", "response",
+    "documents"?} lines, and score them with `system: {recorded: FILE}`.
+    """
+    from fairgate.composition.planning import plan_lines, write_plan
+
+    lines = plan_lines(load_policy(policy, runtime_of(options)))
+    if output is not None:
+        write_plan(output, lines)
+    else:
+        for line in lines:
+            click.echo(line)
+    return ExitCode.PASS

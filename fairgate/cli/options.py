@@ -1,0 +1,74 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fairgate.composition.loading import Runtime
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+def runtime_options(command: Command) -> Command:
+    """Add the options of `Runtime`: how to run, never what."""
+    for option in reversed(
+        [
+            click.option(
+                "--root",
+                type=click.Path(exists=True, file_okay=False, path_type=Path),
+                help="Folder that relative paths start at, and that no path may leave.",
+            ),
+            click.option(
+                "--cache",
+                type=FOLDER,
+                help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
+            ),
+            click.option(
+                "--batch-size",
+                type=click.IntRange(1, 1024),
+                default=16,
+                show_default=True,
+                help="Prompts that run together; never changes a result.",
+            ),
+            click.option(
+                "--threads",
+                type=click.IntRange(0, 1024),
+                default=0,
+                show_default="all cores",
+                help="Threads of the models; never changes a result.",
+            ),
+            click.option(
+                "--device",
+                type=click.Choice(["cpu", "cuda"]),
+                default="cpu",
+                show_default=True,
+                help="Where the models run.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def runtime_of(options: dict[str, Any]) -> Runtime:
+    """Return the Runtime that the shared options describe, taking them out of `options`."""
+    root: Path | None = options.pop("root", None)
+    cache: Path | None = options.pop("cache", None)
+    named = os.environ.get("FAIRGATE_CACHE")
+    return Runtime(
+        root=root or Path(),
+        cache=cache or (Path(named) if named else Path(".fairgate")),
+        batch_size=options.pop("batch_size", 16),
+        threads=options.pop("threads", 0),
+        device=options.pop("device", "cpu"),
+        confined=root is not None,
+    )

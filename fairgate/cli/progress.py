@@ -1,0 +1,103 @@
+"""Progress on stderr: bars on a terminal, a heartbeat line elsewhere.
+
+Stages nest: an index may be built inside the retrieval that needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from fairgate.engine.ports import SILENT, Progress
+
+_HEARTBEAT_SECONDS = 15.0
+
+
+@dataclass(slots=True)
+class _Stage:
+    name: str
+    total: int
+    done: int
+
+
+class Heartbeat:
+    """Says what is done every few seconds, in plain lines that a CI log keeps."""
+
+    def __init__(self) -> None:
+        """Begin silent: a stage without work says nothing."""
+        self._stages: list[_Stage] = []
+        self._last = 0.0
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Announce a stage that has something to do."""
+        self._stages.append(_Stage(stage, total, cached))
+        self._last = time.monotonic()
+        if cached < total:
+            click.echo(f"fairgate: {stage}: {total - cached} to do, {cached} in store", err=True)
+
+    def advance(self, steps: int) -> None:
+        """Count, and speak if it has been quiet for long."""
+        stage = self._stages[-1]
+        stage.done += steps
+        if time.monotonic() - self._last >= _HEARTBEAT_SECONDS:
+            self._last = time.monotonic()
+            click.echo(f"fairgate: {stage.name}: {stage.done} of {stage.total}", err=True)
+
+    def finish(self) -> None:
+        """Go back to the stage around this one."""
+        self._stages.pop()
+
+
+class Bars:
+    """A bar for each stage that has something to do."""
+
+    def __init__(self) -> None:
+        """Show nothing yet."""
+        self._live: Any = None
+        self._tasks: list[Any] = []
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Show a bar for a stage that has something to do."""
+        if cached >= total:
+            self._tasks.append(None)
+            return
+        if self._live is None:
+            self._live = _rich_progress()
+            self._live.start()
+        self._tasks.append(self._live.add_task(stage, total=total, completed=cached))
+
+    def advance(self, steps: int) -> None:
+        """Move the innermost bar."""
+        if self._tasks[-1] is not None:
+            self._live.advance(self._tasks[-1], steps)
+
+    def finish(self) -> None:
+        """Leave the bar as it is, and the terminal free when no stage is left."""
+        self._tasks.pop()
+        if self._live is not None and not self._tasks:
+            self._live.stop()
+            self._live = None
+
+
+def _rich_progress() -> Any:
+    from rich import progress
+    from rich.console import Console
+
+    return progress.Progress(
+        "{task.description:<10}",
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def progress_for(*, quiet: bool) -> Progress:
+    """Return bars on a terminal, else a heartbeat; nothing at all where `quiet`."""
+    if quiet:
+        return SILENT
+    return Bars() if sys.stderr.isatty() else Heartbeat()

@@ -1,0 +1,168 @@
+"""A policy file to a plan: everything a run needs to know before a model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from fairgate.adapters.embedded_names import PREPARED_ON_USE, existing, find
+from fairgate.adapters.files.sources import read_sources
+from fairgate.adapters.perturbation_files import collect_perturbation_sets
+from fairgate.adapters.task_files import load_task, task_from_policy
+from fairgate.domain.cases import Task, TestPlan
+from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
+from fairgate.engine.plan import SuiteInput, build_plan
+from fairgate.engine.rules import rule_problems
+from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
+from fairgate.policy.schema import (
+    Columns,
+    CorpusPolicy,
+    Policy,
+    RetrieverPolicy,
+    SuitePolicy,
+    TaskPolicy,
+)
+from fairgate.policy.yaml_text import read_yaml_file
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """How to run, as opposed to what: none of it changes a result."""
+
+    root: Path = field(default_factory=Path)
+    cache: Path = Path(".fairgate")
+    batch_size: int = 16
+    threads: int = 0
+    device: str = "cpu"
+    confined: bool = False
+    """Refuse paths that lead out of `root` (the action; `--root`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedPolicy:
+    """A policy whose files are read and whose plan stands; no model is loaded."""
+
+    parsed: ParsedPolicy
+    suites: Sequence[SuiteInput]
+    plan: TestPlan
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy itself."""
+        return self.parsed.policy
+
+
+def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
+    """Read a policy and all it names except models. Raises PolicyError with all problems."""
+    return load_policy_text(read_yaml_file(path), str(path), runtime)
+
+
+def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPolicy:
+    """Do the same for a policy's text (read from a commit, say)."""
+    parsed = parse_policy(text, shown_path)
+    problems: list[Problem] = []
+    suites = [
+        loaded
+        for position, suite in enumerate(parsed.policy.suites)
+        if (loaded := _load_suite(parsed, position, suite, runtime, problems)) is not None
+    ]
+    problems += _system_problems(parsed, runtime)
+    if problems:
+        raise PolicyError(problems)
+    plan = build_plan(suites)
+    problems += [problem(parsed, *found) for found in rule_problems(parsed.policy, plan)]
+    if problems:
+        raise PolicyError(problems)
+    return LoadedPolicy(parsed=parsed, suites=suites, plan=plan)
+
+
+def _load_suite(
+    parsed: ParsedPolicy,
+    position: int,
+    suite: SuitePolicy,
+    runtime: Runtime,
+    problems: list[Problem],
+) -> SuiteInput | None:
+    before = len(problems)
+
+    def attempt(name: str, load: Callable[[], Loaded]) -> Loaded | None:
+        try:
+            return load()
+        except PolicyError as error:
+            problems.extend(error.problems)
+        except (DataError, UsageError) as error:
+            problems.append(problem(parsed, ("suites", position, name), str(error)))
+        return None
+
+    task = attempt("task", lambda: _task(suite.task, runtime))
+    sources = attempt(
+        "sources", lambda: read_sources(_sources(suite.sources, runtime), suite.limit)
+    )
+    sets = collect_perturbation_sets(
+        suite.perturbations, suite.control, folder=runtime.root, confined=runtime.confined
+    )
+    problems += sets.problems
+    problems += [
+        problem(parsed, ("suites", position, *place), sentence) for place, sentence in sets.misfits
+    ]
+    if task is None or sources is None or len(problems) > before:
+        return None
+    system = parsed.policy.system
+    has_retriever = system.retriever is not None
+    return SuiteInput(
+        suite=suite,
+        task=task,
+        sources=sources,
+        sets=sets.sets,
+        retriever="default" if has_retriever or system.recorded else None,
+        top_k=system.retriever.top_k if system.retriever else 0,
+    )
+
+
+def _task(named: str | TaskPolicy, runtime: Runtime) -> Task:
+    if isinstance(named, TaskPolicy):
+        return task_from_policy(named)
+    return load_task(named, folder=runtime.root, confined=runtime.confined)
+
+
+def _sources(named: str | Columns, runtime: Runtime) -> CorpusSpec:
+    columns = Columns(path=named) if isinstance(named, str) else named
+    path = find("sources", columns.path, runtime.root, confined=runtime.confined)
+    return CorpusSpec(path=str(path), id=columns.id, text=columns.text, label=columns.label)
+
+
+def _system_problems(parsed: ParsedPolicy, runtime: Runtime) -> list[Problem]:
+    """Look up what the system names, as far as that needs neither model nor network."""
+    system = parsed.policy.system
+    wanted: list[tuple[tuple[str, ...], Callable[[], object]]] = []
+    if system.recorded is not None:
+        recorded = system.recorded
+        wanted.append((("system", "recorded"), lambda: existing(recorded, runtime.root)))
+    if system.retriever is not None:
+        corpus = corpus_policy(system.retriever)
+        wanted.append(
+            (
+                ("system", "retriever", "corpus"),
+                lambda: find("corpora", corpus.path, runtime.root, confined=runtime.confined),
+            )
+        )
+    problems = []
+    for where, look in wanted:
+        try:
+            look()
+        except DataError as error:
+            problems.append(problem(parsed, where, str(error)))
+    return problems
+
+
+def corpus_policy(retriever: RetrieverPolicy) -> CorpusPolicy:
+    """Return the corpus of a policy in its long form; embedded raw corpora are prepared."""
+    corpus = retriever.corpus
+    if isinstance(corpus, str):
+        return CorpusPolicy(path=corpus, prepare=corpus in PREPARED_ON_USE)
+    return corpus

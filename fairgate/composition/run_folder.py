@@ -1,0 +1,204 @@
+"""What a run leaves on disk, and how `rescore` and `baseline accept` find it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairgate.adapters.baseline_files import dump_baseline, load_baseline
+from fairgate.adapters.files.durable import write_lines, write_text
+from fairgate.adapters.files.recorded import read_recorded
+from fairgate.composition.building import Composition
+from fairgate.composition.loading import LoadedPolicy, Runtime, load_policy
+from fairgate.composition.presenting import run_texts
+from fairgate.domain.errors import BaselineError, DataError, UsageError
+from fairgate.domain.executions import Execution
+from fairgate.engine.baseline import Baseline
+from fairgate.engine.gate import GateInput, GateRun, run_gate
+from fairgate.engine.ports import SILENT, Executed
+from fairgate.engine.recorded import Recording
+from fairgate.oracles.label import STOP_RULE
+
+NO_BASELINE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """Return where run.json is."""
+        return self.path / "run.json"
+
+    @property
+    def executions(self) -> Path:
+        """Return where the answers are, in the format of a recorded system."""
+        return self.path / "executions.jsonl"
+
+    @property
+    def stop_rules(self) -> Path:
+        """Return where it stands how answers were cut: by which rule and labels."""
+        return self.path / "stop-rule.json"
+
+
+def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> RunFolder:
+    """Return the folder of the run: the one named, else one of the policy's in the cache."""
+    return RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
+
+
+def write_run(
+    folder: RunFolder, loaded: LoadedPolicy, given: GateInput, run: GateRun, *, report_only: bool
+) -> None:
+    """Write everything about a run; each file is replaced whole or not at all."""
+    for name, text in run_texts(run, given, folder.path, report_only=report_only).items():
+        write_text(folder.path / name, text())
+    write_lines(folder.executions, execution_lines(run.executions))
+    write_text(folder.stop_rules, json.dumps(_stop_rules(loaded), indent=1, sort_keys=True) + "\n")
+
+
+def execution_lines(executions: Executed) -> Iterator[str]:
+    """Yield a line for each execution, readable as `system: {recorded: …}`."""
+    for execution in executions.values():
+        yield json.dumps(_execution_to(execution), ensure_ascii=False)
+
+
+def _execution_to(execution: Execution) -> dict[str, Any]:
+    row: dict[str, Any] = {"suite": execution.suite, "key": execution.key}
+    row["response"] = execution.response
+    if execution.margin is not None:
+        row["margin"] = execution.margin
+    if execution.documents is not None:
+        row["documents"] = [
+            {
+                name: value
+                for name, value in (
+                    ("id", document.id),
+                    ("text", document.text),
+                    ("label", document.label),
+                    ("score", document.score),
+                )
+                if value is not None
+            }
+            for document in execution.documents
+        ]
+    if execution.options:
+        row["options"] = list(execution.options)
+    return row
+
+
+def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
+    return {
+        suite: {"rule": STOP_RULE, "labels": sorted(task.labels)}
+        for suite, task in loaded.plan.tasks.items()
+    }
+
+
+def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:
+    """Return the answers of an earlier run for judging again.
+
+    Raises UsageError where they were cut for other labels: what was not generated cannot be read.
+    """
+    folder = RunFolder(path=run)
+    try:
+        then = json.loads(folder.stop_rules.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{run}: is no folder of a run ({error}); name the folder that `fairgate run --out` wrote"
+        ) from error
+    now = _stop_rules(loaded)
+    for suite, rule in now.items():
+        if then.get(suite) != rule:
+            raise UsageError(
+                f"{run}: the answers of suite {suite!r} were cut by {then.get(suite)}, this policy "
+                f"reads them by {rule}: what was never generated cannot be read; run the policy"
+            )
+    return read_recorded(str(folder.executions))
+
+
+def replay(
+    run: Path,
+    policy: Path | None,
+    runtime: Runtime,
+    baseline_for: Callable[[LoadedPolicy, Path], tuple[Baseline | None, str]],
+) -> tuple[GateRun, GateInput, LoadedPolicy, list[str]]:
+    """Judge an earlier run's answers again, by its own policy or another one.
+
+    Returns the run, what it started from, the policy, and what adapters had to say.
+    """
+    path = policy or run_policy_path(run)
+    if not path.is_file():
+        raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
+    loaded = load_policy(path, runtime)
+    recording = earlier_run(run, loaded)
+    baseline, shown = baseline_for(loaded, path)
+    composition = Composition(loaded, runtime, SILENT)
+    given = composition.gate_input(baseline, shown)
+    walked = run_gate(given, composition.replayed(recording), SILENT)
+    return walked, given, loaded, composition.notices
+
+
+def run_policy_path(run: Path) -> Path:
+    """Return the policy that an earlier run used, as its record names it."""
+    try:
+        record = json.loads(RunFolder(path=run).record.read_text(encoding="utf-8"))
+        return Path(record["provenance"]["policy_path"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{run}: holds no readable run.json ({error!r:.100}); name the folder that "
+            "`fairgate run --out` wrote"
+        ) from error
+
+
+def baseline_path(policy: Path, loaded: LoadedPolicy) -> Path:
+    """Return where a policy's baseline belongs: in `baselines/` beside `policies/`."""
+    folder = policy.resolve().parent
+    home = folder.parent if folder.name == "policies" else folder
+    path = home / "baselines" / f"{loaded.policy.name}.json"
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def locate_baseline(
+    loaded: LoadedPolicy, policy: Path, named: str | None
+) -> tuple[Baseline | None, str]:
+    """Return the baseline to compare with and its path; None on a first run.
+
+    Raises BaselineError where one is named that does not exist, or it cannot be read.
+    """
+    if named == NO_BASELINE:
+        return None, NO_BASELINE
+    path = Path(named) if named else baseline_path(policy, loaded)
+    if not path.is_file():
+        if named:
+            raise BaselineError(
+                f"there is no baseline {str(path)!r}; accept a run with `fairgate baseline accept "
+                "RUN --reason …`, or say `--baseline none` for a first run"
+            )
+        return None, str(path)
+    return read_baseline(path, loaded.policy.name), str(path)
+
+
+def read_baseline(path: Path, policy: str | None = None) -> Baseline:
+    """Return a baseline file's content. Raises BaselineError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BaselineError(f"{path}: cannot be read ({error})") from error
+    baseline = load_baseline(text, str(path))
+    if policy is not None and baseline.policy != policy:
+        raise BaselineError(
+            f"{path}: is the baseline of policy {baseline.policy!r}, not of {policy!r}; name the "
+            "right file with --baseline"
+        )
+    return baseline
+
+
+def write_baseline(path: Path, baseline: Baseline) -> None:
+    """Write a baseline; the old file stays until the new one is complete."""
+    write_text(path, dump_baseline(baseline), option="--output")

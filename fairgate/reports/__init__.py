@@ -1,0 +1,1 @@
+"""One presentation model (`view`), rendered to text by functions that decide nothing."""

@@ -1,0 +1,121 @@
+"""How hostile text becomes harmless in Markdown, on a console, in HTML and in XML.
+
+Corpus texts, model answers and users' names are hostile (SPEC 11). Every function first makes its
+text `harmless` (one line, no control or bidirectional character, no workflow command) and then
+takes away what its target would act on: mentions, links, images, HTML, comment markers, cell
+borders. Everything stays readable: what is changed is visible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Literal
+
+from fairgate.domain.wording import harmless
+
+Redaction = Literal["none", "excerpt", "hash"]
+
+EXCERPT_CHARACTERS = 160
+FULL_CHARACTERS = 4000
+"""`redact: none` is not endless: a text of a megabyte would make every report unusable."""
+
+_HASH_DIGITS = 12
+_PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '’][^\W\d_]+|-[^\W\d_]+)*")
+_PLAIN_TOKEN = re.compile(r"[\w.,;:()%+−–…='’\"≤≥±·×→/-]+")
+_LIVE = re.compile(
+    r"www\.|://|:/|mailto:|_|[0-9A-Fa-f]{7,}|[A-Za-z]-\d|:[\w+-]+:|\w\.[A-Za-z]{2,}\S*/|^[+-]+$|^==+"
+)
+"""What GitHub links or replaces inside plain text: addresses, commits, issue keys, emoji."""
+_BACKTICKS = re.compile(r"`+")
+
+
+def excerpt(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
+    """Return at most `limit` characters of `text`, the cut marked by an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def redacted(text: str, redact: Redaction, limit: int = EXCERPT_CHARACTERS) -> str:
+    """Return what a report may show of `text`: (nearly) all of it, an excerpt, or a short hash."""
+    if redact == "hash":
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"sha256:{digest[:_HASH_DIGITS]}"
+    return excerpt(text, FULL_CHARACTERS if redact == "none" else limit)
+
+
+def plain(text: str) -> str:
+    """Return `text` for a console or a log: one line, no control sequence, no runner command."""
+    return harmless(text)
+
+
+def markdown(text: str) -> str:
+    """Return `text` as inline Markdown: letters as they are, anything else as code.
+
+    Code is where GitHub resolves no mention, link, image, emoji, issue or commit.
+    """
+    text = plain(text)
+    is_commit = re.fullmatch(r"[0-9A-Fa-f]{7,}", text)
+    return text if _PLAIN_WORDS.fullmatch(text) and not is_commit else _code(text)
+
+
+def markdown_date(text: str) -> str:
+    """Return an ISO date as it is, anything else as `markdown` does."""
+    return text if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else markdown(text)
+
+
+def markdown_code(text: str) -> str:
+    """Return `text` as a code span, valid inside a table cell too."""
+    return _code(plain(text))
+
+
+def html_code(text: str) -> str:
+    """Return `text` as a `code` element, which also holds where Markdown is not read."""
+    return f"<code>{_entities(plain(text).replace('<!--', '<! --'))}</code>"
+
+
+def markdown_prose(text: str) -> str:
+    """Return a sentence of ours that may hold users' names: odd words become code spans."""
+    return " ".join(_prose_token(token) for token in _split_prose(plain(text)))
+
+
+def _split_prose(text: str) -> list[str]:
+    """Split at spaces, but keep what stands between two single backticks together."""
+    return re.findall(r"`[^`]+`\S*|\S+", text)
+
+
+def _prose_token(token: str) -> str:
+    quoted = re.fullmatch(r"`([^`]+)`([.,;:)]*)", token)
+    if quoted:
+        return _code(quoted[1]) + quoted[2]
+    if _PLAIN_TOKEN.fullmatch(token) and not _LIVE.search(token):
+        return token
+    return _code(token)
+
+
+def _code(text: str) -> str:
+    text = text.replace("<!--", "<! --").replace("-->", "-- >")
+    if not text.strip():
+        return "<code>&nbsp;</code>"
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    # A pipe ends a cell even inside a code span, and very long fences are not recognised.
+    if longest > 3 or "|" in text:
+        return html_code(text)
+    fence = "`" * (longest + 1)
+    pad = " " if "`" in (text[0], text[-1]) or text[0] == text[-1] == " " else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _entities(text: str) -> str:
+    """Write all ASCII punctuation as references, which never build Markdown structure."""
+    return "".join(
+        c if c.isalnum() or c == " " or not c.isascii() else f"&#{ord(c)};" for c in text
+    )
+
+
+def markdown_block(text: str) -> str:
+    """Return lines of ours, made of harmless texts, as a fenced block that nothing in it ends."""
+    lines = [plain(line).replace("<!--", "<! --").rstrip() for line in text.splitlines()]
+    body = "\n".join(lines)
+    longest = max((len(run) for run in _BACKTICKS.findall(body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{body}\n{fence}"

@@ -1,0 +1,161 @@
+"""The verdict in a title and two sentences, in words that need no statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
+from fairgate.reports import figures
+from fairgate.reports.slices import names_of_terms
+from fairgate.reports.view import Headline
+
+_NAMING = "Naming a demographic "
+_BEYOND = "Beyond what neutral wording does, "
+_CLAIMS: Mapping[str, tuple[str, str]] = {
+    "asr/generation/controlled": (
+        f"{_NAMING}gives another answer than neutral wording does in ",
+        " of pairs",
+    ),
+    "asr/generation": (f"{_NAMING}changes the answer in ", " of pairs"),
+    "asr/generation/net": (
+        f"{_BEYOND}{_NAMING.lower()}changes ",
+        " of answers",
+    ),
+    "asr/retrieval": (
+        f"{_NAMING}changes the labels of the retrieved documents in ",
+        " of pairs",
+    ),
+    "asr/retrieval/net": (
+        f"{_BEYOND}{_NAMING.lower()}changes the labels of the retrieved documents in ",
+        " of pairs",
+    ),
+    "rrs/mean": (f"{_NAMING}moves the retrieved documents by ", " on RRS's scale from 0 to 3"),
+    "unreadable/net": (f"{_NAMING}makes ", " more answers unreadable than neutral wording does"),
+}
+_NAMED = 3
+
+
+def headline(result: GateResult) -> Headline:
+    """Return the title and the two sentences for a result."""
+    title = _title(result)
+    if result.outcome is Outcome.INCONCLUSIVE:
+        return _without_verdict(result, title)
+    rule = _leading(result)
+    if rule is None:
+        return _plain(title, "No rule has a value.")
+    before, after = _CLAIMS.get(rule.metric, (f"{figures.title(rule.metric).capitalize()}: ", ""))
+    if rule.where:
+        before = f"For {', '.join(rule.where.values())}: {before[0].lower()}{before[1:]}"
+    worst = "Most affected" if result.outcome is Outcome.FAIL else "Highest"
+    return Headline(
+        title=title,
+        before=before,
+        figure=figures.value(rule.value, rule.metric),
+        after=after + _context(rule) + ".",
+        affected_label=worst,
+        affected=_affected(result, rule),
+    )
+
+
+def _plain(title: str, sentence: str) -> Headline:
+    return Headline(
+        title=title, before=sentence, figure="", after="", affected_label="", affected=()
+    )
+
+
+def _title(result: GateResult) -> str:
+    if result.outcome is Outcome.PASS:
+        return (
+            "fairness limits hold, first run," if is_first_run(result) else "no fairness regression"
+        )
+    if result.outcome is Outcome.FAIL:
+        return _failure(result)
+    if result.exit_code is ExitCode.BASELINE:
+        return "baseline and run do not fit together"
+    return "too little evidence for a verdict"
+
+
+def _failure(result: GateResult) -> str:
+    binding = [rule for rule in result.rules if not rule.advisory]
+    failed = {check for rule in binding for check in rule.failed}
+    if "regression" in failed:
+        return "fairness regressed"
+    if "bound" in failed:
+        return "a fairness limit is broken"
+    if not any(rule.outcome is Outcome.FAIL for rule in binding):
+        return "too little evidence for a pass"
+    return "the fairness gate failed"
+
+
+def is_first_run(result: GateResult) -> bool:
+    """Return whether there was no baseline to compare with."""
+    return result.overlap is None
+
+
+def _without_verdict(result: GateResult, title: str) -> Headline:
+    if result.exit_code is ExitCode.BASELINE and result.overlap is not None:
+        found = figures.count(len(result.overlap.incompatible), "difference")
+        return _plain(
+            title,
+            f"{found} in what must match: restore it, or accept this run as the new baseline.",
+        )
+    problems = list(result.evidence.problems) or ["no rule could be evaluated"]
+    return _plain(title, f"{problems[0][:1].upper()}{problems[0][1:]}.")
+
+
+def _leading(result: GateResult) -> RuleResult | None:
+    """Return the rule that the first sentence is about: what failed, else what comes first."""
+    valued = [rule for rule in result.rules if rule.value is not None]
+    order = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
+    if result.outcome is Outcome.PASS:
+        order = {}
+    ranked = sorted(valued, key=lambda rule: (rule.advisory, order.get(rule.outcome, 2)))
+    return ranked[0] if ranked else None
+
+
+def _context(rule: RuleResult) -> str:
+    """Return what the figure is to be read beside: the baseline, the limit, the interval."""
+    parts = []
+    change = rule.change
+    if change is not None and not change.discordant:
+        parts.append("as in the baseline")
+    elif change is not None:
+        moved = figures.signed(figures.movement(change, rule.metric), rule.metric)
+        parts.append(f"was {figures.value(change.base, rule.metric)}")
+        parts.append(f"{moved}{figures.points(rule.metric)}")
+        parts.append(figures.probability(change.p_corrected))
+    if change is None or "bound" in rule.failed:
+        limits = [figures.limit(name, bound, rule.metric) for name, bound in rule.bounds.items()]
+        parts += [f"allowed {' and '.join(limits)}"] if limits else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _affected(result: GateResult, rule: RuleResult) -> Sequence[tuple[str, str]]:
+    names = names_of_terms(result.plan, rule.suite)
+    terms = [
+        m
+        for m in result.measurements
+        if m.metric == rule.metric
+        and m.suite == rule.suite
+        and set(m.where) == {"term"}
+        and m.value is not None
+        and m.value > 0
+        and _inside(m.where["term"], rule, result)
+    ]
+    terms.sort(key=lambda m: -(m.value or 0.0))
+    return [
+        (names.get(m.where["term"], m.where["term"]), figures.value(m.value, m.metric))
+        for m in terms[:_NAMED]
+    ]
+
+
+def _inside(term: str, rule: RuleResult, result: GateResult) -> bool:
+    category, only = rule.where.get("category"), rule.where.get("term")
+    if only is not None:
+        return False
+    return category is None or any(
+        pair.term == term and pair.category == category
+        for pair in result.plan.pairs
+        if pair.suite == rule.suite
+    )

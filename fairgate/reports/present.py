@@ -1,0 +1,148 @@
+"""From a run to the presentation model that every report is rendered from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import GateResult, Outcome
+from fairgate.domain.verdicts import Reason
+from fairgate.engine.baseline import Baseline
+from fairgate.engine.gate import GateRun
+from fairgate.reports import figures
+from fairgate.reports.cases import case_rows, changed_pairs, clearest
+from fairgate.reports.headline import headline, is_first_run
+from fairgate.reports.rule_rows import SYMBOLS, rule_rows
+from fairgate.reports.slices import suite_views
+from fairgate.reports.view import (
+    BaselineView,
+    EvidenceView,
+    RanView,
+    ReportOptions,
+    View,
+)
+
+_WORDS = {
+    Outcome.PASS: "PASS",
+    Outcome.FAIL: "FAIL",
+    Outcome.INCONCLUSIVE: "NO VERDICT",
+    Outcome.NOT_EVALUATED: "NO VERDICT",
+}
+_EXIT_MEANINGS = {
+    ExitCode.PASS: "gate passed",
+    ExitCode.GATE_FAILED: "gate failed",
+    ExitCode.BASELINE: "baseline missing, incompatible or incomplete",
+    ExitCode.NO_VERDICT: "no verdict",
+}
+_REASONS: Mapping[Reason, str] = {
+    Reason.MISSING: "no answer",
+    Reason.UNREADABLE: "no label in the answer",
+    Reason.UNSTABLE: "unstable answer",
+    Reason.NO_MAJORITY: "neutral answers have no majority",
+    Reason.NO_CONTROLS: "no readable neutral answer",
+    Reason.QUARANTINED: "quarantined by the policy",
+}
+
+
+def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = None) -> View:
+    """Return the presentation model of a run; `baseline` is what it was compared with."""
+    result = run.result
+    policy_path = result.provenance.policy_path
+    accept = f'fairgate baseline accept {options.run_path} --reason "…"'
+    return View(
+        policy=result.policy,
+        outcome=result.outcome,
+        symbol=SYMBOLS[result.outcome],
+        word=_WORDS[result.outcome],
+        exit_code=int(result.exit_code),
+        exit_meaning=_EXIT_MEANINGS.get(result.exit_code, result.exit_code.name.lower()),
+        report_only=options.report_only,
+        is_first_run=is_first_run(result),
+        confidence=f"{100 * options.confidence:g} %",
+        headline=headline(result),
+        rules=rule_rows(result.rules),
+        suites=suite_views(run, baseline.measurements if baseline else ()),
+        cases=clearest(run, options),
+        violated=changed_pairs(result.judged),
+        rows=case_rows(result.judged),
+        evidence=_evidence(result),
+        baseline=_baseline(result, baseline),
+        ran=_ran(result, baseline),
+        notices=tuple(result.notices),
+        run_command=options.run_command or f"fairgate run {policy_path}",
+        accept_command=accept if options.run_path else "",
+        files=options.files,
+    )
+
+
+def _evidence(result: GateResult) -> EvidenceView:
+    reasons = Counter(
+        judged.generation for judged in result.judged if isinstance(judged.generation, Reason)
+    )
+    return EvidenceView(
+        planned=result.evidence.planned,
+        decided=result.evidence.decided,
+        invalid=result.evidence.invalid,
+        inconclusive=[
+            (_REASONS.get(reason, str(reason)), number)
+            for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+        ],
+        missing=tuple(result.evidence.missing),
+        problems=tuple(result.evidence.problems),
+    )
+
+
+def _baseline(result: GateResult, baseline: Baseline | None) -> BaselineView | None:
+    if result.overlap is None:
+        return None
+    return BaselineView(
+        path=result.baseline_path,
+        reason=baseline.reason if baseline else "",
+        date=baseline.date if baseline else "",
+        commit=baseline.provenance.commit[:12] if baseline else "",
+        compared=result.overlap.compared,
+        new=tuple(result.overlap.new),
+        removed=tuple(result.overlap.removed),
+        incompatible=tuple(result.overlap.incompatible),
+    )
+
+
+def _ran(result: GateResult, baseline: Baseline | None) -> RanView:
+    provenance = result.provenance
+    then = baseline.provenance.under_test if baseline else None
+    return RanView(
+        suites=[(suite, _size(result, suite)) for suite in result.plan.tasks],
+        under_test=[
+            (
+                name,
+                provenance.under_test.get(name, "nothing"),
+                _since(name, provenance.under_test, then),
+            )
+            for name in dict.fromkeys((*provenance.under_test, *(then or ())))
+        ],
+        environment=tuple(provenance.environment.items()),
+        fairgate=provenance.fairgate,
+        commit=provenance.commit[:12],
+        policy_path=provenance.policy_path,
+    )
+
+
+def _since(name: str, now: Mapping[str, str], then: Mapping[str, str] | None) -> str:
+    if then is None:
+        return ""
+    if name not in then:
+        return "new"
+    return "unchanged" if now.get(name) == then[name] else f"changed, was {then[name]}"
+
+
+def _size(result: GateResult, suite: str) -> str:
+    pairs = [pair for pair in result.plan.pairs if pair.suite == suite]
+    sources = len({pair.source for pair in pairs})
+    terms, neutral = (
+        len({pair.term for pair in pairs if pair.control is control}) for control in (False, True)
+    )
+    parts = [f"{figures.count(sources, 'source')} × {figures.count(terms, 'term')}"]
+    if neutral:
+        parts.append(f"{figures.count(neutral, 'neutral phrase')}")
+    return f"{' + '.join(parts)}, {figures.count(len(pairs), 'pair')}"

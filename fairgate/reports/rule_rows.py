@@ -1,0 +1,64 @@
+"""Rule results as table rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.reports import figures
+from fairgate.reports.view import RuleRow
+
+SYMBOLS = {
+    Outcome.PASS: "✅",
+    Outcome.FAIL: "❌",
+    Outcome.INCONCLUSIVE: "⚠️",
+    Outcome.NOT_EVALUATED: "➖",
+}
+WORDS = {
+    Outcome.PASS: "pass",
+    Outcome.FAIL: "FAIL",
+    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.NOT_EVALUATED: "not evaluated",
+}
+
+
+def rule_rows(rules: Sequence[RuleResult]) -> list[RuleRow]:
+    """Return a row for every rule, in the order of the policy."""
+    several = len({rule.suite for rule in rules}) > 1
+    return [_row(rule, several=several) for rule in rules]
+
+
+def _row(rule: RuleResult, *, several: bool) -> RuleRow:
+    metric, change = rule.metric, rule.change
+    limits = [figures.limit(name, bound, metric) for name, bound in rule.bounds.items()]
+    if change is not None:
+        limits.append(f"margin {figures.unsigned(change.margin, metric)}")
+    return RuleRow(
+        title=figures.title(metric),
+        metric=metric,
+        suite=rule.suite if several else "",
+        where=", ".join(rule.where.values()),
+        position=rule.position,
+        outcome=rule.outcome,
+        symbol=SYMBOLS[rule.outcome],
+        word=WORDS[rule.outcome],
+        limits=", ".join(limits),
+        reasons=tuple(reason.removeprefix("not evaluated: ") for reason in rule.reasons),
+        failed=tuple(rule.failed),
+        now=figures.value(rule.value, metric),
+        base=figures.value(change.base, metric) if change else figures.NONE,
+        change=figures.signed(figures.movement(change, metric), metric) if change else figures.NONE,
+        interval=figures.signed_interval(figures.movement_interval(change, metric), metric)
+        if change
+        else figures.interval(rule.interval, metric),
+        value_interval=figures.interval(rule.interval, metric),
+        p_value=figures.probability(change.p_corrected) if change else figures.NONE,
+        sources=f"{change.sources:,} ({change.changed_sources:,} changed)"
+        if change
+        else figures.NONE,
+        discordant=f"{change.discordant:,}" if change else figures.NONE,
+        detectable=figures.signed(change.minimum_detectable, metric) if change else figures.NONE,
+        advisory=rule.advisory,
+        now_value=rule.value,
+        base_value=change.base if change else None,
+    )

@@ -1,0 +1,108 @@
+"""Retrieval against a brute-force search in float64, ties included."""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+import pytest
+from fakes.corpus import ListCorpus
+from fakes.embedder import TableEmbedder
+
+from fairgate.adapters.faiss_index.flat_index import FlatIndex
+
+
+def unit(rows):
+    return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def brute_force(vectors, query, top_k):
+    """All scores in float64, rounded, by (-score, document order): the definition itself."""
+    scores = [
+        round(sum(float(a) * float(b) for a, b in zip(row, query, strict=True)), 6)
+        for row in vectors
+    ]
+    order = sorted(range(len(vectors)), key=lambda i: (-scores[i], i))[:top_k]
+    return [(f"d{i}", scores[i]) for i in order]
+
+
+def index_of(vectors, queries, folder):
+    table = {f"t{i}": row for i, row in enumerate(vectors)}
+    table |= {f"q{i}": row for i, row in enumerate(queries)}
+    corpus = ListCorpus([f"t{i}" for i in range(len(vectors))])
+    return FlatIndex(corpus, TableEmbedder(table), cache_dir=folder)
+
+
+def asked(index, queries, top_k):
+    return [
+        [(document.id, document.score) for document in documents]
+        for documents in index.retrieve(queries, top_k)
+    ]
+
+
+def random_case(rng, documents=400, dimensions=24):
+    return unit(rng.standard_normal((documents, dimensions)))
+
+
+def tied_case(rng):
+    """Few directions, each many times: nearly every place in the ranking is a tie."""
+    return unit(rng.standard_normal((5, 24)))[rng.integers(0, 5, 400)]
+
+
+def almost_tied_case(rng):
+    """Scores that differ in the last bits of float32 and round to the same six decimals."""
+    return unit(
+        unit(rng.standard_normal((4, 24)))[rng.integers(0, 4, 400)]
+        + 1e-7 * rng.standard_normal((400, 24))
+    )
+
+
+def coarse_case(rng):
+    """Coordinates 0 and 1 only: scores of unrelated documents are equal."""
+    rows = rng.integers(0, 2, (400, 12))
+    rows[:, 0] = 1
+    return unit(rows)
+
+
+@pytest.mark.parametrize("case", [random_case, tied_case, almost_tied_case, coarse_case])
+@pytest.mark.parametrize("top_k", [1, 4, 50])
+def test_ids_and_scores_are_those_of_brute_force(tmp_path, case, top_k):
+    rng = np.random.default_rng(7)
+    vectors = case(rng)
+    queries = np.concatenate([case(rng)[:6], vectors[:6]])
+    index = index_of(vectors, queries, tmp_path)
+    names = [f"q{i}" for i in range(len(queries))]
+    expected = [brute_force(vectors, query, top_k) for query in queries]
+    assert asked(index, names, top_k) == expected
+
+
+def test_batches_threads_and_the_order_of_queries_change_nothing(tmp_path):
+    rng = np.random.default_rng(8)
+    vectors = np.concatenate([random_case(rng, 3000, 64), tied_case(rng).repeat(3, axis=1)[:, :64]])
+    vectors = unit(vectors)
+    queries = random_case(rng, 100, 64)
+    index = index_of(vectors, queries, tmp_path)
+    names = [f"q{i}" for i in range(100)]
+    expected = asked(index, names, 4)
+    threads = faiss.omp_get_max_threads()
+    try:
+        for count in (1, 2):
+            faiss.omp_set_num_threads(count)
+            for size in (1, 7, 32):
+                batches = [names[start : start + size] for start in range(0, 100, size)]
+                assert [row for batch in batches for row in asked(index, batch, 4)] == expected
+            assert asked(index, names[::-1], 4) == expected[::-1]
+    finally:
+        faiss.omp_set_num_threads(threads)
+
+
+def test_a_plain_float32_search_would_order_ties_otherwise(tmp_path):
+    """Shows that the cases above are hard enough to tell the two searches apart."""
+    rng = np.random.default_rng(7)
+    vectors = almost_tied_case(rng)
+    plain = faiss.IndexFlatIP(24)
+    plain.add(vectors)
+    _, found = plain.search(vectors[:20], 4)
+    expected = [
+        [int(id_[1:]) for id_, _ in brute_force(vectors, query, 4)] for query in vectors[:20]
+    ]
+    assert found.tolist() != expected

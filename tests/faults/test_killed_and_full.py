@@ -1,0 +1,225 @@
+"""SIGKILL at any moment, a full disk, a folder that cannot be written: nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from fakes.corpus import ListCorpus
+from fakes.embedder import HashEmbedder
+
+from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
+from fairgate.adapters.faiss_index.flat_index import FlatIndex
+from fairgate.adapters.files.preparation import prepare_corpus
+from fairgate.adapters.result_store import SqliteResultStore
+from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.errors import StoreError
+
+TEXTS = [f"document {i}" for i in range(8 * BATCH)]
+FAKES = os.path.join(os.path.dirname(__file__), "..")  # noqa: PTH118, PTH120
+
+BUILD = """
+    import sys, time
+    from fakes.corpus import ListCorpus
+    from fakes.embedder import HashEmbedder
+    from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
+    from fairgate.adapters.faiss_index.flat_index import FlatIndex
+    from fairgate.adapters.result_store import SqliteResultStore
+
+    class Slow(HashEmbedder):
+        def embed(self, texts):
+            vectors = super().embed(texts)
+            print(len(self.embedded), flush=True)
+            time.sleep(0.05)
+            return vectors
+
+    texts = [f"document {i}" for i in range(8 * BATCH)]
+    store = SqliteResultStore(sys.argv[1] + "/store.sqlite")
+    index = FlatIndex(ListCorpus(texts), CachedEmbedder(Slow(), store), cache_dir=sys.argv[1])
+    print("built", index.size, flush=True)
+"""
+
+
+def started(script, folder):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([FAKES, *sys.path])}
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize("batches", [1, 4, 8])
+def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(tmp_path, batches):
+    process = started(BUILD, tmp_path)
+    with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
+        for line in process.stdout:
+            if line.strip() == str(batches * BATCH):
+                break
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    store = SqliteResultStore(tmp_path / "store.sqlite")
+    inner = HashEmbedder()
+    index = FlatIndex(ListCorpus(TEXTS), CachedEmbedder(inner, store), cache_dir=tmp_path)
+    answers = index.retrieve(["q"], 4)
+    assert len(inner.embedded) - 1 <= (8 - batches + 1) * BATCH
+    assert index.notices == store.notices == []
+    store.close()
+    whole = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path / "whole")
+    assert whole.retrieve(["q"], 4) == answers
+    for path in (tmp_path / "whole" / "indexes" / whole.fingerprint).iterdir():
+        assert (
+            tmp_path / "indexes" / index.fingerprint / path.name
+        ).read_bytes() == path.read_bytes()
+    assert [path.name for path in (tmp_path / "indexes").iterdir()] == [index.fingerprint]
+
+
+def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
+    script = """
+        import sys
+        from fairgate.adapters.result_store import SqliteResultStore
+        store = SqliteResultStore(sys.argv[1] + "/store.sqlite")
+        for batch in range(100_000):
+            store.put_many("answer", [(f"{batch}/{i}", "x" * 500) for i in range(32)])
+            print(batch, flush=True)
+    """
+    process = started(script, tmp_path)
+    with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
+        process.stdout.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        last = int(process.stdout.read().split()[-1])
+    store = SqliteResultStore(tmp_path / "store.sqlite")
+    for batch in range(last + 3):
+        found = store.get_many("answer", [f"{batch}/{i}" for i in range(32)])
+        assert len(found) == 32 if batch <= last else len(found) in (0, 32)
+    assert store.notices == []
+    store.close()
+
+
+FULL = """
+    import resource, sys
+    from fakes.corpus import ListCorpus
+    from fakes.embedder import HashEmbedder
+    from fairgate.adapters.faiss_index.flat_index import FlatIndex
+    from fairgate.adapters.files.durable import write_bytes
+    from fairgate.domain.errors import StoreError
+
+    # The kernel refuses files over this size: the write itself fails, as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    for attempt in (
+        lambda: write_bytes(sys.argv[1] + "/report.md", b"x" * 50_000),
+        lambda: FlatIndex(ListCorpus(["text " * 9] * 0 + [f"{i} " * 30 for i in range(900)]),
+                          HashEmbedder(), cache_dir=sys.argv[1]).size,
+    ):
+        try:
+            attempt()
+            print("no error")
+        except StoreError as error:
+            print(error)
+"""
+
+
+def test_a_write_that_the_kernel_refuses_leaves_the_old_files(tmp_path):
+    (tmp_path / "report.md").write_text("old")
+    process = started(FULL, tmp_path)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    report, index = out.splitlines()
+    assert "report.md: cannot be written, the disk is full" in report
+    assert "--out" in report
+    assert "the disk is full" in index
+    assert "--cache" in index
+    assert (tmp_path / "report.md").read_text() == "old"
+    assert list((tmp_path / "indexes").iterdir()) == []
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+class Words:
+    name = fingerprint = "words"
+
+    def __call__(self, texts):
+        return [len(text.split()) for text in texts]
+
+
+def test_a_disk_that_fills_during_preparation_leaves_the_old_corpus(tmp_path, monkeypatch):
+    table = tmp_path / "in.jsonl"
+    table.write_text('{"text": "one two three four"}\n' * 50)
+    prepare_corpus(CorpusSpec(path=str(table)), tmp_path / "out.jsonl", tokens=Words())
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    table.write_text('{"text": "five six seven eight"}\n' * 50)
+    before["in.jsonl"] = table.read_bytes()
+    calls = []
+
+    def fsync(_descriptor):
+        calls.append(1)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(StoreError, match="the disk is full"):
+        prepare_corpus(CorpusSpec(path=str(table)), tmp_path / "out.jsonl", tokens=Words())
+    assert calls == [1]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+READ_ONLY = """
+    import os, sys
+    from fakes.corpus import ListCorpus
+    from fakes.embedder import HashEmbedder
+    from fairgate.adapters.faiss_index.flat_index import FlatIndex
+    from fairgate.adapters.files.durable import write_bytes
+    from fairgate.adapters.result_store import SqliteResultStore
+    from fairgate.domain.errors import StoreError
+
+    folder = sys.argv[1]
+    if os.geteuid() == 0:
+        os.setegid(65534)
+        os.seteuid(65534)  # permissions mean nothing to root
+    existing = folder + "/store.sqlite"
+    for attempt in (
+        lambda: write_bytes(folder + "/report.md", b"new"),
+        lambda: FlatIndex(ListCorpus(["a"]), HashEmbedder(), cache_dir=folder).size,
+        lambda: SqliteResultStore(folder + "/new.sqlite"),
+        lambda: SqliteResultStore(existing).put_many("answer", [("k", "2")]),
+    ):
+        try:
+            attempt()
+            print("no error")
+        except StoreError as error:
+            print(error)
+"""
+
+
+def test_a_read_only_folder_is_said_with_the_option_that_helps(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    SqliteResultStore(folder / "store.sqlite").close()
+    (folder / "store.sqlite").chmod(0o444)
+    folder.chmod(0o555)
+    parents = [tmp_path, *tmp_path.parents][:3]
+    modes = [parent.stat().st_mode for parent in parents]
+    try:
+        if os.geteuid() == 0:
+            for parent in parents:
+                parent.chmod(0o755)
+        process = started(READ_ONLY, folder)
+        out, err = process.communicate()
+    finally:
+        folder.chmod(0o755)
+        for parent, mode in zip(parents, modes, strict=True):
+            parent.chmod(mode)
+    assert (process.returncode, err) == (0, "")
+    report, index, new_store, old_store = out.splitlines()
+    assert "report.md: cannot be written (Permission denied)" in report
+    assert "--out" in report
+    assert all("--cache" in line for line in (index, new_store, old_store))
+    assert [path.name for path in folder.iterdir()] == ["store.sqlite"]

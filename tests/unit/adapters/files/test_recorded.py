@@ -1,0 +1,103 @@
+"""Answers that were produced elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairgate.adapters.files.recorded import read_recorded
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Document
+
+
+def recorded(tmp_path, *records):
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return read_recorded(str(path))
+
+
+def test_an_answer_is_found_by_its_key_with_blanks_kept(tmp_path):
+    answers = recorded(
+        tmp_path,
+        {
+            "key": "fsa3#race/middle eastern",
+            "response": " Positive ",
+            "documents": [{"id": 4, "label": "toxic", "score": 1}, {"text": "t"}, {}],
+            "options": ["a", "b"],
+        },
+    )
+    found = answers.lookup("sentiment", "fsa3#race/middle eastern")
+    assert (found.suite, found.response, found.options) == ("sentiment", " Positive ", ("a", "b"))
+    assert found.documents == (
+        Document(id="4", label="toxic", score=1.0),
+        Document(text="t"),
+        Document(),
+    )
+    assert answers.lookup("sentiment", "fsa3#race/middle  eastern") is None
+    assert ("sentiment", "fsa3#race/middle eastern") in answers
+
+
+def test_a_line_that_names_the_suite_wins(tmp_path):
+    answers = recorded(
+        tmp_path,
+        {"key": "s1", "response": "any"},
+        {"key": "s1", "suite": "b", "response": "only b"},
+    )
+    assert answers.lookup("a", "s1").response == "any"
+    assert answers.lookup("b", "s1").response == "only b"
+    assert answers.keys() == [("", "s1"), ("b", "s1")]
+
+
+def test_null_is_a_missing_answer_and_empty_text_is_an_answer(tmp_path):
+    answers = recorded(tmp_path, {"key": "a", "response": None}, {"key": "b", "response": ""})
+    assert answers.lookup("s", "a").response is None
+    assert answers.lookup("s", "a").documents is None
+    assert answers.lookup("s", "b").response == ""
+
+
+def test_a_plan_line_with_a_response_is_a_recorded_line(tmp_path):
+    line = {"key": "a", "wave": 1, "query": "q", "prompt": "p", "options": [], "response": "r"}
+    assert recorded(tmp_path, line).lookup("s", "a").response == "r"
+
+
+def test_the_same_answer_twice_is_one(tmp_path):
+    assert (
+        len(recorded(tmp_path, {"key": "a", "response": "r"}, {"response": "r", "key": "a"})) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([], "answers.jsonl: is empty"),
+        (
+            [
+                {"key": "a", "response": "x"},
+                {"key": "b", "response": "x"},
+                {"key": "a", "response": "y"},
+            ],
+            r":3: key 'a' was answered differently on line 1",
+        ),
+        ([{"key": "a", "respnse": "x"}], r":1: unknown field 'respnse'; did you mean `response`"),
+        ([{"response": "x"}], r":1: no `key`"),
+        ([{"key": "", "response": "x"}], r":1: no `key`"),
+        ([{"key": "a"}], r":1: no `response`"),
+        ([{"key": 1, "response": "x"}], r":1: 'key' holds 1 \(int\)"),
+        ([{"key": "a", "response": ["x"]}], r":1: 'response' holds \['x'\]"),
+        ([{"key": "a", "response": "x", "documents": "d"}], r":1: documents is 'd'"),
+        ([{"key": "a", "response": "x", "documents": ["d"]}], r":1: documents\[0\] is 'd'"),
+        (
+            [{"key": "a", "response": "x", "documents": [{}, {"txt": "d"}]}],
+            r":1: documents\[1\]: unknown field 'txt'; did you mean `text`",
+        ),
+        ([{"key": "a", "response": "x", "documents": [{"score": "1"}]}], r"score is '1'"),
+        ([{"key": "a", "response": "x", "documents": [{"score": float("nan")}]}], "score is nan"),
+        ([{"key": "a", "response": "x", "documents": [{"label": True}]}], "'label' holds True"),
+        ([{"key": "a", "response": "x", "options": [1]}], r"'options\[0\]' holds 1"),
+        (['{"key": '], r":1:9: broken JSON"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
+    with pytest.raises(DataError, match=message):
+        recorded(tmp_path, *records)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
+
+VOCABULARY = [" ", "pos", "neg", " pos", " ne", "itive", "gative", "utral", ".", "The", " Ne"]
+
+
+def encode(text):
+    """Split greedily by the longest known token; unknown letters share token 0."""
+    tokens = []
+    while text:
+        known = [piece for piece in VOCABULARY if text.startswith(piece)]
+        piece = max(known, key=len) if known else text[0]
+        tokens.append(VOCABULARY.index(piece) if known else 0)
+        text = text[len(piece) :]
+    return tokens
+
+
+def said(labels, steps):
+    """Return the margin after steps of (token text, {token text: probability})."""
+    trace = LabelTrace(LabelTokens.of(labels, encode))
+    text = ""
+    for token, probabilities in steps:
+        left = (1.0 - sum(probabilities.values())) / (len(VOCABULARY) - len(probabilities))
+        row = np.array([probabilities.get(piece, left) for piece in VOCABULARY])
+        text += token
+        trace.add(np.log(row), VOCABULARY.index(token), len(text))
+    return trace.margin(text)
+
+
+def test_labels_that_differ_in_their_first_token_are_compared_there():
+    margin = said(
+        ("positive", "negative"),
+        [(" pos", {" pos": 0.6, " ne": 0.3}), ("itive", {"itive": 0.9}), (".", {".": 0.9})],
+    )
+    rest = 0.1 / 9  # each of the nine other tokens, among them the variants without a space
+    assert margin == pytest.approx(math.log(0.6 + rest) - math.log(0.3 + 2 * rest), abs=0.02)
+
+
+def test_labels_that_share_a_token_are_compared_where_they_part():
+    steps = [
+        (" ne", {" ne": 0.9}),
+        ("gative", {"gative": 0.5, "utral": 0.4}),
+        (".", {".": 0.9}),
+    ]
+    assert said(("negative", "neutral"), steps) == pytest.approx(math.log(0.5 / 0.4), abs=1e-4)
+
+
+def test_the_closest_other_label_counts():
+    steps = [
+        (" ne", {" ne": 0.5, " pos": 0.3}),
+        ("gative", {"gative": 0.89, "utral": 0.01}),
+        (".", {".": 0.9}),
+    ]
+    both = said(("negative", "neutral", "positive"), steps)
+    assert both == said(("negative", "positive"), steps)
+    assert both < said(("negative", "neutral"), steps)
+
+
+def test_a_label_said_late_is_compared_at_its_own_token():
+    label = [(" pos", {" pos": 0.6, " ne": 0.3}), ("itive", {"itive": 0.9}), (".", {".": 0.9})]
+    late = said(("positive", "negative"), [("The", {"The": 0.99}), *label])
+    assert late == said(("positive", "negative"), label)
+
+
+def test_no_label_has_no_margin():
+    assert said(("positive", "negative"), [("The", {"The": 0.5})]) is None
+
+
+def test_a_label_without_rivals_has_no_margin():
+    assert said(("positive",), [(" pos", {}), ("itive", {}), (".", {})]) is None
+
+
+def test_the_margin_has_four_decimals():
+    margin = said(("positive", "negative"), [(" pos", {" pos": 0.5}), ("itive", {}), (".", {})])
+    assert margin == round(margin, 4)
+
+
+def test_the_label_that_was_said_may_be_the_less_probable_one():
+    steps = [(" pos", {" pos": 0.1, " ne": 0.8}), ("itive", {"itive": 0.9}), (".", {})]
+    assert said(("positive", "negative"), steps) < 0
