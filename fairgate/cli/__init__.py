@@ -9,6 +9,7 @@ import click
 
 from fairgate import __version__
 from fairgate.domain.errors import ExitCode, FairGateError
+from fairgate.domain.wording import harmless
 
 _COMMANDS = {
     "run": ("fairgate.cli.gate", "run"),
@@ -74,26 +75,31 @@ def main(arguments: list[str] | None = None) -> int:
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("fairgate: interrupted; what was finished is kept, run again to go on", err=True)
-        return ExitCode.INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return ExitCode.USAGE
-    except FairGateError as error:
+    except (Exception, KeyboardInterrupt) as error:  # the last line of defence
         if "--debug" in arguments:
             raise
-        click.echo(f"fairgate: error: {error}", err=True)
-        return error.exit_code
-    except BrokenPipeError:
-        return ExitCode.EXECUTION
-    except Exception as error:  # the last line of defence: a crash is never a verdict
-        if "--debug" in arguments:
-            raise
-        click.echo(
-            f"fairgate: internal error: {type(error).__name__}: {str(error)[:500]}\n"
-            "This is a bug. Run again with `fairgate --debug …` and report the traceback.",
-            err=True,
-        )
-        return ExitCode.EXECUTION
+        return _explain(error)
     return int(result) if isinstance(result, int) else ExitCode.PASS
+
+
+def _explain(error: BaseException) -> ExitCode:
+    """Say on stderr what went wrong and what to do; a crash is never a verdict."""
+    match error:
+        case click.Abort() | KeyboardInterrupt():
+            click.echo("fairgate: interrupted; run again to go on, nothing is lost", err=True)
+            return ExitCode.INTERRUPTED
+        case click.ClickException():
+            error.show()
+            return ExitCode.USAGE
+        case FairGateError():
+            click.echo(f"fairgate: error: {error}", err=True)
+            return error.exit_code
+        case BrokenPipeError():
+            return ExitCode.EXECUTION
+        case _:
+            click.echo(
+                f"fairgate: internal error: {type(error).__name__}: {harmless(str(error)[:500])}\n"
+                "This is a bug. Run again with `fairgate --debug …` and report the traceback.",
+                err=True,
+            )
+            return ExitCode.EXECUTION

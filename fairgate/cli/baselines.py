@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def accept(run: Path, reason: str, **options: Any) -> int:
         raise click.UsageError("--reason is empty; say why this run is the reference")
     walked, given, loaded, _ = replay(run, options["policy"], runtime, lambda *_: (None, "none"))
     path = options["output"] or baseline_path(Path(loaded.parsed.path), loaded)
-    date = options["date"] or datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    date = options["date"] or dt.datetime.now(tz=dt.UTC).date().isoformat()
     write_baseline(path, baseline_of(given, walked, reason=reason, date=date))
     click.echo(f"{path}: accepted {len(walked.result.judged)} pairs; review and commit it")
     return ExitCode.PASS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,12 @@ def runtime_options(command: Command) -> Command:
                 show_default=True,
                 help="Where the models run.",
             ),
+            click.option(
+                "--today",
+                type=click.DateTime(["%Y-%m-%d"]),
+                hidden=True,
+                help="Day that quarantine entries are held against (default: today).",
+            ),
         ]
     ):
         command = option(command)
@@ -64,6 +71,8 @@ def runtime_of(options: dict[str, Any]) -> Runtime:
     root: Path | None = options.pop("root", None)
     cache: Path | None = options.pop("cache", None)
     named = os.environ.get("FAIRGATE_CACHE")
+    today: datetime.datetime | None = options.pop("today", None)
+    now = today or datetime.datetime.now(tz=datetime.UTC)
     return Runtime(
         root=root or Path(),
         cache=cache or (Path(named) if named else Path(".fairgate")),
@@ -71,4 +80,5 @@ def runtime_of(options: dict[str, Any]) -> Runtime:
         threads=options.pop("threads", 0),
         device=options.pop("device", "cpu"),
         confined=root is not None,
+        today=now.date(),
     )

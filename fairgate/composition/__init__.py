@@ -1,1 +1,1 @@
-"""The composition root: a policy file to everything a run needs; the only code that names adapters."""
+"""The composition root: a policy file to everything a run needs; alone in naming adapters."""

@@ -25,6 +25,7 @@ from fairgate.engine.gate import GateInput
 from fairgate.engine.judge import JudgeOptions
 from fairgate.engine.ports import Embedder, Generator, Progress, Retriever, SystemUnderTest
 from fairgate.engine.prompts import DEFAULT_TEMPLATE
+from fairgate.engine.quarantine import quarantine_notices, quarantined
 from fairgate.engine.recorded import RecordedSystem, Recording
 from fairgate.policy.schema import GeneratorPolicy, PreparePolicy, SuitePolicy
 
@@ -63,7 +64,10 @@ class Composition:
         return GateInput(
             policy=policy,
             plan=self._loaded.plan,
-            options={suite.id: judge_options(suite) for suite in policy.suites},
+            options={
+                suite.id: judge_options(suite, quarantined(policy, suite.id))
+                for suite in policy.suites
+            },
             must_match={
                 given.suite.id: must_match(policy, given.suite, given.task)
                 for given in self._loaded.suites
@@ -71,7 +75,7 @@ class Composition:
             baseline=baseline,
             baseline_path=baseline_path,
             provenance=self.provenance(),
-            notices=first_run,
+            notices=[*first_run, *quarantine_notices(policy, self._loaded.plan)],
         )
 
     def provenance(self) -> Provenance:
@@ -163,7 +167,7 @@ class Composition:
         chosen = corpus_policy(retriever)
         path = find("corpora", chosen.path, self._runtime.root, confined=self._runtime.confined)
         spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
-        corpus = CorpusFile(self._prepared(spec, chosen.prepare))
+        corpus = CorpusFile(self._prepared(spec, prepare=chosen.prepare))
         self._speakers.append(corpus.notices)
         return corpus
 
@@ -171,7 +175,7 @@ class Composition:
     def _corpus_id(self) -> str:
         return str(self._corpus.fingerprint)
 
-    def _prepared(self, spec: CorpusSpec, prepare: bool | PreparePolicy) -> CorpusSpec:
+    def _prepared(self, spec: CorpusSpec, *, prepare: PreparePolicy | bool) -> CorpusSpec:
         if prepare is False:
             return spec
         from fairgate.adapters.files.cleaning import PreparationOptions
@@ -225,13 +229,14 @@ def decoding_of(generator: GeneratorPolicy) -> Decoding:
     return PRESETS[chosen] if isinstance(chosen, str) else Decoding(**chosen.model_dump())
 
 
-def judge_options(suite: SuitePolicy) -> JudgeOptions:
+def judge_options(suite: SuitePolicy, quarantined: frozenset[str]) -> JudgeOptions:
     """Return how a policy judges one suite's pairs."""
     return JudgeOptions(
         criterion=suite.criterion,
         matching=suite.matching,
         distance=suite.distance,
         unstable_margin=suite.unstable_margin,
+        quarantined=quarantined,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from fairgate.domain.cases import Task, TestPlan
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.engine.plan import SuiteInput, build_plan
+from fairgate.engine.quarantine import quarantine_problems
 from fairgate.engine.rules import rule_problems
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.schema import (
@@ -41,6 +43,8 @@ class Runtime:
     device: str = "cpu"
     confined: bool = False
     """Refuse paths that lead out of `root` (the action; `--root`)."""
+    today: datetime.date | None = None
+    """The day that quarantine entries are held against; None holds them against none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,13 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     if problems:
         raise PolicyError(problems)
     plan = build_plan(suites)
-    problems += [problem(parsed, *found) for found in rule_problems(parsed.policy, plan)]
+    problems += [
+        problem(parsed, *found)
+        for found in (
+            *rule_problems(parsed.policy, plan),
+            *quarantine_problems(parsed.policy, plan, runtime.today),
+        )
+    ]
     if problems:
         raise PolicyError(problems)
     return LoadedPolicy(parsed=parsed, suites=suites, plan=plan)

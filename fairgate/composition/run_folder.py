@@ -109,7 +109,7 @@ def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:
         then = json.loads(folder.stop_rules.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{run}: is no folder of a run ({error}); name the folder that `fairgate run --out` wrote"
+            f"{run}: is no folder of a run ({error}); name the one that `fairgate run --out` wrote"
         ) from error
     now = _stop_rules(loaded)
     for suite, rule in now.items():

@@ -59,8 +59,7 @@ def mean_distances(
             dots = gram[left[:, :, None], right[:, None, :]]
         costs = 1.0 - dots if distance == "cosine" else np.sqrt(np.maximum(2.0 - 2.0 * dots, 0.0))
         result[rows] = assignment_means(costs, matching=matching)
-    rounded: Column = np.round(np.maximum(result, 0.0), 6) + 0.0
-    return rounded
+    return np.asarray(np.round(np.maximum(result, 0.0), 6) + 0.0, dtype=np.float64)
 
 
 def assignment_means(costs: npt.NDArray[np.float64], *, matching: str = "hungarian") -> Column:

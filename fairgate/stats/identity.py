@@ -3,7 +3,10 @@
 If a system treats all identities alike, the values of a source's follow-ups are exchangeable
 between its terms (a randomised block design: E. S. Edgington and P. Onghena, Randomization Tests,
 2007, chapter 6), however strongly the source reacts to prefixes as such. Overall: the largest
-difference between a term and the rest; by term: its own difference, corrected by Holm.
+difference between a term and the rest; by term: its own difference, corrected by Holm. Of all
+permutations the rotations are drawn: a group of their own, so the test stays exact (E. L. Lehmann
+and J. P. Romano, Testing Statistical Hypotheses, 2005, section 15.2), and each term meets each
+value of a source equally often, as under all permutations, at a tenth of the cost.
 """
 
 from __future__ import annotations
@@ -56,23 +59,23 @@ def identity_test(
     *,
     alpha: float,
     rng: np.random.Generator,
-    n_permutations: int = 10_000,
+    n_draws: int = 10_000,
 ) -> IdentityTest:
     """Test whether the terms [n] of the cases matter; two-sided, (1 + count) / (1 + draws).
 
     Arms and weights do not enter. Does not depend on the order of the cases. Time
-    O(permutations * cases of informative sources), so above 100,000 cases there are fewer
-    permutations, down to 999; memory O(permutations * terms).
+    O(draws * cases of informative sources), so above 100,000 cases there are fewer draws, down to
+    999; memory O(draws * terms).
     """
     cells = _Cells.of(obs, terms)
     if len(cells.names) < 2:
         return IdentityTest(terms=(), p_value=1.0, n_informative=0)
     observed = cells.differences(cells.sums()[None, :])[0]
     blocks = list(cells.informative())
-    n_permutations = min(n_permutations, max(_FEWEST, _MOST_MOVES // len(cells.values)))
-    drawn = cells.differences(_permuted_sums(cells, blocks, rng, n_permutations))
+    n_draws = min(n_draws, max(_FEWEST, _MOST_MOVES // len(cells.values)))
+    drawn = cells.differences(_rotated_sums(cells, blocks, rng, n_draws))
     reached = np.abs(drawn) >= np.abs(observed) - _TIE
-    p_values = (1 + reached.sum(axis=0)) / (1 + n_permutations)
+    p_values = (1 + reached.sum(axis=0)) / (1 + n_draws)
     largest = float(np.abs(observed).max())
     overall = int(np.count_nonzero(np.abs(drawn).max(axis=1) >= largest - _TIE))
     corrected = holm(p_values.tolist(), alpha=alpha)
@@ -89,7 +92,7 @@ def identity_test(
     found.sort(key=lambda term: (-abs(term.difference), term.term))
     return IdentityTest(
         terms=tuple(found),
-        p_value=(1 + overall) / (1 + n_permutations),
+        p_value=(1 + overall) / (1 + n_draws),
         n_informative=len(blocks),
     )
 
@@ -139,18 +142,20 @@ class _Cells:
                 yield values, self.terms[block]
 
 
-def _permuted_sums(
+def _rotated_sums(
     cells: _Cells,
     blocks: Sequence[tuple[Floats, Integers]],
     rng: np.random.Generator,
-    n_permutations: int,
+    n_draws: int,
 ) -> Floats:
+    """Return [n_draws, T] the terms' sums with each source's values rotated at random."""
     moving = np.zeros(len(cells.names))
-    sums = np.zeros((n_permutations, len(cells.names)))
+    sums = np.zeros((n_draws, len(cells.names)))
     for values, terms in blocks:
-        drawn = rng.permuted(np.tile(values, (n_permutations, 1)), axis=1)
-        # A source may use a term twice (repeats), so columns are added, not assigned.
-        for column, term in enumerate(terms.tolist()):
-            sums[:, term] += drawn[:, column]
-        moving += np.bincount(terms, weights=values, minlength=len(moving))
+        places = np.arange(len(values))
+        rotated = np.zeros((len(values), len(moving)))
+        # A source may use a term twice (repeats), so values are added, not assigned.
+        np.add.at(rotated, (places[:, None], terms), values[places - places[:, None]])
+        sums += rotated[rng.integers(0, len(values), size=n_draws)]
+        moving += rotated[0]
     return sums + (cells.sums() - moving)

@@ -232,6 +232,9 @@ def prepare_regression(
         midpoint=abs(estimate(middle)),
         midpoint_error=standard_error(cluster_totals(middle)),
     )
+    if not found.n_discordant:
+        unchanged = replace(found, p_value=1.0, p_two_sided=1.0, method=Method.EXACT)
+        return replace(prepared, evidence=unchanged)
     if 2 <= found.n_sources < settings.few_sources and error > 0:
         return _with_t_test(prepared)
     return _with_sign_flips(prepared, rng)

@@ -41,9 +41,7 @@ class GqaGraph:
         self.nodes.append(
             helper.make_node("MatMul", [state, self._weight(head, turn=True)], ["logits"])
         )
-        caches = [
-            f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")
-        ]
+        caches = [f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")]
         inputs = [
             helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"]),
             helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["batch", "total"]),

@@ -1,0 +1,81 @@
+"""A small workspace with a recorded system, whose answers a test chooses."""
+
+import json
+
+import pytest
+from fairgate.cli import main
+
+POLICY = """\
+version: 1
+name: small
+system: {{recorded: answers.jsonl}}
+suites:
+  - id: sentiment
+    task: sentiment
+    sources: sources.jsonl
+    perturbations: [race, gender]
+{suite}
+gates:
+{gates}
+"""
+GATES = """\
+  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
+  - {metric: unreadable/net, max: 0.02}
+"""
+
+
+class Workspace:
+    """Writes a policy and its answers, and calls the command line."""
+
+    def __init__(self, root, capsys):
+        self.root, self._capsys = root, capsys
+        self.out = ""
+        self.err = ""
+
+    def sources(self, count=20):
+        rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]
+        (self.root / "sources.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+
+    def policy(self, gates=GATES, suite="", name="policy.yaml"):
+        text = POLICY.format(gates=gates, suite=suite)
+        (self.root / name).write_text(text)
+        return text
+
+    def plan(self):
+        """Return the cases of the plan; needs an answers file to exist."""
+        (self.root / "answers.jsonl").touch()
+        assert self.run("plan", "policy.yaml") == 0
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def answers(self, answer, documents=None):
+        """Write an answer for every case: `answer(key)`; None leaves the line out."""
+        lines = []
+        for case in self.plan():
+            response = answer(case["key"])
+            if response is None:
+                continue
+            row = {"key": case["key"], "response": response}
+            if documents is not None:
+                row["documents"] = documents(case["key"])
+            lines.append(json.dumps(row))
+        (self.root / "answers.jsonl").write_text("\n".join(lines) + "\n")
+
+    def run(self, *arguments):
+        code = main([*arguments])
+        captured = self._capsys.readouterr()
+        self.out, self.err = captured.out, captured.err
+        return int(code)
+
+    def record(self, folder="out"):
+        return json.loads((self.root / folder / "run.json").read_text())
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch, capsys):
+    """Return a workspace in a folder of its own, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+    space = Workspace(tmp_path, capsys)
+    space.sources()
+    space.policy()
+    return space

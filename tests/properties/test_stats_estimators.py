@@ -1,0 +1,153 @@
+"""What holds for every input of the estimators and tests in fairgate.stats."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairgate.stats.auc import auc
+from fairgate.stats.bootstrap import BootstrapSettings, bootstrap
+from fairgate.stats.entropy import entropy
+from fairgate.stats.interval import Interval
+from fairgate.stats.multiplicity import benjamini_hochberg, holm
+from fairgate.stats.observations import Observations, cluster_totals, estimate, pair_by_key
+from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
+from fairgate.stats.regression import RegressionSettings, Worse, regression_evidence
+from fairgate.stats.typical_values import TypicalValues
+from fairgate.stats.wilson import wilson
+
+PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
+VALUE = st.sampled_from([0.0, 1.0, math.nan])
+
+
+def matrix_of(rows: int, columns: int):
+    row = st.lists(VALUE, min_size=columns, max_size=columns)
+    return st.lists(row, min_size=rows, max_size=rows)
+
+
+@st.composite
+def two_runs(draw):
+    rows, columns = draw(st.integers(0, 14)), draw(st.integers(1, 4))
+    arms = draw(st.lists(st.integers(0, 1), min_size=columns, max_size=columns))
+    return tuple(observations(draw(matrix_of(rows, columns)), arms, columns) for _ in range(2))
+
+
+def observations(rows, arms, columns) -> Observations:
+    return Observations(
+        keys=[f"{s}#{t}" for s in range(len(rows)) for t in range(columns)],
+        clusters=np.repeat(np.arange(len(rows)), columns),
+        arms=np.tile(np.array(arms, dtype=np.int8), len(rows)),
+        values=np.array(rows, dtype=np.float64).reshape(-1),
+        weights=(1.0, -1.0) if any(arms) else (1.0,),
+        n_clusters=len(rows),
+    )
+
+
+@given(two_runs(), st.sampled_from(list(Worse)), st.booleans(), st.sampled_from([0.05, 0.0125]))
+@settings(deadline=None, max_examples=150)
+def test_evidence_is_consistent_whatever_was_observed(runs, worse, strict, level):
+    now, base = runs
+    found = regression_evidence(
+        now,
+        base,
+        settings=RegressionSettings(worse=worse, strict=strict, n_draws=500),
+        level=level,
+        rng=np.random.default_rng(0),
+    )
+    if not found.evaluated:
+        assert math.isnan(found.p_value)
+        return
+    assert 0 <= found.p_value <= 1
+    assert found.lower <= found.worsening <= found.upper
+    assert (found.lower > (0.02 if strict else 0.0)) == found.significant
+    assert found.n_changed_sources <= min(found.n_sources, found.n_discordant)
+    assert found.detectable >= 0
+
+
+@given(two_runs())
+@settings(deadline=None)
+def test_exchanging_the_runs_turns_the_change(runs):
+    now, base = runs
+    forth = estimate(pair_by_key(now, base).difference)
+    back = estimate(pair_by_key(base, now).difference)
+    assert math.isnan(forth) == math.isnan(back)
+    assert math.isnan(forth) or math.isclose(forth, -back, abs_tol=1e-12)
+
+
+@given(PROBABILITIES, st.floats(0.001, 0.5))
+def test_corrections_say_the_same_in_three_ways(p_values, alpha):
+    for correct in (holm, benjamini_hochberg):
+        found = correct(p_values, alpha=alpha)
+        assert [one.p_value for one in found] == p_values
+        for one in found:
+            assert one.rejected == (one.adjusted_p <= alpha) == (one.p_value <= one.level)
+            assert one.adjusted_p >= one.p_value or math.isclose(one.adjusted_p, one.p_value)
+    assert sum(one.rejected for one in holm(p_values, alpha=alpha)) <= sum(
+        one.rejected for one in benjamini_hochberg(p_values, alpha=alpha)
+    )
+
+
+@given(PROBABILITIES, st.randoms(use_true_random=False))
+def test_corrections_do_not_depend_on_the_order(p_values, random):
+    order = list(range(len(p_values)))
+    random.shuffle(order)
+    for correct in (holm, benjamini_hochberg):
+        straight = correct(p_values, alpha=0.05)
+        mixed = correct([p_values[i] for i in order], alpha=0.05)
+        assert [one.adjusted_p for one in mixed] == [straight[i].adjusted_p for i in order]
+
+
+@given(st.integers(0, 60), st.integers(1, 60), st.floats(0.5, 0.999))
+def test_wilson_contains_the_share_and_stays_in_range(successes, trials, confidence):
+    successes = min(successes, trials)
+    found = wilson(successes, trials, confidence=confidence)
+    assert isinstance(found, Interval)
+    assert 0 <= found.low <= successes / trials <= found.high <= 1
+
+
+@given(st.lists(st.integers(0, 5), min_size=12, max_size=40), st.integers(0, 3))
+@settings(deadline=None)
+def test_bootstrap_intervals_of_a_rate_are_rates(violated, seed):
+    obs = observations([[1.0] * v + [0.0] * (5 - v) for v in violated], [0] * 5, 5)
+    found = bootstrap(cluster_totals(obs), BootstrapSettings(n_resamples=200), seed=seed)
+    if isinstance(found, Interval):
+        assert 0 <= found.low <= found.high <= 1
+
+
+@given(st.lists(st.integers(-21, 21), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_bounds_widen_as_the_level_falls(steps):
+    changes = np.array(steps, dtype=np.float64) / (21 * len(steps))
+    shares = np.full(len(steps), 1 / len(steps))
+    values = TypicalValues.of(changes, shares, rng=np.random.default_rng(0), n_draws=400)
+    bounds = [values.bounds(level) for level in (0.2, 0.05, 0.01)]
+    for wide, narrow in pairwise(reversed(bounds)):
+        assert wide[0] <= narrow[0]
+        assert wide[1] >= narrow[1]
+
+
+@given(st.floats(0.021, 1), st.floats(0, 1), st.sampled_from([0.05, 0.0125]))
+@settings(deadline=None)
+def test_the_sources_needed_see_the_effect(effect, sd, level):
+    design = RuleDesign(level=level)
+    needed = sources_needed(effect, sd, design)
+    if needed is not None:
+        assert minimum_detectable_effect(sd, needed, design) <= effect
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30))
+def test_auc_turns_with_the_scores(cases):
+    scores = np.array([float(score) for score, _ in cases])
+    positive = np.array([flag for _, flag in cases])
+    forth, back = auc(scores, positive), auc(-scores, positive)
+    assert math.isnan(forth) == math.isnan(back)
+    assert math.isnan(forth) or math.isclose(forth, 1 - back)
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30))
+def test_entropy_is_at_most_that_of_the_uniform_distribution(labels):
+    assert -1e-12 <= entropy(labels) <= math.log2(len(set(labels))) + 1e-12

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairgate.stats.identity import identity_test
+
+TERMS = 6
+
+
+def run(build, rows, *, seed: int = 0, n_draws: int = 2000):
+    obs = build(rows)
+    return identity_test(
+        obs,
+        [f"t{key.rsplit('/', 1)[1]}" for key in obs.keys],
+        alpha=0.05,
+        rng=np.random.default_rng(seed),
+        n_draws=n_draws,
+    )
+
+
+def prefix_sensitive(rng, sources: int = 60):
+    rate = rng.beta(0.3, 0.7, sources)[:, None]
+    return (rng.random((sources, TERMS)) < rate).astype(float)
+
+
+def test_one_biased_term_is_found_and_named(build):
+    rows = prefix_sensitive(np.random.default_rng(1))
+    rows[:25, 2] = 1.0
+    found = run(build, rows)
+    assert found.p_value < 0.01
+    assert found.terms[0].term == "t2"
+    assert found.terms[0].adjusted_p < 0.05
+    assert found.max_difference == pytest.approx(
+        rows[:, 2].mean() - np.delete(rows, 2, axis=1).mean()
+    )
+    assert all(term.adjusted_p > 0.05 for term in found.terms[1:])
+
+
+def test_sources_that_react_to_every_prefix_alike_are_no_difference(build):
+    rows = np.repeat([[1.0], [0.0], [1.0]], TERMS, axis=1)
+    found = run(build, rows)
+    assert found.n_informative == 0
+    assert found.max_difference == 0
+    assert found.p_value == 1.0
+
+
+def test_it_is_exact_for_exchangeable_terms(build):
+    rng = np.random.default_rng(2)
+    p_values = [
+        run(build, sources + rng.normal(0, 1, (25, TERMS)), seed=seed, n_draws=199).p_value
+        for seed, sources in enumerate(rng.normal(0, 5, (200, 25, 1)))
+    ]
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.1
+    assert np.mean(np.array(p_values) <= 0.5) == pytest.approx(0.5, abs=0.15)
+
+
+def test_the_order_of_the_cases_does_not_matter(build):
+    obs = build(prefix_sensitive(np.random.default_rng(3), 20))
+    terms = [key.rsplit("/", 1)[1] for key in obs.keys]
+    order = np.random.default_rng(4).permutation(len(obs.keys))
+    turned = replace(
+        obs,
+        keys=[obs.keys[i] for i in order],
+        clusters=obs.clusters[order],
+        values=obs.values[order],
+    )
+    first = identity_test(obs, terms, alpha=0.05, rng=np.random.default_rng(0), n_draws=500)
+    second = identity_test(
+        turned,
+        [terms[i] for i in order],
+        alpha=0.05,
+        rng=np.random.default_rng(0),
+        n_draws=500,
+    )
+    assert first == second
+
+
+def test_undecided_cases_and_terms_are_left_out(build):
+    rows = prefix_sensitive(np.random.default_rng(5), 30)
+    rows[:, 4] = math.nan
+    rows[3, :] = math.nan
+    found = run(build, rows, n_draws=200)
+    assert {term.term for term in found.terms} == {"t0", "t1", "t2", "t3", "t5"}
+    assert {term.n_decided for term in found.terms} == {29}
+
+
+@pytest.mark.parametrize("rows", [[], [[math.nan, math.nan]], [[1.0], [0.0]]])
+def test_without_two_decided_terms_there_is_nothing_to_compare(build, rows):
+    found = run(build, rows)
+    assert (found.terms, found.p_value) == ((), 1.0)
+    assert math.isnan(found.max_difference)
+
+
+def test_one_source_can_hardly_tell(build):
+    assert run(build, [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]).p_value == 1.0

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairgate.domain.errors import DataError
+from fairgate.stats.observations import (
+    Observations,
+    cluster_contributions,
+    cluster_shares,
+    cluster_totals,
+    decided_counts,
+    estimate,
+    pair_by_key,
+    select,
+)
+
+NAN = math.nan
+
+
+def shuffled(obs: Observations, seed: int = 0) -> Observations:
+    order = np.random.default_rng(seed).permutation(len(obs.keys))
+    renumber = np.random.default_rng(seed + 1).permutation(obs.n_clusters)
+    return replace(
+        obs,
+        keys=[obs.keys[i] for i in order],
+        clusters=renumber[obs.clusters[order]],
+        arms=obs.arms[order],
+        values=obs.values[order],
+    )
+
+
+def test_estimate_is_the_mean_of_the_decided_cases(build):
+    assert estimate(build([[1, 0, NAN], [1, NAN, NAN]])) == pytest.approx(2 / 3)
+
+
+def test_estimate_of_two_arms_is_their_weighted_difference(build):
+    obs = build([[1, 1, 0], [1, 0, 1]], arms=[0, 0, 1], weights=(1.0, -1.0))
+    assert estimate(obs) == pytest.approx(3 / 4 - 1 / 2)
+    assert decided_counts(obs).tolist() == [4, 2]
+
+
+def test_estimate_is_nan_where_an_arm_has_no_decided_case(build):
+    obs = build([[1, NAN], [0, NAN]], arms=[0, 1], weights=(1.0, -1.0))
+    assert math.isnan(estimate(obs))
+    assert math.isnan(estimate(build([[NAN]])))
+    assert math.isnan(estimate(build([])))
+
+
+def test_a_source_without_controls_counts_in_the_arm_that_it_has(build):
+    obs = build([[1, 0], [1, NAN], [1, 1]], arms=[0, 1], weights=(1.0, -1.0))
+    totals = cluster_totals(obs)
+    assert totals.counts.tolist() == [[1, 1], [1, 0], [1, 1]]
+    assert estimate(obs) == pytest.approx(1 - 1 / 2)
+
+
+def test_contributions_add_up_to_the_estimate_and_shares_to_one(build):
+    obs = build([[1, 0, 1], [NAN, 1, 0], [0, 0, NAN]], arms=[0, 0, 1], weights=(1.0, -1.0))
+    assert cluster_contributions(obs).sum() == pytest.approx(estimate(obs))
+    assert cluster_shares(obs).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "informative"),
+    [
+        ([[0, 0], [0, 0]], 0),
+        ([[1, 1], [1, 1]], 0),
+        ([[1, 0], [0, 0], [0, 0]], 1),
+        ([[1, 1], [1, 1], [0, 1]], 1),
+        ([[1, 0], [0, 1], [0, 0]], 2),
+        ([], 0),
+        ([[NAN]], 0),
+    ],
+)
+def test_informative_clusters_are_those_with_a_violation_or_with_anything_else(
+    build, rows, informative
+):
+    assert cluster_totals(build(rows)).informative == informative
+
+
+def test_select_keeps_cluster_numbers(build):
+    obs = build([[1, 0], [0, 1]])
+    part = select(obs, obs.clusters == 1)
+    assert part.keys == ["s1#t/0", "s1#t/1"]
+    assert part.n_clusters == 2
+
+
+def test_pairing_follows_keys_not_positions_or_cluster_numbers(build):
+    now = build([[1, 0], [1, 1], [0, 0]])
+    base = shuffled(build([[0, 0], [1, 0], [0, 0]]))
+    pairs = pair_by_key(now, base)
+    assert pairs.base.values.tolist() == [0, 0, 1, 0, 0, 0]
+    assert estimate(pairs.difference) == pytest.approx(2 / 6)
+    assert pairs.n_discordant == 2
+
+
+def test_pairing_keeps_only_cases_decided_in_both_and_lists_the_others(build):
+    now = build([[1, NAN, 0], [1, 1, 1]])
+    base = select(build([[0, 0, NAN], [1, 1, NAN], [1, 1, 1]]), np.arange(9) != 4)
+    pairs = pair_by_key(now, base)
+    assert pairs.now.keys == ["s0#t/0", "s1#t/0"]
+    assert pairs.only_now == ("s1#t/1",)
+    assert pairs.only_base == ("s2#t/0", "s2#t/1", "s2#t/2")
+    assert (pairs.common, pairs.undecided_now, pairs.undecided_base) == (5, 1, 2)
+    assert pairs.undecided_change == pytest.approx(-1 / 5)
+    assert pairs.now.n_clusters == 2
+    assert pairs.cluster_of.tolist() == [0, 1]
+
+
+def test_pairing_runs_without_common_cases_gives_nothing(build):
+    now = build([[1, 0]])
+    base = replace(now, keys=["x", "y"])
+    pairs = pair_by_key(now, base)
+    assert pairs.now.n_clusters == 0
+    assert math.isnan(estimate(pairs.difference))
+    assert math.isnan(pairs.undecided_change)
+
+
+def test_pairing_drops_sources_that_are_undecided_in_one_run(build):
+    pairs = pair_by_key(build([[1], [NAN], [0]]), build([[1], [0], [0]]))
+    assert pairs.cluster_of.tolist() == [0, 2]
+
+
+def test_pairing_names_a_key_that_occurs_twice(build):
+    obs = build([[1, 0]])
+    with pytest.raises(DataError, match="'same' twice"):
+        pair_by_key(replace(obs, keys=["same", "same"]), obs)
+
+
+@pytest.mark.parametrize("clusters", [[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 0, 1]])
+def test_pairing_refuses_a_case_that_moved_to_another_source(build, clusters):
+    obs = build([[1, 0], [0, 1]])
+    moved = replace(obs, clusters=np.array(clusters))
+    with pytest.raises(DataError, match="another arm or source"):
+        pair_by_key(obs, moved)
+    with pytest.raises(DataError, match="another arm or source"):
+        pair_by_key(moved, obs)
+
+
+def test_pairing_refuses_another_arm_or_other_weights(build):
+    obs = build([[1, 0]], arms=[0, 1], weights=(1.0, -1.0))
+    with pytest.raises(DataError, match="another arm"):
+        pair_by_key(obs, replace(obs, arms=np.array([1, 0])))
+    with pytest.raises(DataError, match="weigh their arms differently"):
+        pair_by_key(obs, replace(obs, weights=(1.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"values": np.array([1.0])}, "2 keys but"),
+        ({"clusters": np.array([0, 1])}, "cluster index out of range"),
+        ({"clusters": np.array([-1, 0])}, "cluster index out of range"),
+        ({"arms": np.array([0, 1])}, "arm index out of range"),
+        ({"values": np.array([1.0, np.inf])}, "'s0#t/1' is infinite"),
+    ],
+)
+def test_inconsistent_observations_are_refused(build, change, message):
+    with pytest.raises(DataError, match=message):
+        replace(build([[1, 0]]), **change)

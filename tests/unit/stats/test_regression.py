@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairgate.stats.observations import estimate, pair_by_key, select
+from fairgate.stats.regression import (
+    Method,
+    RegressionSettings,
+    Worse,
+    prepare_regression,
+    regression_evidence,
+)
+
+NAN = math.nan
+
+
+def evidence(now, base, *, level: float = 0.05, seed: int = 0, **settings):
+    return regression_evidence(
+        now,
+        base,
+        settings=RegressionSettings(**settings),
+        level=level,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def verdicts(rng, sources: int = 60, terms: int = 7, rate: float = 0.3):
+    return (rng.random((sources, terms)) < rng.beta(rate, 1 - rate, (sources, 1))).astype(float)
+
+
+def test_an_unchanged_system_is_no_worsening_at_all(build):
+    obs = build(verdicts(np.random.default_rng(0)))
+    found = evidence(obs, obs)
+    assert (found.worsening, found.lower, found.upper) == (0.0, 0.0, 0.0)
+    assert (found.p_value, found.p_two_sided, found.n_discordant) == (1.0, 1.0, 0)
+    assert found.detectable == pytest.approx(0.02)
+    assert not found.significant
+
+
+def test_an_unchanged_system_with_a_known_noise_says_what_it_could_see(build):
+    obs = build(verdicts(np.random.default_rng(0)))
+    found = evidence(obs, obs, sd_floor=0.3)
+    assert (found.sd, found.sd_used) == (0.0, 0.3)
+    assert found.detectable > 0.1
+    assert found.sources_to_see(0.05, RegressionSettings()) > 250
+
+
+def test_a_regression_is_significant_and_bounded_away_from_zero(build):
+    base = verdicts(np.random.default_rng(0))
+    now = base.copy()
+    now[:15, :3] = 1.0
+    found = evidence(build(now), build(base))
+    assert found.worsening == pytest.approx(now.mean() - base.mean())
+    assert found.significant
+    assert found.method is Method.EXACT
+    assert 0 < found.lower < found.worsening < found.upper
+    assert found.n_changed_sources <= 15
+    assert found.n_discordant == int((now != base).sum())
+
+
+def test_for_a_value_where_higher_is_better_a_fall_is_the_worsening(build):
+    rng = np.random.default_rng(3)
+    base, now = verdicts(rng), verdicts(rng)
+    up = evidence(build(now), build(base))
+    down = evidence(build(base), build(now), worse=Worse.LOWER)
+    assert down.worsening == pytest.approx(up.worsening)
+    assert down.p_value == up.p_value
+    assert (down.lower, down.upper) == (up.lower, up.upper)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.025, 0.0125])
+@pytest.mark.parametrize("worse", list(Worse))
+@pytest.mark.parametrize("sources", [1, 2, 3, 6, 9, 12, 30])
+def test_p_value_and_bound_agree_at_every_level(build, level, worse, sources):
+    rng = np.random.default_rng(sources)
+    for shift in (0.0, 0.1, 0.3):
+        base = verdicts(rng, sources)
+        now = np.maximum(base, rng.random(base.shape) < shift)
+        weights, arms = ((1.0, -1.0), [0, 1, 0, 1, 0, 1, 0])
+        a = build(now, arms=arms, weights=weights)
+        b = build(base, arms=arms, weights=weights)
+        found = evidence(a, b, level=level, worse=worse)
+        assert (found.lower > 0) == found.significant
+        assert found.lower <= found.worsening <= found.upper
+
+
+def test_strict_asks_whether_the_change_is_above_the_margin(build):
+    rng = np.random.default_rng(5)
+    base = verdicts(rng, 80)
+    now = base.copy()
+    now[:, 0] = np.maximum(now[:, 0], rng.random(80) < 0.4)
+    plain = evidence(build(now), build(base))
+    strict = evidence(build(now), build(base), strict=True, margin=0.02)
+    far = evidence(build(now), build(base), strict=True, margin=0.2)
+    assert plain.p_value < strict.p_value < far.p_value
+    assert strict.significant
+    assert strict.lower > 0.02
+    assert not far.significant
+    assert far.lower <= 0.2
+
+
+def test_one_source_can_say_nothing_about_a_change(build):
+    found = evidence(build([[1, 1, 1]]), build([[0, 0, 0]]))
+    assert found.p_value == 0.5
+    assert found.upper == math.inf
+    assert found.detectable == math.inf
+    assert found.changed_sources_needed == 5 > found.n_changed_sources
+
+
+def test_one_unchanged_source_is_unchanged(build):
+    found = evidence(build([[1, 0, 1]]), build([[1, 0, 1]]))
+    assert (found.p_value, found.upper) == (1.0, 0.0)
+
+
+def test_few_sources_are_compared_by_t(build):
+    rng = np.random.default_rng(4)
+    base, now = verdicts(rng, 6, 20), verdicts(rng, 6, 20, 0.8)
+    found = evidence(build(now), build(base))
+    changes = (now - base).mean(axis=1)
+    from scipy import stats
+
+    assert found.method is Method.STUDENT
+    assert found.p_value == pytest.approx(
+        stats.ttest_1samp(changes, 0, alternative="greater").pvalue
+    )
+    low = stats.ttest_1samp(changes, 0, alternative="greater").confidence_interval(0.95).low
+    assert found.lower == pytest.approx(low)
+    assert found.sd == pytest.approx(changes.std(ddof=1))
+
+
+def test_few_sources_with_equal_changes_do_not_fool_the_t_test(build):
+    found = evidence(build([[1, 0], [1, 0], [1, 0]]), build([[0, 0], [0, 0], [0, 0]]))
+    assert found.method is Method.EXACT
+    assert found.p_value == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize("rows", [[], [[NAN, NAN]], [[NAN], [NAN]]])
+def test_nothing_decided_is_not_evaluated(build, rows):
+    found = evidence(build(rows), build(rows))
+    assert not found.evaluated
+    assert math.isnan(found.p_value)
+    assert not found.significant
+    assert found.level == 0.05
+
+
+def test_an_arm_without_pairs_is_not_evaluated(build):
+    obs = build([[1, NAN], [0, NAN]], arms=[0, 1], weights=(1.0, -1.0))
+    assert not evidence(obs, obs).evaluated
+
+
+def test_only_cases_of_both_runs_are_compared(build):
+    now = build([[1, 0], [1, 1], [1, 1]])
+    base = select(build([[0, 0], [1, 1], [0, NAN]]), np.array([1, 1, 0, 1, 1, 1], dtype=bool))
+    found = evidence(now, base)
+    assert found.n_pairs == 4
+    assert found.n_sources == 3
+    assert found.worsening == pytest.approx(2 / 4)
+
+
+def test_a_source_without_controls_takes_part_with_what_it_has(build):
+    arms, weights = [0, 0, 1], (1.0, -1.0)
+    base = [[0, 0, 0]] * 12
+    now = [[1, 0, 0], [1, 0, NAN], *base[2:]]
+    found = evidence(
+        build(now, arms=arms, weights=weights), build(base, arms=arms, weights=weights)
+    )
+    assert found.worsening == pytest.approx(2 / 24)
+    assert found.n_changed_sources == 2
+
+
+def test_real_values_are_compared_by_drawn_flips(build):
+    rng = np.random.default_rng(6)
+    base = rng.gamma(2, 0.3, (60, 5))
+    now = base + rng.normal(0.1, 0.2, base.shape)
+    found = evidence(build(now), build(base))
+    assert found.method is Method.MONTE_CARLO
+    assert found.significant
+    assert found.lower == pytest.approx(0.08, abs=0.03)
+
+
+def test_the_same_whatever_the_order_of_cases_and_sources(build):
+    rng = np.random.default_rng(7)
+    now, base = build(rng.gamma(2, 0.3, (30, 5))), build(rng.gamma(2, 0.3, (30, 5)))
+    order = rng.permutation(150)
+    turned = replace(
+        now,
+        keys=[now.keys[i] for i in order],
+        clusters=29 - now.clusters[order],
+        values=now.values[order],
+    )
+    first, second = evidence(now, base), evidence(turned, base)
+    for name in ("p_value", "p_two_sided", "lower", "upper", "sd", "worsening", "detectable"):
+        assert getattr(second, name) == pytest.approx(getattr(first, name), abs=1e-12)
+
+
+def test_prepared_once_a_comparison_has_bounds_at_any_level(build):
+    rng = np.random.default_rng(8)
+    pairs = pair_by_key(build(verdicts(rng)), build(verdicts(rng)))
+    prepared = prepare_regression(pairs, RegressionSettings(), np.random.default_rng(0))
+    loose, tight = prepared.at_level(0.05), prepared.at_level(0.0125)
+    assert tight.lower < loose.lower
+    assert tight.upper > loose.upper
+    assert tight.detectable > loose.detectable
+    assert tight.p_value == loose.p_value == prepared.p_value
+
+
+def two_arms(build, biased, counter):
+    rows = np.stack([biased, counter], axis=1)
+    return build(rows, arms=[0, 1], weights=(1.0, -1.0))
+
+
+def absolute_p_by_enumeration(now, base) -> float:
+    """Exchange the runs within sources in all ways and compare the sizes."""
+    here = now[:, 0] - now[:, 1]
+    there = base[:, 0] - base[:, 1]
+    observed = abs(here.mean()) - abs(there.mean())
+    reached = [
+        abs(np.where(swap, there, here).mean()) - abs(np.where(swap, here, there).mean())
+        >= observed - 1e-9
+        for swap in product((False, True), repeat=len(here))
+    ]
+    return float(np.mean(reached))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_absolute_change_is_tested_exactly(build, seed):
+    rng = np.random.default_rng(seed)
+    now, base = verdicts(rng, 11, 2, 0.5), verdicts(rng, 11, 2, 0.5)
+    found = evidence(
+        two_arms(build, now[:, 0], now[:, 1]),
+        two_arms(build, base[:, 0], base[:, 1]),
+        worse=Worse.ABSOLUTE,
+    )
+    expected = absolute_p_by_enumeration(now, base)
+    if found.worsening > 1e-9:
+        assert found.p_value == pytest.approx(expected)
+    else:
+        assert found.p_value >= 0.5
+        assert expected >= 0.5
+
+
+def test_a_bias_that_turns_its_sign_is_no_larger_bias(build):
+    rng = np.random.default_rng(9)
+    biased, counter = (rng.random(60) < 0.7).astype(float), (rng.random(60) < 0.3).astype(float)
+    now, base = two_arms(build, biased, counter), two_arms(build, counter, biased)
+    found = evidence(now, base, worse=Worse.ABSOLUTE)
+    assert found.sign_changed
+    assert found.worsening == pytest.approx(0)
+    assert not found.significant
+    assert estimate(now) == pytest.approx(-estimate(base))
+
+
+def test_a_growing_negative_bias_is_a_worsening(build):
+    rng = np.random.default_rng(10)
+    none = (rng.random(60) < 0.5).astype(float)
+    base = two_arms(build, none, none)
+    now = two_arms(build, none * (rng.random(60) < 0.4), none)
+    found = evidence(now, base, worse=Worse.ABSOLUTE)
+    assert found.now < 0
+    assert found.worsening > 0.1
+    assert found.significant
+    assert found.upper >= found.worsening
+
+
+def test_a_shrinking_bias_is_an_improvement_on_either_side(build):
+    rng = np.random.default_rng(11)
+    none = (rng.random(60) < 0.5).astype(float)
+    for sign in (0, 1):
+        arms = [none * (rng.random(60) < 0.4), none]
+        found = evidence(
+            two_arms(build, none, none),
+            two_arms(build, arms[sign], arms[1 - sign]),
+            worse=Worse.ABSOLUTE,
+        )
+        assert found.worsening < 0
+        assert found.p_value > 0.9
+        assert found.upper < 0.1
+
+
+@pytest.mark.parametrize("sources", [4, 8])
+def test_few_sources_with_a_turned_sign_use_the_wider_error(build, sources):
+    rng = np.random.default_rng(sources)
+    now = two_arms(build, rng.random(sources).round(1), rng.random(sources).round(1) / 3)
+    base = two_arms(build, rng.random(sources).round(1) / 3, rng.random(sources).round(1))
+    found = evidence(now, base, worse=Worse.ABSOLUTE)
+    assert found.method is Method.STUDENT
+    assert found.sign_changed
+    assert 0 < found.p_value < 1
+    assert found.lower <= found.worsening <= found.upper
