@@ -28,8 +28,9 @@ lint: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one run
 	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; PYTHONPATH=. $(EXPORT)/bin/python $$script || exit 1; done
 
-docs: $(VENV)/test.stamp  ## what is generated from code: schema, command-line reference
+docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference pages, golden reports
 	$(BIN)/python -m fairgate.policy.json_schema
+	$(BIN)/python -m pytest -q tests/golden --update-golden
 
 # pyproject.toml is the one list of dependencies; a stamp is older than it after every change.
 $(VENV)/demo.stamp: pyproject.toml

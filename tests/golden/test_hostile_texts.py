@@ -1,0 +1,271 @@
+"""No text of a stranger acts: each payload goes everywhere, through every renderer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from canonical_results import baseline, regression
+from hostile_texts import HOSTILE, HUGE
+from markdown_it import MarkdownIt
+
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.retriever_robustness import BANDS
+from fairgate.reports.console import render_console
+from fairgate.reports.html import render_html
+from fairgate.reports.junit import render_junit
+from fairgate.reports.markdown import length, render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.run_record import render_run_record, rows_jsonl
+from fairgate.reports.sarif import render_sarif
+from fairgate.reports.view import ReportOptions
+
+OURS = {*BY_ID, *BANDS, "asr/generation/controlled/control", "category", "term", "band"} | {
+    "bound", "regression", "max", "invalid", "exact sign-flip test",
+}  # fmt: skip
+TAGS = re.compile(r"</?(?:details|summary|sub|code)>|<br>")
+LIVE = re.compile(r"@\w|://|\bwww\.|#\d|\b[A-Z]+-\d|\b[0-9a-f]{7,}\b|:\w+:|mailto:|<!--", re.ASCII)
+MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def poisoned(value, payload, *, keys=()):
+    """Return a copy of `value` whose texts all begin and end with `payload`."""
+    if isinstance(value, Enum) or value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if value in OURS else f"{payload}{value}{payload}"
+    if isinstance(value, Mapping):
+        return {poisoned(k, payload): poisoned(v, payload) for k, v in value.items()}
+    if isinstance(value, set | frozenset | list | tuple):
+        return type(value)(poisoned(item, payload) for item in value)
+    assert is_dataclass(value), type(value)
+    changes = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value)}
+    return replace(value, **changes)
+
+
+@cache
+def _plain_run():
+    """Return a result with two sources only: copies of it are made 600 times."""
+    run = regression()
+    kept = ("rev1", "rev2")
+    plan = replace(
+        run.result.plan,
+        cases=[case for case in run.result.plan.cases if case.cluster in kept],
+        pairs=[pair for pair in run.result.plan.pairs if pair.cluster in kept],
+    )
+    judged = [item for item in run.result.judged if item.pair.cluster in kept]
+    executions = {key: run.executions[key] for key in ((c.suite, c.key) for c in plan.cases)}
+    return replace(run, result=replace(run.result, plan=plan, judged=judged), executions=executions)
+
+
+@cache
+def _suite_table():
+    return next(iter(_plain_run().tables.values()))
+
+
+def _run(payload):
+    run = _plain_run()
+    result = poisoned(run.result, payload)
+    suite = next(iter(result.plan.tasks))
+    return replace(
+        run,
+        result=result,
+        executions=poisoned(run.executions, payload),
+        tables={suite: _suite_table()},
+    )
+
+
+def _view(run, payload):
+    base = replace(baseline(), suites={}, metric_versions={})
+    options = ReportOptions(
+        run_path=poisoned("runs/1", payload), has_explain=True, report_only=True
+    )
+    return present(run, options, poisoned(base, payload))
+
+
+@cache
+def _shape(compact):
+    return _blocks(_rendered(_view(_run("word"), "word"), compact))
+
+
+def _rendered(view, compact):
+    render = render_comment if compact else render_report
+    return render(view, limit=10**9)
+
+
+def _blocks(text):
+    return [token.type for token in MARKDOWN.parse(text) if token.type != "inline"]
+
+
+def _check_markdown(text):
+    for token in MARKDOWN.parse(text):
+        if token.type == "html_block":
+            # Only the lines that our templates write stand here; what is inside is our words.
+            rest = TAGS.sub("", token.content)
+            assert "<" not in rest
+            assert not LIVE.search(rest)
+        for child in token.children or ():
+            assert child.type not in ("link_open", "image"), child
+            if child.type == "html_inline":
+                assert TAGS.fullmatch(child.content), child.content
+            if child.type == "text":
+                assert not LIVE.search(child.content), child.content
+    assert "<!--" not in text
+
+
+def _check_lines(text):
+    assert "::" not in text
+    assert "##[" not in text
+    assert not [c for c in text if not c.isprintable() and c not in "\n \N{NO-BREAK SPACE}"]
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_payload_never_acts(payload):
+    run = _run(payload)
+    view = _view(run, payload)
+    _check_both_markdowns(view)
+    _check_console(view)
+    _check_record(run, payload)
+    _check_html(view)
+    _check_xml(view)
+    _check_sarif(view)
+
+
+def _check_both_markdowns(view):
+    for compact in (False, True):
+        text = _rendered(view, compact)
+        _check_lines(text)
+        _check_markdown(_without_code_elements(text))
+        assert _blocks(text) == _shape(compact)
+
+
+def _without_code_elements(text):
+    """Take out `<code>…</code>`, inside which GitHub resolves nothing, when it holds no markup."""
+
+    def inner(match):
+        assert re.fullmatch(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ]|&#\d+;|&nbsp;)*", match[1]), match[0]
+        return "`code`"
+
+    return re.sub(r"<code>(.*?)</code>", inner, text)
+
+
+def _check_console(view):
+    text = render_console(view)
+    _check_lines(text)
+    coloured = render_console(view, colour=True)
+    assert re.sub("\033\\[[0-9]+m", "", coloured) == text
+
+
+def _check_record(run, payload):
+    text = render_run_record(run.result, {payload: {"task.labels": payload}})
+    assert text.isascii()
+    assert json.loads(text)["policy"] == run.result.policy
+    assert [line for line in text.splitlines() if line.lstrip().startswith(("::", "##["))] == []
+    lines = list(rows_jsonl(run.result.judged))
+    assert [json.loads(line)["key"] for line in lines] == [j.pair.key for j in run.result.judged]
+    assert all(line.isascii() and line.count("\n") == 1 for line in lines)
+
+
+class _Elements(HTMLParser):
+    """Collects elements with their attributes, without what a reader sees."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(
+            (tag, [(k, v) for k, v in attrs if not re.fullmatch(r"x[12]?|width|content", k)])
+        )
+
+    def handle_endtag(self, tag):
+        self.found.append((f"/{tag}", []))
+
+    def handle_comment(self, data):
+        self.found.append(("comment", []))
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+@cache
+def _elements():
+    return _Elements(render_html(_view(_run("word"), "word"))).found
+
+
+def _check_html(view):
+    page = render_html(view)
+    _check_lines(re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page, flags=re.DOTALL))
+    assert _Elements(page).found == _elements()
+    page.encode()
+
+
+def _check_xml(view):
+    text = render_junit(view)
+    _check_lines(text)
+    root = ElementTree.fromstring(text)
+    tags = [element.tag for element in root.iter()]
+    word = [e.tag for e in ElementTree.fromstring(render_junit(_view(_run("word"), "word"))).iter()]
+    assert tags == word
+
+
+def _check_sarif(view):
+    text = render_sarif(view, {}, "name: x")
+    assert text.isascii()
+    for result in json.loads(text)["runs"][0]["results"]:
+        message = result["message"]["text"]
+        _check_lines(message)
+        assert not re.search(r"(?<!\\)(?:\\\\)*\[|@\w|://|\{\d", message, re.ASCII), message
+
+
+@pytest.mark.parametrize("payload", HUGE, ids=lambda payload: repr(payload[:6]))
+@pytest.mark.parametrize("redact", ["none", "excerpt", "hash"])
+def test_huge_texts_stay_small(payload, redact):
+    run = _plain_run()
+    long = replace(
+        run,
+        executions={
+            key: replace(value, response=payload + (value.response or ""))
+            for key, value in run.executions.items()
+        },
+        result=replace(
+            run.result,
+            plan=replace(
+                run.result.plan,
+                cases=[replace(case, query=case.query + payload) for case in run.result.plan.cases],
+            ),
+        ),
+    )
+    view = present(long, ReportOptions(redact=redact), baseline())
+    report, comment, console = render_report(view), render_comment(view), render_console(view)
+    assert len(render_html(view)) < 300_000
+    for text in (report, comment, console):
+        _check_lines(text)
+    assert length(comment) <= 60_000
+    assert length(report) <= (700_000 if redact == "none" else 60_000)
+    assert len(console.splitlines()) < 50
+
+
+def test_hashed_texts_do_not_leak():
+    view = present(_plain_run(), ReportOptions(redact="hash"), baseline())
+    for text in (
+        render_report(view),
+        render_comment(view),
+        render_console(view),
+        render_html(view),
+    ):
+        assert "The delivery was late" not in text
+        assert "The sentiment is" not in text
+        assert "sha256:" in text
+
+
+def test_there_are_enough_payloads():
+    assert len(set(HOSTILE)) >= 200

@@ -1,0 +1,117 @@
+"""What is documented is what the code says: reference pages are generated and compared."""
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import click
+import pytest
+
+from fairgate.cli import cli
+from fairgate.metrics.catalogue import METRICS
+from fairgate.relations.catalogue import RELATIONS
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+MADE = "<!-- generated: `make docs`; a test compares it with the code -->\n\n"
+
+
+@pytest.fixture
+def check_page(request):
+    """Return a function that compares a page with the committed one, or writes it."""
+
+    def check(name, text):
+        path = REFERENCE / name
+        if request.config.getoption("--update-golden", default=False):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        assert path.read_text(encoding="utf-8") == text, f"{path} is stale; run `make docs`"
+
+    return check
+
+
+def commands(command, name):
+    """Yield (name, context) of a command and everything below it."""
+    context = click.Context(command, info_name=name, max_content_width=88, terminal_width=88)
+    yield name, context
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            yield from commands(command.get_command(context, child), f"{name} {child}")
+
+
+def test_command_line_page(check_page):
+    parts = [MADE, "# Command line\n"]
+    for name, context in commands(cli, "fairgate"):
+        parts.append(f"\n## `{name}`\n\n```text\n{context.get_help()}\n```\n")
+    check_page("command-line.md", "".join(parts))
+
+
+def test_metrics_page(check_page):
+    lines = [MADE, "# Metrics\n\n"]
+    lines.append("Rates are fractions in policies and records and shown times 100 in reports.\n\n")
+    lines.append(
+        "| metric | meaning | better | `where` / `for_each` | source |\n|---|---|---|---|---|\n"
+    )
+    lines += [
+        f"| `{m.id}` | {m.title} | {m.better} | {', '.join(m.dimensions) or '–'} | {m.reference} |\n"
+        for m in METRICS
+    ]
+    check_page("metrics.md", "".join(lines))
+
+
+def test_relations_page(check_page):
+    lines = [MADE, "# Metamorphic relations\n"]
+    for relation in RELATIONS:
+        lines.append(f"\n## `{relation.id}`\n\n{relation.title}: {relation.paper}.\n\n")
+        lines.append(f"{relation.description}\n\n**Must hold:** {relation.expects}\n\n")
+        for example in relation.EXAMPLES:
+            lines.append(f"```text\nsource     {example.source!r}\n")
+            lines += [f"follow-up  {text!r}\n" for text in example.follow_ups]
+            lines.append("```\n\n")
+        lines += [f"- not for `{c.text!r}`: {c.reason}\n" for c in relation.NOT_APPLICABLE]
+    check_page("relations.md", "".join(lines))
+
+
+def described(schema, definitions, path, depth=0):
+    """Yield a row for every field of a policy, nested ones indented by their path."""
+    for name, field in schema.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        shown = json.dumps(field["default"]) if "default" in field else "required"
+        if name not in schema.get("required", []) and "default" not in field:
+            shown = "–"
+        text = field.get("description", "").replace("|", "\\|")
+        yield f"| `{here}` | `{shown}` | {text} |\n"
+        for target, many in references(field):
+            if depth < 5:
+                inner = f"{here}[]" if many else here
+                yield from described(definitions[target], definitions, inner, depth + 1)
+
+
+def references(field, *, many=False):
+    """Yield (definition, whether it is the item of a list) that a field refers to."""
+    if "$ref" in field:
+        yield field["$ref"].rpartition("/")[2], many
+    for branch in (*field.get("anyOf", ()), *field.get("oneOf", ())):
+        yield from references(branch, many=many)
+    if isinstance(field.get("items"), dict):
+        yield from references(field["items"], many=True)
+
+
+def test_policy_page(check_page):
+    text = resources.files("fairgate").joinpath("data", "policy.schema.json").read_text("utf-8")
+    schema = json.loads(text)
+    lines = [MADE, "# Policy\n\n", "Every field of a policy file. Unknown keys are errors.\n\n"]
+    lines.append("| field | default | meaning |\n|---|---|---|\n")
+    lines += described(schema, schema.get("$defs", {}), "")
+    check_page("policy.md", "".join(lines))
+
+
+def test_readme_and_pages_name_no_file_that_is_missing():
+    import re
+
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not target.startswith("mailto:"):
+                assert (page.parent / target).exists(), f"{page}: {target}"

@@ -1,0 +1,122 @@
+"""What reports promise beyond single texts: limits, loud failures, honest headlines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from canonical_results import CANONICAL, baseline, regression
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Outcome, Overlap
+from fairgate.reports.console import render_console
+from fairgate.reports.markdown import length, render_comment, render_report, shown_rules
+from fairgate.reports.present import present
+from fairgate.reports.view import ReportOptions
+
+
+@cache
+def _view(name="regression", **options):
+    return present(CANONICAL[name](), ReportOptions(**options), baseline())
+
+
+def _changed(**changes):
+    run = regression()
+    return present(replace(run, result=replace(run.result, **changes)), ReportOptions(), baseline())
+
+
+def test_report_only_still_says_fail_loudly():
+    view = _view(report_only=True)
+    for text in (render_report(view), render_comment(view), render_console(view)):
+        assert "FAIL" in text.upper().split("RULE")[0]
+        assert "--report-only" in text
+        assert "exit code" in text
+
+
+def test_a_tight_limit_drops_whole_sections_and_says_so():
+    view = _view()
+    whole = render_comment(view)
+    previous = len(whole)
+    for limit in (7000, 5000, 3000, 2000, 900):
+        text = render_comment(view, limit=limit)
+        assert length(text) <= limit
+        assert text.startswith("### ❌ FairGate: fairness regressed")
+        assert "Left out because this text has a limit" in text
+        assert text.count("<details>") == text.count("</details>")
+        assert len(text) < previous
+        previous = len(text)
+
+
+def test_length_counts_utf16():
+    assert length("a😀") == 3
+    assert length("\ud800") == 1
+
+
+def test_a_thousand_rules_fit():
+    rules = list(regression().result.rules) * 300
+    text = render_comment(_changed(rules=rules))
+    assert length(text) <= 60_000
+    assert "1,488 further rules" in text
+
+
+def test_short_tables_keep_what_did_not_pass():
+    view = _changed(rules=[r for r in regression().result.rules for _ in range(6)])
+    shown = shown_rules(view.rules)
+    assert len(shown) == 12
+    assert all(row.outcome is Outcome.FAIL for row in shown)
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({}, "fairness regressed"),
+        ({"failed": ("bound",)}, "a fairness limit is broken"),
+        ({"failed": ()}, "the fairness gate failed"),
+        ({"outcome": Outcome.INCONCLUSIVE, "failed": ()}, "too little evidence for a pass"),
+    ],
+)
+def test_titles_of_failures(changes, title):
+    rules = [replace(rule, **changes) for rule in regression().result.rules[:1]]
+    assert _changed(rules=rules).headline.title == title
+
+
+def test_an_incompatible_baseline_is_shown_field_by_field():
+    difference = "suite sentiment, top_k: baseline 4, run 6"
+    view = _changed(
+        outcome=Outcome.INCONCLUSIVE,
+        exit_code=ExitCode.BASELINE,
+        overlap=Overlap(compared=0, new=(), removed=(), incompatible=(difference,)),
+    )
+    assert view.headline.title == "baseline and run do not fit together"
+    for text in (render_report(view), render_comment(view), render_console(view)):
+        assert "suite sentiment" in text
+        assert "baseline 4, run 6" in text
+
+
+def test_no_rule_has_a_value():
+    rules = [replace(r, value=None, change=None) for r in regression().result.rules]
+    assert _changed(rules=rules).headline.before == "No rule has a value."
+
+
+def test_clearest_cases_come_from_different_sources():
+    sources = [case.source for case in _view().cases]
+    assert len(set(sources)) == 5
+
+
+def test_rrs_is_never_called_a_predictor():
+    text = render_report(_view())
+    assert "not which answers change" in text
+    assert "predict" not in text.lower()
+
+
+def test_explain_is_offered_only_where_it_exists():
+    assert "fairgate explain" not in render_report(_view())
+    offered = render_report(_view(has_explain=True, run_path="runs/my run"))
+    assert "fairgate explain 'runs/my run' 'rev5#race/middle eastern'" in offered
+
+
+def test_same_view_same_bytes():
+    assert render_report(_view()) == render_report(
+        present(regression(), ReportOptions(), baseline())
+    )
