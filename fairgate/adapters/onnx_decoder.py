@@ -68,7 +68,7 @@ class OnnxDecoder:
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position, answer)` batch by batch, short prompts first. Raises ModelError."""
         prompts = self._prompts.encode([request.prompt for request in requests])
-        self._check_lengths(prompts, self._decoding.max_new_tokens)
+        widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
         rows = [
             _Row(
                 position=position,
@@ -79,7 +79,7 @@ class OnnxDecoder:
             )
             for position, (request, prompt) in enumerate(zip(requests, prompts, strict=True))
         ]
-        for width, places in self._batches(prompts):
+        for width, places in self._batches(prompts, widest):
             yield from self._answer_batch([rows[place] for place in places], width)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
@@ -94,9 +94,10 @@ class OnnxDecoder:
             prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
             start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
             rows += [(tokens, max(1, start)) for tokens in full]
-        self._check_lengths([tokens for tokens, _ in rows], 0)
+        texts = [tokens for tokens, _ in rows]
+        widest = self._check_lengths(texts, 0)
         scores = [0.0] * len(rows)
-        for width, places in self._batches([tokens for tokens, _ in rows]):
+        for width, places in self._batches(texts, widest):
             for place, score in zip(
                 places, self._score_batch([rows[place] for place in places], width), strict=True
             ):
@@ -115,7 +116,7 @@ class OnnxDecoder:
                 if row.stopped is None and row not in rows[:place]:
                     self._take(row, logits[place])
                     if row.stopped is not None:
-                        yield row.position, row.answer()
+                        yield row.position, self._answer(row)
             running = [place for place, row in enumerate(rows) if row.stopped is None]
             if not running:
                 return
@@ -140,7 +141,8 @@ class OnnxDecoder:
             row.stopped = "end"
             return
         row.tokens.append(token)
-        row.text = self._prompts.decode(row.tokens)
+        if row.labels:
+            row.text = self._prompts.decode(row.tokens)
         if row.trace is not None:
             row.trace.add(logits, token, len(row.text))
         # An unfinished character at the end could still become a letter of the label's word.
@@ -164,17 +166,31 @@ class OnnxDecoder:
             for place, (tokens, start) in enumerate(batch)
         ]
 
-    def _batches(self, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
-        if not prompts:
-            return iter(())
-        lengths = [len(prompt) for prompt in prompts]
-        return batches_by_width(lengths, self._batch_size, exact=not self._session.pads)
+    def _answer(self, row: _Row) -> Answer:
+        text = self._prompts.decode(row.tokens)
+        return Answer(
+            text=text,
+            margin=row.trace.margin(text) if row.trace else None,
+            tokens=len(row.tokens),
+            stopped=row.stopped or "length",
+        )
 
-    def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> None:
+    def _batches(
+        self, prompts: Sequence[Sequence[int]], widest: int | None
+    ) -> Iterator[tuple[int, list[int]]]:
+        if not prompts:
+            return
+        lengths = [len(prompt) for prompt in prompts]
+        exact = not self._session.pads
+        for width, places in batches_by_width(lengths, self._batch_size, exact=exact):
+            # Some graphs refuse padding, too, that reaches beyond their context.
+            yield (width if widest is None else min(width, widest)), places
+
+    def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
+        """Return how long a prompt may be by the model's context; None if nobody knows."""
         context = self._prompts.context_tokens
-        limits = [] if context is None else [context - new_tokens]
-        if self._max_prompt_tokens is not None:
-            limits.append(self._max_prompt_tokens)
+        widest = None if context is None else context - new_tokens
+        limits = [limit for limit in (widest, self._max_prompt_tokens) if limit is not None]
         longest = max((len(prompt) for prompt in prompts), default=0)
         if limits and longest > min(limits):
             many = sum(len(prompt) > min(limits) for prompt in prompts)
@@ -187,6 +203,7 @@ class OnnxDecoder:
             )
         if any(not prompt for prompt in prompts):
             raise ModelError("a prompt has no tokens at all; expected at least one character.")
+        return widest
 
     def _trace(self, labels: tuple[str, ...]) -> LabelTrace | None:
         if len(labels) < 2:
@@ -221,14 +238,6 @@ class _Row:
     last_token: int = 0
     text: str = ""
     stopped: str | None = None
-
-    def answer(self) -> Answer:
-        return Answer(
-            text=self.text,
-            margin=self.trace.margin(self.text) if self.trace else None,
-            tokens=len(self.tokens),
-            stopped=self.stopped or "length",
-        )
 
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

@@ -58,7 +58,8 @@ class OnnxEncoder:
         self._device: Device = device
         self.pooling = _read_pooling(self._folder)
         """How token vectors become one vector: `mean`, `cls` or `max`."""
-        self.unit = unit or "Normalize" in _read_modules(self._folder)
+        modules = _read_modules(self._folder)
+        self.unit = unit or "Normalize" in modules
         """Whether vectors are scaled to length one."""
         settings = self._folder.mapping("sentence_bert_config.json")
         self._lower = bool(settings.get("do_lower_case", False))

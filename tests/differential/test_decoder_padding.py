@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from gqa_graph import write_gqa_model
+from gqa_graph import CONFIG, write_gqa_model
 from onnx import TensorProto, helper, numpy_helper
 
 import fairgate
@@ -129,6 +129,17 @@ def test_no_bit_depends_on_companions_or_threads(folders, kind):
             folders[kind], decoding=decoding, batch_size=batch_size, threads=threads
         )
         assert dict(engine.generate(requests)) == expected
+
+
+def test_padding_never_reaches_beyond_the_context(tmp_path):
+    config = {**CONFIG, "max_position_embeddings": 100}
+    folder = write_gqa_model(tmp_path / "short", DEMO, config=config)
+    engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=9))
+    prompts = [f"{'a ' * n}\nAnswer:" for n in (40, 85, 86)]
+    fitting = [one for one in prompts if len(engine._prompts.encode([one])[0]) <= 91]
+    assert len(engine._prompts.encode(fitting)[-1]) > 88  # would be padded to 96
+    answers = dict(engine.generate([GenerationRequest(prompt=one) for one in fitting]))
+    assert len(answers) == len(fitting)
 
 
 def quantise(folder, accuracy_level):

@@ -4,14 +4,15 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from fairgate.metrics.retriever_robustness import (
     BANDS,
     assignment_means,
     band_indices,
     mean_distances,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def slow_mean_distance(left, right, *, distance):

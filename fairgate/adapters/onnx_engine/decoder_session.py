@@ -76,7 +76,8 @@ class DecoderSession:
             ids[place, : len(row)] = row
             mask[place, : len(row)] = 1
         lengths = mask.sum(axis=1)
-        positions = np.broadcast_to(np.arange(width, dtype=np.int64), ids.shape)
+        # Padding repeats the last position: a table of positions may end there.
+        positions = np.minimum(np.arange(width, dtype=np.int64), lengths[:, None] - 1)
         wanted = lengths[:, None] - 1 if read is None else read
         cache = Cache(values=self._empty_cache(len(rows)), mask=mask, lengths=lengths)
         logits, cache.values = self._run(ids, positions, cache, wanted)
@@ -145,7 +146,7 @@ class DecoderSession:
         def empty(name: str) -> Any:
             node = self._inputs[name]
             array = np.zeros((rows, node.shape[1], 0, node.shape[3]), dtype=_DTYPES[node.type])
-            return OrtValue.ortvalue_from_numpy(array, self._device, 0)
+            return OrtValue.ortvalue_from_numpy(array)
 
         return [empty(name) for name in self._past]
 
@@ -159,16 +160,19 @@ class DecoderSession:
             "position_ids": positions,
             POSITIONS_INPUT: wanted[:, :, None],
         }
+        feeds = {
+            name: np.ascontiguousarray(array, dtype=_DTYPES[self._inputs[name].type])
+            for name, array in plain.items()
+            if name in self._inputs
+        }
         with mapped_errors(
             f"the decoder {str(self._folder.path)!r} failed on {ids.shape[0]} rows of "
             f"{ids.shape[1]} tokens after {cache.mask.shape[1] - ids.shape[1]}",
             "If memory ran out, lower the batch size; otherwise export the model again.",
         ):
             binding = self._session.io_binding()
-            for name, array in plain.items():
-                if name in self._inputs:
-                    dtype = _DTYPES[self._inputs[name].type]
-                    binding.bind_cpu_input(name, np.ascontiguousarray(array, dtype=dtype))
+            for name, array in feeds.items():
+                binding.bind_cpu_input(name, array)
             for name, value in zip(self._past, cache.values, strict=True):
                 binding.bind_ortvalue_input(name, value)
             binding.bind_output("logits", "cpu")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +11,28 @@ from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
 
 # Some templates (Llama 3.2) print today's date into the system turn; answers must not change
-# overnight, so every template sees this one, which those templates use as their own fallback.
-_TODAY = datetime(2024, 7, 26, tzinfo=UTC)
+# overnight, so every template sees the date that those templates use as their own fallback.
+_DATE = {
+    "%d": "26",
+    "%m": "07",
+    "%b": "Jul",
+    "%B": "July",
+    "%Y": "2024",
+    "%y": "24",
+    "%a": "Fri",
+    "%A": "Friday",
+    "%j": "208",
+    "%H": "12",
+    "%I": "12",
+    "%M": "00",
+    "%S": "00",
+    "%p": "PM",
+}
+_FIXED_CLOCK = (
+    "{% macro strftime_now(format) %}{{ format"
+    + "".join(f" | replace('{code}', '{value}')" for code, value in _DATE.items())
+    + " }}{% endmacro %}{{ '' }}"
+)
 
 
 class PromptTokenizer:
@@ -24,6 +43,7 @@ class PromptTokenizer:
         self._folder = folder
         self._tokenizer = _load(folder)
         self.has_template = bool(getattr(self._tokenizer, "chat_template", None))
+        """Whether prompts go through a chat template."""
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of complete prompts: through the chat template if there is one.
@@ -99,13 +119,13 @@ class PromptTokenizer:
         if not self.has_template:
             return prompt
         try:
+            template = self._tokenizer.get_chat_template()
             text: str = self._tokenizer.apply_chat_template(
                 [{"role": "user", "content": prompt}],
+                chat_template=_FIXED_CLOCK + template if "strftime" in template else template,
                 tokenize=False,
                 add_generation_prompt=True,
-                date_string=_TODAY.strftime("%d %b %Y"),
-                strftime_now=_TODAY.strftime,
-                enable_thinking=False,
+                enable_thinking=False,  # the first label must be in the answer, not in a draft
             )
         except Exception as error:  # a template can raise whatever it likes
             raise ModelError(

@@ -1,0 +1,68 @@
+"""Stores an exported graph in fewer bits: half precision, or weights in blocks of integers.
+
+Never dynamic int8: it scales over the whole batch, so an answer would depend on its companions.
+Block-quantised weights (`MatMulNBits`) do not have that flaw.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from fairgate.domain.errors import UsageError
+
+Precision = Literal["fp32", "fp16", "int8", "int4"]
+
+_BITS = {"int8": 8, "int4": 4}
+_BLOCK = 32
+_EXTERNAL_ABOVE = 1_800_000_000
+"""Bytes; a protobuf file may hold 2 GiB."""
+
+
+def change_precision(graph: Path, precision: Precision, *, decoder: bool) -> None:
+    """Rewrite the fp32 graph at `graph` in place. Raises UsageError where a package is missing.
+
+    `fp16` stores weights and computes in half precision, with caches in half precision. `int8`
+    and `int4` store the matrices only; a decoder also multiplies in 8-bit integers, scaled per
+    row and block of 32 numbers, because it would be slower than fp32 otherwise.
+    """
+    if precision == "fp32":
+        return
+    import onnx
+
+    model = onnx.load(str(graph))
+    changed = _halve(model) if precision == "fp16" else _quantise(model, _BITS[precision], decoder)
+    for file in graph.parent.glob(f"{graph.name}*"):
+        file.unlink()
+    size = sum(len(tensor.raw_data) for tensor in changed.graph.initializer)
+    onnx.save(
+        changed,
+        str(graph),
+        save_as_external_data=size > _EXTERNAL_ABOVE,
+        location=f"{graph.name}_data",
+    )
+
+
+def _halve(model: Any) -> Any:
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    return convert_float_to_float16(model, keep_io_types=False, disable_shape_infer=True)
+
+
+def _quantise(model: Any, bits: int, decoder: bool) -> Any:  # noqa: FBT001 private
+    try:
+        from onnxruntime.quantization.matmul_nbits_quantizer import (
+            DefaultWeightOnlyQuantConfig,
+            MatMulNBitsQuantizer,
+        )
+    except ImportError as error:
+        raise UsageError(
+            f"quantising weights needs the package {error.name!r}. Install it in the export "
+            "environment: pip install onnx-ir"
+        ) from error
+    config = DefaultWeightOnlyQuantConfig(
+        block_size=_BLOCK, is_symmetric=True, accuracy_level=4 if decoder else 0, bits=bits
+    )
+    quantiser = MatMulNBitsQuantizer(model, algo_config=config)
+    quantiser.process()
+    return quantiser.model.model
