@@ -139,7 +139,7 @@ def _cases(cases: Sequence[CaseView], violated: int) -> Iterator[str]:
         asked = case.neutral_answer or case.source_answer
         yield (
             f"  {plain(excerpt(case.key, 48))}: {plain(case.name)}, "
-            f"{plain(asked)} became {plain(case.answer)}"
+            f"{plain(asked)} became {plain(case.answer)}{', new' if case.is_new else ''}"
         )
         yield f"      {plain(excerpt(case.source, _WIDTH - 8))}"
 
@@ -147,7 +147,7 @@ def _cases(cases: Sequence[CaseView], violated: int) -> Iterator[str]:
 def _evidence(view: View) -> Iterator[str]:
     found = view.evidence
     undecided = ", ".join(f"{number:,} {reason}" for reason, number in found.inconclusive)
-    line = f"{found.decided:,} of {figures.count(found.planned, 'pair')} decided"
+    line = f"{found.decided:,} of {figures.count(found.planned, found.unit)} decided"
     if undecided:
         line += f" ({undecided})"
     if found.invalid:

@@ -17,6 +17,8 @@ from fairgate.domain.wording import harmless
 Redaction = Literal["none", "excerpt", "hash"]
 
 EXCERPT_CHARACTERS = 160
+NAME_CHARACTERS = 120
+SENTENCE_CHARACTERS = 1000
 FULL_CHARACTERS = 4000
 """`redact: none` is not endless: a text of a megabyte would make every report unusable."""
 
@@ -27,12 +29,23 @@ _LIVE = re.compile(
     r"www\.|://|:/|mailto:|_|[0-9A-Fa-f]{7,}|[A-Za-z]-\d|:[\w+-]+:|\w\.[A-Za-z]{2,}\S*/|^[+-]+$|^==+"
 )
 """What GitHub links or replaces inside plain text: addresses, commits, issue keys, emoji."""
+_LIST_MARKER = re.compile(r"\d+[.)]")
 _BACKTICKS = re.compile(r"`+")
 
 
 def excerpt(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
     """Return at most `limit` characters of `text`, the cut marked by an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def name(text: str) -> str:
+    """Return a name of a stranger's (a term, a label, a file), short enough for a table."""
+    return excerpt(text, NAME_CHARACTERS)
+
+
+def sentence(text: str) -> str:
+    """Return a sentence that quotes strangers, short enough for a paragraph."""
+    return excerpt(text, SENTENCE_CHARACTERS)
 
 
 def redacted(text: str, redact: Redaction, limit: int = EXCERPT_CHARACTERS) -> str:
@@ -75,7 +88,12 @@ def html_code(text: str) -> str:
 
 def markdown_prose(text: str) -> str:
     """Return a sentence of ours that may hold users' names: odd words become code spans."""
-    return " ".join(_prose_token(token) for token in _split_prose(plain(text)))
+    tokens = _split_prose(plain(text))
+    first = tokens[0] if tokens else ""
+    words = [_prose_token(token) for token in tokens]
+    if _LIST_MARKER.fullmatch(first):
+        words[0] = _code(first)
+    return " ".join(words)
 
 
 def _split_prose(text: str) -> list[str]:
@@ -110,6 +128,13 @@ def _entities(text: str) -> str:
     return "".join(
         c if c.isalnum() or c == " " or not c.isascii() else f"&#{ord(c)};" for c in text
     )
+
+
+def sarif_text(text: str) -> str:
+    """Return `text` for a SARIF message, where brackets make links and braces are filled in."""
+    text = plain(text).replace("://", ": //").replace("<!--", "<! --")
+    text = re.sub(r"([\\\[\]])", r"\\\1", text)
+    return re.sub(r"([@{])(?=\w)", r"\1 ", text)
 
 
 def markdown_block(text: str) -> str:

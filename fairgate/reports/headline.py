@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports import figures
+from fairgate.reports.escaping import name, sentence
 from fairgate.reports.slices import names_of_terms
 from fairgate.reports.view import Headline
 
@@ -36,31 +38,31 @@ _CLAIMS: Mapping[str, tuple[str, str]] = {
 _NAMED = 3
 
 
-def headline(result: GateResult) -> Headline:
-    """Return the title and the two sentences for a result."""
+def headline(result: GateResult, before: Sequence[Measurement] = ()) -> Headline:
+    """Return the title and the two sentences; `before` holds the baseline's measurements."""
     title = _title(result)
     if result.outcome is Outcome.INCONCLUSIVE:
         return _without_verdict(result, title)
     rule = _leading(result)
     if rule is None:
         return _plain(title, "No rule has a value.")
-    before, after = _CLAIMS.get(rule.metric, (f"{figures.title(rule.metric).capitalize()}: ", ""))
+    claim, after = _CLAIMS.get(rule.metric, (f"{figures.title(rule.metric).capitalize()}: ", ""))
     if rule.where:
-        before = f"For {', '.join(rule.where.values())}: {before[0].lower()}{before[1:]}"
+        claim = f"For {name(', '.join(rule.where.values()))}: {claim[0].lower()}{claim[1:]}"
     worst = "Most affected" if result.outcome is Outcome.FAIL else "Highest"
     return Headline(
         title=title,
-        before=before,
+        before=claim,
         figure=figures.value(rule.value, rule.metric),
         after=after + _context(rule) + ".",
         affected_label=worst,
-        affected=_affected(result, rule),
+        affected=_affected(result, rule, before),
     )
 
 
-def _plain(title: str, sentence: str) -> Headline:
+def _plain(title: str, words: str) -> Headline:
     return Headline(
-        title=title, before=sentence, figure="", after="", affected_label="", affected=()
+        title=title, before=sentence(words), figure="", after="", affected_label="", affected=()
     )
 
 
@@ -131,23 +133,39 @@ def _context(rule: RuleResult) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _affected(result: GateResult, rule: RuleResult) -> Sequence[tuple[str, str]]:
+def _affected(
+    result: GateResult, rule: RuleResult, before: Sequence[Measurement]
+) -> Sequence[tuple[str, str]]:
+    """Return the terms with the highest values; of a regression, those that rose most."""
     names = names_of_terms(result.plan, rule.suite)
-    terms = [
-        m
-        for m in result.measurements
+    now = _term_values(result.measurements, rule)
+    base = _term_values(before, rule)
+    worst = {t: number for t, number in now.items() if number > 0 and _inside(t, rule, result)}
+    if "regression" in rule.failed and base:
+        rise = {term: number - base.get(term, 0.0) for term, number in worst.items()}
+        worst = {term: number for term, number in rise.items() if number > 0}
+    ranked = sorted(worst, key=lambda term: -worst[term])[:_NAMED]
+    return [
+        (names.get(term, name(term)), _against(now[term], base.get(term), rule.metric))
+        for term in ranked
+    ]
+
+
+def _term_values(measurements: Sequence[Measurement], rule: RuleResult) -> dict[str, float]:
+    return {
+        m.where["term"]: m.value
+        for m in measurements
         if m.metric == rule.metric
         and m.suite == rule.suite
         and set(m.where) == {"term"}
         and m.value is not None
-        and m.value > 0
-        and _inside(m.where["term"], rule, result)
-    ]
-    terms.sort(key=lambda m: -(m.value or 0.0))
-    return [
-        (names.get(m.where["term"], m.where["term"]), figures.value(m.value, m.metric))
-        for m in terms[:_NAMED]
-    ]
+    }
+
+
+def _against(now: float, base: float | None, metric: str) -> str:
+    shown = figures.value(now, metric)
+    was = figures.value(base, metric)
+    return shown if base is None or was == shown else f"{shown} (was {was})"
 
 
 def _inside(term: str, rule: RuleResult, result: GateResult) -> bool:

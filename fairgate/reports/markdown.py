@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import figures
+from fairgate.reports.social_bias import sweep_chart
 from fairgate.reports.templating import markdown_environment
 from fairgate.reports.view import BandRow, RuleRow, SliceRow, SuiteView, View
 
@@ -21,6 +22,8 @@ _SECTIONS = (
     "verdict",
     "rules",
     "terms",
+    "bias",
+    "causes",
     "retrieval",
     "cases",
     "evidence",
@@ -28,10 +31,26 @@ _SECTIONS = (
     "ran",
     "reproduce",
 )
-_DROPPED_FIRST = ("figures", "ran", "evidence", "retrieval", "cases", "terms", "rules")
+_DROPPED_FIRST = (
+    "figures",
+    "ran",
+    "evidence",
+    "retrieval",
+    "cases",
+    "causes",
+    "bias",
+    "terms",
+    "rules",
+)
 _ROWS_IN_COMMENT = 12
 _TERMS_SHOWN = 8
 _BAR = 24
+_URGENCY = {
+    outcome: rank
+    for rank, outcome in enumerate(
+        (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
+    )
+}
 _NAME = 34
 
 
@@ -95,6 +114,7 @@ def _values(view: View, *, compact: bool, report_url: str) -> dict[str, object]:
         "unclear": [row for row in view.rules if row.outcome is Outcome.INCONCLUSIVE],
         "term_chart": term_chart,
         "band_chart": band_chart,
+        "sweep_chart": sweep_chart,
         "worst": lambda rows: list(rows)[:_TERMS_SHOWN],
         "count": figures.count,
     }
@@ -106,7 +126,7 @@ def shown_rules(rules: Sequence[RuleRow]) -> list[RuleRow]:
         return list(rules)
     ranked = sorted(
         enumerate(rules),
-        key=lambda item: (not item[1].needs_attention, bool(item[1].where), item[0]),
+        key=lambda item: (_URGENCY[item[1].outcome], bool(item[1].where), item[0]),
     )
     kept = sorted(number for number, _ in ranked[:_ROWS_IN_COMMENT])
     return [rules[number] for number in kept]

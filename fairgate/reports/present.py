@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 
@@ -12,9 +13,12 @@ from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateRun
 from fairgate.reports import figures
 from fairgate.reports.cases import case_rows, changed_pairs, clearest
+from fairgate.reports.causes import cause_views
+from fairgate.reports.escaping import name, sentence
 from fairgate.reports.headline import headline, is_first_run
 from fairgate.reports.rule_rows import SYMBOLS, rule_rows
 from fairgate.reports.slices import suite_views
+from fairgate.reports.social_bias import bias_views
 from fairgate.reports.view import (
     BaselineView,
     EvidenceView,
@@ -48,10 +52,11 @@ _REASONS: Mapping[Reason, str] = {
 def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = None) -> View:
     """Return the presentation model of a run; `baseline` is what it was compared with."""
     result = run.result
+    before = baseline.measurements if baseline else ()
     policy_path = result.provenance.policy_path
-    accept = f'fairgate baseline accept {options.run_path} --reason "…"'
+    accept = f'fairgate baseline accept {shlex.quote(options.run_path)} --reason "…"'
     return View(
-        policy=result.policy,
+        policy=name(result.policy),
         outcome=result.outcome,
         symbol=SYMBOLS[result.outcome],
         word=_WORDS[result.outcome],
@@ -60,26 +65,28 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         report_only=options.report_only,
         is_first_run=is_first_run(result),
         confidence=f"{100 * options.confidence:g} %",
-        headline=headline(result),
+        headline=headline(result, before),
         rules=rule_rows(result.rules),
-        suites=suite_views(run, baseline.measurements if baseline else ()),
-        cases=clearest(run, options),
+        suites=suite_views(run, before),
+        causes=cause_views(result),
+        cases=clearest(run, options, baseline),
         violated=changed_pairs(result.judged),
         rows=case_rows(result.judged),
         evidence=_evidence(result),
         baseline=_baseline(result, baseline),
         ran=_ran(result, baseline),
-        notices=tuple(result.notices),
-        run_command=options.run_command or f"fairgate run {policy_path}",
+        notices=tuple(map(sentence, result.notices)),
+        run_command=options.run_command or f"fairgate run {shlex.quote(policy_path)}",
         accept_command=accept if options.run_path else "",
         files=options.files,
+        bias=bias_views(result),
     )
 
 
 def _evidence(result: GateResult) -> EvidenceView:
     reasons = Counter(
         judged.generation for judged in result.judged if isinstance(judged.generation, Reason)
-    )
+    ) + Counter(item.choice for item in result.judged_items if isinstance(item.choice, Reason))
     return EvidenceView(
         planned=result.evidence.planned,
         decided=result.evidence.decided,
@@ -88,8 +95,9 @@ def _evidence(result: GateResult) -> EvidenceView:
             (_REASONS.get(reason, str(reason)), number)
             for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         ],
-        missing=tuple(result.evidence.missing),
-        problems=tuple(result.evidence.problems),
+        missing=tuple(map(name, result.evidence.missing)),
+        problems=tuple(map(sentence, result.evidence.problems)),
+        unit="case" if result.judged_items else "pair",
     )
 
 
@@ -97,43 +105,42 @@ def _baseline(result: GateResult, baseline: Baseline | None) -> BaselineView | N
     if result.overlap is None:
         return None
     return BaselineView(
-        path=result.baseline_path,
-        reason=baseline.reason if baseline else "",
-        date=baseline.date if baseline else "",
+        path=name(result.baseline_path),
+        reason=sentence(baseline.reason) if baseline else "",
+        date=name(baseline.date) if baseline else "",
         commit=baseline.provenance.commit[:12] if baseline else "",
         compared=result.overlap.compared,
-        new=tuple(result.overlap.new),
-        removed=tuple(result.overlap.removed),
-        incompatible=tuple(result.overlap.incompatible),
+        new=tuple(map(name, result.overlap.new)),
+        removed=tuple(map(name, result.overlap.removed)),
+        incompatible=tuple(map(sentence, result.overlap.incompatible)),
     )
 
 
 def _ran(result: GateResult, baseline: Baseline | None) -> RanView:
     provenance = result.provenance
-    then = baseline.provenance.under_test if baseline else None
+    now, then = provenance.under_test, baseline.provenance.under_test if baseline else None
     return RanView(
-        suites=[(suite, _size(result, suite)) for suite in result.plan.tasks],
-        under_test=[
-            (
-                name,
-                provenance.under_test.get(name, "nothing"),
-                _since(name, provenance.under_test, then),
-            )
-            for name in dict.fromkeys((*provenance.under_test, *(then or ())))
+        suites=[
+            *((name(suite), _size(result, suite)) for suite in result.plan.tasks),
+            *((suite.suite, suite.size) for suite in bias_views(result)),
         ],
-        environment=tuple(provenance.environment.items()),
-        fairgate=provenance.fairgate,
+        under_test=[
+            (name(part), name(now.get(part, "nothing")), name(_since(part, now, then)))
+            for part in dict.fromkeys((*now, *(then or ())))
+        ],
+        environment=[(name(key), name(value)) for key, value in provenance.environment.items()],
+        fairgate=name(provenance.fairgate),
         commit=provenance.commit[:12],
-        policy_path=provenance.policy_path,
+        policy_path=name(provenance.policy_path),
     )
 
 
-def _since(name: str, now: Mapping[str, str], then: Mapping[str, str] | None) -> str:
+def _since(part: str, now: Mapping[str, str], then: Mapping[str, str] | None) -> str:
     if then is None:
         return ""
-    if name not in then:
+    if part not in then:
         return "new"
-    return "unchanged" if now.get(name) == then[name] else f"changed, was {then[name]}"
+    return "unchanged" if now.get(part) == then[part] else f"changed, was {then[part]}"
 
 
 def _size(result: GateResult, suite: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.reports import figures
+from fairgate.reports.escaping import name, sentence
 from fairgate.reports.view import RuleRow
 
 SYMBOLS = {
@@ -36,14 +37,14 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
     return RuleRow(
         title=figures.title(metric),
         metric=metric,
-        suite=rule.suite if several else "",
-        where=", ".join(rule.where.values()),
+        suite=name(rule.suite) if several else "",
+        where=name(", ".join(rule.where.values())),
         position=rule.position,
         outcome=rule.outcome,
         symbol=SYMBOLS[rule.outcome],
         word=WORDS[rule.outcome],
         limits=", ".join(limits),
-        reasons=tuple(reason.removeprefix("not evaluated: ") for reason in rule.reasons),
+        reasons=tuple(sentence(reason.removeprefix("not evaluated: ")) for reason in rule.reasons),
         failed=tuple(rule.failed),
         now=figures.value(rule.value, metric),
         base=figures.value(change.base, metric) if change else figures.NONE,
@@ -59,6 +60,7 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         discordant=f"{change.discordant:,}" if change else figures.NONE,
         detectable=figures.signed(change.minimum_detectable, metric) if change else figures.NONE,
         advisory=rule.advisory,
+        warns=rule.warns,
         now_value=rule.value,
         base_value=change.base if change else None,
     )

@@ -15,6 +15,7 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, GateResult, Overlap, RuleResult
 from fairgate.domain.verdicts import JudgedPair, Reason
 from fairgate.reports.cases import score
+from fairgate.reports.causes import cause_rows
 
 SCHEMA_VERSION = 1
 MustMatch = Mapping[str, Mapping[str, str]]
@@ -59,6 +60,7 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
             }
             for found in result.degradation
         ],
+        **cause_rows(result),
         "fingerprint": {
             suite: dict(sorted(fields.items())) for suite, fields in sorted(must_match.items())
         },

@@ -11,6 +11,7 @@ from fairgate.domain.outcomes import Degradation
 from fairgate.engine.gate import GateRun
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 from fairgate.reports import figures
+from fairgate.reports.escaping import name, sentence
 from fairgate.reports.view import BandRow, SliceRow, SuiteView
 
 _CONTROLLED = "asr/generation/controlled"
@@ -34,7 +35,9 @@ Measured = Mapping[tuple[str, Where], Measurement]
 
 def names_of_terms(plan: TestPlan, suite: str) -> dict[str, str]:
     """Return the noun phrase that stands for each term in the texts."""
-    return {pair.term: pair.noun_phrase or pair.term for pair in plan.pairs if pair.suite == suite}
+    return {
+        pair.term: name(pair.noun_phrase or pair.term) for pair in plan.pairs if pair.suite == suite
+    }
 
 
 def suite_views(run: GateRun, before: Sequence[Measurement]) -> list[SuiteView]:
@@ -49,7 +52,7 @@ def _suite_view(run: GateRun, suite: str, before: Sequence[Measurement]) -> Suit
     table = run.tables.get(suite)
     limits = table.bands if table else PAPER_BANDS
     return SuiteView(
-        suite=suite,
+        suite=name(suite),
         claim=_CLAIMS[main],
         metric=main,
         terms=_rows(run.result.plan, suite, "term", main, now, base),
@@ -68,13 +71,15 @@ def _suite_view(run: GateRun, suite: str, before: Sequence[Measurement]) -> Suit
             if (m := now.get((metric, ()))) is not None and m.value is not None
         ],
         degradation=[
-            sentence
+            said
             for found in run.result.degradation
             if found.suite == suite
-            for sentence in _degradation(found)
+            for said in _degradation(found)
         ],
         not_evaluated=[
-            (metric, m.note) for (metric, where), m in now.items() if not where and m.value is None
+            (metric, sentence(m.note))
+            for (metric, where), m in now.items()
+            if not where and m.value is None
         ],
         scores=_scores(run, suite),
         limits=limits,
@@ -106,7 +111,7 @@ def _rows(
     rows = [
         _row(m, dimension, categories, names, now=now, base=base)
         for (metric, where), m in now.items()
-        if metric == main and [name for name, _ in where] == [dimension]
+        if metric == main and [part for part, _ in where] == [dimension]
     ]
     return sorted(rows, key=lambda row: -(row.value if row.value is not None else -1.0))
 
@@ -125,9 +130,9 @@ def _row(
     then, unprefixed = _value(base, measured.metric, where), _value(now, _PLAIN, where)
     is_term = dimension == "term"
     return SliceRow(
-        name=names.get(level, level) if is_term else level,
-        category=categories.get(level, "") if is_term else level,
-        term=level if is_term else "",
+        name=names.get(level, name(level)) if is_term else name(level),
+        category=name(categories.get(level, "") if is_term else level),
+        term=name(level) if is_term else "",
         rate=figures.value(measured.value, measured.metric),
         value=measured.value,
         interval=figures.interval(measured.interval, measured.metric),
@@ -137,7 +142,7 @@ def _row(
         plain=figures.value(unprefixed, _PLAIN),
         plain_value=unprefixed,
         counts=_counts(measured),
-        note=measured.note,
+        note=sentence(measured.note),
     )
 
 

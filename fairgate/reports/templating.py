@@ -1,7 +1,8 @@
 """The template environments: nothing reaches a report unescaped, even where a filter is forgotten.
 
 Both environments escape HTML by themselves. In Markdown templates every text also goes through one
-of the filters `md` (a name), `code` (verbatim) or `prose` (a sentence of ours).
+of the filters `md` (a name), `code` (verbatim) or `prose` (a sentence of ours); `fig` keeps a
+figure of ours on one line.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def markdown_environment() -> jinja2.Environment:
         prose=_marking(escaping.markdown_prose),
         code_element=_marking(escaping.html_code),
         date=_marking(escaping.markdown_date),
+        fig=_marking(lambda figure: figure.replace(" ", "&nbsp;")),
         block=_marking(escaping.markdown_block),
     )
     return environment
@@ -34,10 +36,15 @@ def markdown_environment() -> jinja2.Environment:
 
 @functools.cache
 def html_environment() -> jinja2.Environment:
-    """Return the environment of the HTML templates; `safe_line` shows control characters."""
+    """Return the environment of the HTML templates, where every value is made harmless first."""
     environment = _environment()
-    environment.filters.update(line=harmless)
+    environment.finalize = _visible
     return environment
+
+
+def _visible(value: object) -> object:
+    """Show control characters as escapes; markup of ours passes."""
+    return harmless(value) if type(value) is str else value
 
 
 def _environment() -> jinja2.Environment:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.outcomes import Outcome
+from fairgate.reports.bias_view import BiasView
 from fairgate.reports.escaping import Redaction
 
 
@@ -77,6 +78,8 @@ class RuleRow:
     discordant: str
     detectable: str
     advisory: bool
+    warns: bool
+    """Inconclusive but, by policy, no reason to stop the build."""
     now_value: float | None
     base_value: float | None
 
@@ -150,6 +153,26 @@ class SuiteView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartRow:
+    """One path's part of the violations."""
+
+    path: str
+    points: str
+    share: str
+    interval: str
+    """Of the share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseView:
+    """Where a suite's violations come from, as far as it is known."""
+
+    suite: str
+    sentences: Sequence[str]
+    parts: Sequence[PartRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
     """One changed answer, told so that a reader can judge it."""
 
@@ -157,6 +180,8 @@ class CaseView:
     suite: str
     name: str
     category: str
+    is_new: bool
+    """Whether the answer was unchanged in the baseline."""
     source: str
     before: str
     changed: str
@@ -205,6 +230,8 @@ class EvidenceView:
     """Reason in plain words and how many pairs, most frequent first."""
     missing: Sequence[str]
     problems: Sequence[str]
+    unit: str = "pair"
+    """What was planned: pairs, or cases where there are question items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +279,7 @@ class View:
     headline: Headline
     rules: Sequence[RuleRow]
     suites: Sequence[SuiteView]
+    causes: Sequence[CauseView]
     cases: Sequence[CaseView]
     violated: int
     """How many demographic pairs are violated by the claim that `cases` are chosen by."""
@@ -264,6 +292,8 @@ class View:
     accept_command: str
     """Empty where the run's folder is not known."""
     files: Mapping[str, str]
+    bias: Sequence[BiasView] = ()
+    """Suites of question items."""
 
     @property
     def has_changes(self) -> bool:

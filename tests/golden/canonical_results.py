@@ -24,7 +24,7 @@ from fairgate.domain.outcomes import (
     RuleResult,
 )
 from fairgate.domain.verdicts import JudgedPair, Reading, Reason
-from fairgate.engine.baseline import Baseline
+from fairgate.engine.baseline import Baseline, BaselineSuite
 from fairgate.engine.gate import GateRun
 from fairgate.engine.measure import tabulate
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
@@ -352,12 +352,20 @@ def result(
 
 
 def baseline() -> Baseline:
+    what = plan()
+    judged = judged_pairs(what, FLIPS["pass"])
+    suite = BaselineSuite(
+        must_match={},
+        contents={},
+        table=tabulate(what, judged, {SUITE: PAPER_BANDS})[SUITE],
+        quartiles=None,
+    )
     return Baseline(
         policy="rag-sentiment",
         reason="first reviewed run",
         date="2026-11-02",
-        suites={},
-        measurements=measurements(judged_pairs(plan(), FLIPS["pass"])),
+        suites={SUITE: suite},
+        measurements=measurements(judged),
         metric_versions={},
         provenance=replace(
             PROVENANCE,

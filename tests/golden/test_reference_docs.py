@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+from ruamel.yaml import YAML
 
 from fairgate.cli import cli
 from fairgate.metrics.catalogue import METRICS
@@ -115,3 +116,19 @@ def test_readme_and_pages_name_no_file_that_is_missing():
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if "://" not in target and not target.startswith("mailto:"):
                 assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_action_page(check_page):
+    parts = [MADE, "# The GitHub Action\n"]
+    for title, folder in (("org/fairgate", ROOT), ("org/fairgate/comment", ROOT / "comment")):
+        action = YAML(typ="safe").load((folder / "action.yml").read_text(encoding="utf-8"))
+        parts.append(f"\n## `{title}`\n\n{action['description']}.\n")
+        parts.append("\n| input | default | |\n|:--|:--|:--|\n")
+        for name, given in action["inputs"].items():
+            default = given.get("default")
+            shown = "required" if default is None else f"`{default}`" if default else "empty"
+            parts.append(f"| `{name}` | {shown} | {' '.join(given['description'].split())} |\n")
+        parts.append("\n| output | |\n|:--|:--|\n")
+        for name, given in action["outputs"].items():
+            parts.append(f"| `{name}` | {' '.join(given['description'].split())} |\n")
+    check_page("action.md", "".join(parts))

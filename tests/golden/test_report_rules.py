@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -11,8 +13,11 @@ from canonical_results import CANONICAL, baseline, regression
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, Overlap
 from fairgate.reports.console import render_console
+from fairgate.reports.html import render_html
+from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import length, render_comment, render_report, shown_rules
 from fairgate.reports.present import present
+from fairgate.reports.sarif import sarif
 from fairgate.reports.view import ReportOptions
 
 
@@ -120,3 +125,48 @@ def test_same_view_same_bytes():
     assert render_report(_view()) == render_report(
         present(regression(), ReportOptions(), baseline())
     )
+
+
+def test_sarif_points_at_the_line_of_the_policy():
+    log = sarif(_view(), {0: 2, 1: 3}, "gates:\n  - {metric: a}\n  - {metric: b, max: 1}  \n")
+    results = log["runs"][0]["results"]
+    regions = [r["locations"][0]["physicalLocation"]["region"] for r in results]
+    assert regions == [
+        {"startLine": 2, "startColumn": 3, "endLine": 2, "endColumn": 16},
+        {"startLine": 3, "startColumn": 3, "endLine": 3, "endColumn": 24},
+    ]
+    assert [r["level"] for r in results] == ["error", "error"]
+    assert len({r["partialFingerprints"]["fairgateRule/v1"] for r in results}) == 2
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "x"])
+def test_sarif_regions_are_never_empty(text):
+    for result in sarif(_view(), {0: 99}, text)["runs"][0]["results"]:
+        region = result["locations"][0]["physicalLocation"]["region"]
+        assert region["startLine"] == 1
+        assert region["endColumn"] > region["startColumn"]
+
+
+def test_an_advisory_rule_never_fails_a_build_anywhere():
+    rules = [replace(rule, advisory=True) for rule in regression().result.rules]
+    view = _changed(rules=rules)
+    levels = {r["level"] for r in sarif(view, {}, "")["runs"][0]["results"]}
+    assert levels == {"warning"}
+    assert "<failure" not in render_junit(view)
+    assert render_junit(view).count("<skipped") == 2
+
+
+def test_junit_counts_what_it_holds():
+    junitparser = pytest.importorskip("junitparser")
+    for name, counts in {
+        "regression": (5, 2, 0, 0), "no-verdict": (4, 0, 2, 1), "pass": (2, 0, 0, 1),
+    }.items():  # fmt: skip
+        found = junitparser.JUnitXml.fromstring(render_junit(_view(name)).encode())
+        assert (found.tests, found.failures, found.errors, found.skipped) == counts
+
+
+def test_html_asks_for_nothing_from_outside():
+    page = render_html(_view())
+    assert not re.search(r"\b(?:src|href|srcset|action)\s*=|url\(|@import|\bon\w+=", page)
+    assert "default-src 'none'" in html.unescape(page)
+    assert ' style="' not in page

@@ -1,0 +1,103 @@
+"""One pair as text for a terminal: prompts, documents, answers, and the sentence that says it.
+
+Everything that comes from texts, documents and models is made harmless, line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairgate.engine.explain import AlignedDocuments, Explanation, Said
+from fairgate.reports.escaping import Redaction, plain, redacted
+
+_OPEN, _CLOSE = "[[", "]]"
+"""Around the words that only one of the two texts has."""
+_REASONS = {
+    "unreadable": "no label in it",
+    "missing": "no answer",
+    "unstable": "unstable: a thin margin",
+}
+_PHRASE = 26
+
+
+def render_explanation(found: Explanation, *, redact: Redaction) -> str:
+    """Return the explanation; texts are cut or hashed as the policy's `redact` asks."""
+    return "\n".join(_lines(found, redact))
+
+
+def _lines(found: Explanation, redact: Redaction) -> Iterator[str]:
+    yield f"{plain(found.key)} in suite {plain(found.suite)}"
+    yield ""
+    yield plain(found.sentence)
+    yield ""
+    yield "Prompts (what differs stands between double brackets)"
+    yield f"  instruction  {plain(found.instruction)}"
+    for name, own in (("source", found.removed), ("follow-up", found.changed)):
+        marked = f"{_OPEN}{plain(own)}{_CLOSE}" if own else ""
+        before, after = (redacted(t, redact) if t else "" for t in (found.before, found.after))
+        yield f"  {name:<11}  {plain(before)}{marked}{plain(after)}"
+    yield ""
+    yield from _documents(found, redact)
+    yield "Answers"
+    for said in found.answers:
+        yield f"  {said.what:<9}  {_said(said, redact)}"
+    yield ""
+    yield from _crossed(found.crossed, redact)
+    yield from _controls(found, redact)
+
+
+def _documents(found: Explanation, redact: Redaction) -> Iterator[str]:
+    if not found.documents:
+        yield "Documents: the system does not say which it was shown"
+        yield ""
+        return
+    distance = "" if found.mean_distance is None else f", mean distance {found.mean_distance:.3f}"
+    yield f"Documents, source | follow-up, matched for the least distance{distance}"
+    for row in found.documents:
+        yield from _document(row, redact)
+    yield ""
+
+
+def _document(row: AlignedDocuments, redact: Redaction) -> Iterator[str]:
+    apart = "?" if row.distance is None else f"{row.distance:.3f}"
+    labels = [document.label or "no label" for document in (row.source, row.follow_up)]
+    changed = "" if labels[0] == labels[1] else "  labels differ"
+    same = "same document" if row.distance == 0 else f"distance {apart}"
+    yield (
+        f"  {row.source_rank} {plain(row.source.id or '?')} ({plain(labels[0])}) | "
+        f"{row.follow_up_rank} {plain(row.follow_up.id or '?')} ({plain(labels[1])})  "
+        f"{same}{changed}"
+    )
+    texts = (row.source.text,) if row.distance == 0 else (row.source.text, row.follow_up.text)
+    for text in texts:
+        if text is not None:
+            yield f"      {plain(redacted(text, redact))}"
+
+
+def _crossed(crossed: Sequence[Said], redact: Redaction) -> Iterator[str]:
+    if not crossed:
+        return
+    yield "Crossed answers (one text with the other's documents)"
+    width = max(len(said.what) for said in crossed)
+    for said in crossed:
+        yield f"  {said.what:<{width}}  {_said(said, redact)}"
+    yield ""
+
+
+def _controls(found: Explanation, redact: Redaction) -> Iterator[str]:
+    if not found.controls:
+        yield "Neutral speakers: the suite has no control arm"
+        return
+    most = f"most say {plain(found.majority)}" if found.majority else "no majority"
+    yield f"Neutral speakers ({most})"
+    for said in found.controls:
+        yield f"  {plain(said.what):<{_PHRASE}}  {_said(said, redact)}"
+
+
+def _said(said: Said, redact: Redaction) -> str:
+    read = plain(said.label) if said.label else f"({_REASONS.get(str(said.reason), 'undecided')})"
+    margin = "" if said.margin is None else f", margin {said.margin:.2f} nats"
+    if said.response is None:
+        return f"{read}{margin}"
+    words = plain(redacted(said.response.strip(), redact))
+    return f"{read}{margin}: {words}" if words.strip(" .").lower() != read else f"{read}{margin}"

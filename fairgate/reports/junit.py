@@ -1,0 +1,97 @@
+"""Rules as JUnit test cases, for the many tools that read that format.
+
+A broken bound or a regression is a failure, a run without a verdict is an error, and what could not
+be judged for want of a baseline or of sources is skipped with the reason. There are no times.
+"""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.reports.escaping import plain
+from fairgate.reports.view import RuleRow, View
+
+
+def render_junit(view: View) -> str:
+    """Return `junit.xml`."""
+    root = ET.Element("testsuites", name="FairGate")
+    suite = ET.SubElement(root, "testsuite", name=plain(view.policy))
+    _properties(suite, view)
+    for row in view.rules:
+        _rule(suite, row, view.policy)
+    for number, problem in enumerate(_problems(view), start=1):
+        case = ET.SubElement(
+            suite, "testcase", classname=plain(view.policy), name=f"verdict {number}", time="0"
+        )
+        ET.SubElement(case, "error", type=view.exit_meaning, message=plain(problem))
+    for element in (suite, root):
+        element.set("tests", str(len(suite.findall("testcase"))))
+        for attribute, tag in (
+            ("failures", "failure"),
+            ("errors", "error"),
+            ("skipped", "skipped"),
+        ):
+            element.set(attribute, str(len(suite.findall(f"testcase/{tag}"))))
+        element.set("time", "0")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _properties(suite: ET.Element, view: View) -> None:
+    properties = ET.SubElement(suite, "properties")
+    values = {
+        "outcome": view.outcome.value,
+        "exit-code": str(view.exit_code),
+        "fairgate": view.ran.fairgate,
+        "commit": view.ran.commit,
+        "policy": view.ran.policy_path,
+        "baseline": view.baseline.path if view.baseline else "",
+        **{f"under-test.{part}": now for part, now, _ in view.ran.under_test},
+    }
+    for key, value in values.items():
+        ET.SubElement(properties, "property", name=plain(key), value=plain(value))
+
+
+def _problems(view: View) -> list[str]:
+    """Return why there is no verdict; a failed gate has one, whatever else was wrong."""
+    if view.outcome is not Outcome.INCONCLUSIVE:
+        return []
+    differences = list(view.baseline.incompatible) if view.baseline else []
+    return [*view.evidence.problems, *differences] or [view.exit_meaning]
+
+
+def _rule(suite: ET.Element, row: RuleRow, policy: str) -> None:
+    name = f"{row.metric}{f' [{row.where}]' if row.where else ''}"
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname=plain(f"{policy}.{row.suite}" if row.suite else policy),
+        name=plain(name),
+        time="0",
+    )
+    message = plain("; ".join(row.reasons) or row.word)
+    if row.outcome is Outcome.PASS:
+        return
+    if row.outcome is Outcome.FAIL and not row.advisory:
+        kinds = " and ".join(row.failed) or "rule"
+        failure = ET.SubElement(case, "failure", type=kinds, message=message)
+        failure.text = "\n".join(f"{plain(key)}: {plain(value)}" for key, value in _figures(row))
+    elif row.outcome is Outcome.INCONCLUSIVE and not row.advisory and not row.warns:
+        ET.SubElement(case, "failure", type="inconclusive", message=message)
+    else:
+        advisory = "advisory, " if row.advisory else ""
+        ET.SubElement(case, "skipped", message=f"{advisory}{row.word}: {message}")
+
+
+def _figures(row: RuleRow) -> list[tuple[str, str]]:
+    return [
+        ("now", row.now),
+        ("base", row.base),
+        ("change", row.change),
+        ("interval", row.interval),
+        ("corrected p", row.p_value),
+        ("sources", row.sources),
+        ("smallest detectable change", row.detectable),
+        ("limits", row.limits),
+    ]

@@ -1,0 +1,114 @@
+"""What a pull request's report says beside the gate's own: who decided, and what the change edits.
+
+The rest of the comment and of the summary is the report; this is put before and after it, and the
+whole is kept within the limits of where it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fairgate.reports.escaping import markdown_code, markdown_prose, sentence
+from fairgate.reports.markdown import COMMENT_LIMIT, length, render_comment, render_report
+from fairgate.reports.view import View
+
+_LISTED = 20
+_SMALLEST_REPORT = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """A change that edits the policy or baseline by which it is judged."""
+
+    files: Sequence[str]
+    edits_policy: bool
+    decided_by: str
+    """`base` or `proposed`."""
+    base: str
+    """The result by the base commit's files: `❌ FAIL`."""
+    proposed: str
+    """The result by the change's own files."""
+    loosened: Sequence[str]
+    differences: Sequence[str]
+    """What separates the two baselines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aside:
+    """What stands beside the report."""
+
+    remarks: Sequence[str] = ()
+    edits: Edits | None = None
+
+
+def render_aside(aside: Aside) -> str:
+    """Return the Markdown that follows the report; empty where there is nothing to say."""
+    parts = [f"> {markdown_prose(sentence(remark))}" for remark in aside.remarks]
+    text = "\n>\n".join(parts)
+    edits = _edits(aside.edits) if aside.edits else ""
+    return "\n\n".join(part for part in (edits, text) if part)
+
+
+def _edits(edits: Edits) -> str:
+    files = " and ".join(markdown_code(file) for file in edits.files)
+    by_base = edits.decided_by == "base"
+    lines = [
+        f"#### This change edits {files}",
+        "",
+        "| judged by the files of | result | |",
+        "|:--|:--|:--|",
+        f"| the base commit | {edits.base} | {'**decides**' if by_base else 'for comparison'} |",
+        f"| this change | {edits.proposed} | {'for comparison' if by_base else '**decides**'} |",
+        "",
+    ]
+    lines += _listed("Held less strictly than before:", edits.loosened)
+    lines += _listed("What separates the baselines:", edits.differences)
+    if edits.edits_policy and not edits.loosened:
+        lines.append("No bound is held less strictly than before.")
+    return "\n".join(lines).rstrip()
+
+
+def _listed(title: str, items: Sequence[str]) -> list[str]:
+    if not items:
+        return []
+    more = len(items) - _LISTED
+    shown = [f"- {markdown_prose(sentence(item))}" for item in items[:_LISTED]]
+    return [title, "", *shown, *([f"- and {more} more"] if more > 0 else []), ""]
+
+
+def pull_request_comment(view: View, aside: Aside, *, report_url: str) -> str:
+    """Return the comment without its marker, within GitHub's limit."""
+    extra = render_aside(aside)
+
+    def render(limit: int) -> str:
+        return _joined(render_comment(view, limit=limit, report_url=report_url), extra)
+
+    return _within(render, COMMENT_LIMIT, length, COMMENT_LIMIT - length(extra))
+
+
+def job_summary(view: View, aside: Aside, *, limit: int) -> str:
+    """Return the job summary in at most `limit` bytes of UTF-8."""
+    extra = render_aside(aside)
+
+    def render(characters: int) -> str:
+        return _joined(render_report(view, limit=characters), extra)
+
+    return _within(render, limit, lambda text: len(text.encode("utf-8", "replace")), limit)
+
+
+def _within(
+    render: Callable[[int], str], limit: int, measure: Callable[[str], int], first: int
+) -> str:
+    """Render with ever fewer characters until the measured size fits; drop what never does."""
+    characters = first
+    while characters >= _SMALLEST_REPORT:
+        text = render(characters)
+        if measure(text) <= limit:
+            return text
+        characters //= 2
+    return "FairGate's report does not fit in here; it stands in the report files of this run.\n"
+
+
+def _joined(report: str, extra: str) -> str:
+    return f"{report.rstrip()}\n\n{extra}\n" if extra else report

@@ -1,0 +1,59 @@
+"""Causes are told in sentences that fit what was found, and nothing where nothing is known."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.reports.causes import cause_rows, cause_views
+from fairgate.reports.markdown import render_report
+from fairgate.reports.present import present
+from fairgate.reports.view import ReportOptions
+
+SOME = {"A man": 0.6, "A woman": 0.6}
+BENCH = Bench(policy=policy_of(), sources=40, sets=("gender", "age"))
+
+
+def told(plant, bench=BENCH):
+    (view,) = cause_views(bench.run(plant).result)
+    return view
+
+
+@pytest.mark.parametrize(
+    ("plant", "words"),
+    [
+        (Plant(neutral_retrieval=0.5), "No identity can be told from the others"),
+        (Plant(biased=SOME), "Identities are not treated alike: "),
+        (Plant(retrieval=SOME), "100 % come about through the retrieved documents"),
+        (
+            Plant(biased=SOME, neutral_retrieval=0.5),
+            "100 % come about directly in the generator",
+        ),
+        (Plant(neutral_retrieval=0.5), "cannot be told from 0, so it has no shares"),
+    ],
+)
+def test_the_sentences_fit_the_system(plant, words):
+    assert words in " ".join(told(plant).sentences)
+
+
+def test_nothing_crossed_says_nothing_about_paths():
+    view = told(Plant(biased=SOME))
+    assert view.parts == []
+    assert not any("By path" in sentence for sentence in view.sentences)
+
+
+def test_repeats_are_told_with_their_stability():
+    bench = Bench(policy=policy_of(repeats=2), sources=10, sets=("gender",), sampling=True)
+    text = " ".join(told(Plant(noise=0.2), bench).sentences)
+    assert "Asked 2 times" in text
+    assert "entropy" in text
+
+
+def test_the_report_shows_them_and_the_record_holds_them():
+    run = BENCH.run(Plant(retrieval=SOME))
+    report = render_report(present(run, ReportOptions()))
+    assert "## Causes" in report
+    assert "| through the retrieved documents |" in report
+    record = cause_rows(run.result)
+    assert record["attribution"][0]["parts"]["retrieval"]["share"] == pytest.approx(1.0)
+    assert len(record["identities"][0]["terms"]) == 6
