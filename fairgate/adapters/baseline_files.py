@@ -19,7 +19,8 @@ from fairgate.domain.errors import BaselineError
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.wording import quoted
-from fairgate.engine.baseline import SCHEMA_VERSION, Baseline, BaselineSuite
+from fairgate.engine.baseline import SCHEMA_VERSION, Baseline, BaselineSuite, KnownSd
+from fairgate.engine.item_rows import KIND, is_item_table, item_rows, table_of_rows
 from fairgate.metrics.table import VERDICT_COLUMNS, Table
 
 _LETTERS = {0.0: "s", 1.0: "v"}
@@ -36,6 +37,7 @@ def dump_baseline(baseline: Baseline) -> str:
         "date": baseline.date,
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
+        "sds": [asdict(known) for known in baseline.sds],
         "measurements": [_measurement_to(item) for item in baseline.measurements],
         "suites": {name: _suite_to(suite) for name, suite in sorted(baseline.suites.items())},
     }
@@ -57,16 +59,16 @@ def load_baseline(text: str, path: str) -> Baseline:
     if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
         found = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
         raise BaselineError(
-            f"{path}: baseline format {found!r:.40}, this FairGate reads {SCHEMA_VERSION}; accept a "
-            "new run with `fairgate baseline accept RUN --reason …`"
+            f"{path}: baseline format {found!r:.40}, this FairGate reads {SCHEMA_VERSION}; accept "
+            "a new run with `fairgate baseline accept RUN --reason …`"
         )
     claimed = body.pop("integrity", None)
     actual = _integrity(body)
     if claimed != actual:
         raise BaselineError(
             f"{path}: the integrity hash does not match its content (file says "
-            f"{quoted(str(claimed)[:16])}, content gives '{actual[:16]}'): it was edited by hand or "
-            "merged; restore it or accept a new run"
+            f"{quoted(str(claimed)[:16])}, content gives '{actual[:16]}'): it was edited by hand "
+            "or merged; restore it or accept a new run"
         )
     try:
         return _baseline_from(body)
@@ -121,6 +123,12 @@ def _measurement_to(item: Measurement) -> dict[str, Any]:
 
 def _suite_to(suite: BaselineSuite) -> dict[str, Any]:
     table = suite.table
+    if is_item_table(table):
+        return {
+            "must_match": dict(suite.must_match),
+            "not_evaluated": dict(table.not_evaluated),
+            **item_rows(table, suite.contents),
+        }
     variants: dict[str, list[Any]] = {}
     rows: dict[str, dict[str, int]] = {}
     for row, key in enumerate(table.keys):
@@ -177,6 +185,7 @@ def _baseline_from(body: Mapping[str, Any]) -> Baseline:
         measurements=[_measurement_from(row) for row in body["measurements"]],
         metric_versions=body["metric_versions"],
         provenance=Provenance(**body["provenance"]),
+        sds=[KnownSd(**known) for known in body.get("sds", [])],
     )
 
 
@@ -188,6 +197,11 @@ def _measurement_from(row: Mapping[str, Any]) -> Measurement:
 
 
 def _suite_from(name: str, suite: Mapping[str, Any]) -> BaselineSuite:
+    if suite.get("kind") == KIND:
+        items, asked = table_of_rows(name, suite)
+        return BaselineSuite(
+            must_match=suite["must_match"], contents=asked, table=items, quartiles=None
+        )
     variants = suite["variants"]
     keys: list[str] = []
     clusters: list[int] = []

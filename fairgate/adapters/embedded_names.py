@@ -9,6 +9,8 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted, suggestion
 
 _FILES = {
+    "collections": {"demo-stances": "collections/demo-stances.jsonl"},
+    "items": {"demo-bbq": "items/demo-bbq.jsonl"},
     "corpora": {"demo": "corpora/demo/documents.csv"},
     "sources": {
         "demo-comments": "sources/demo-comments.jsonl",
@@ -52,7 +54,8 @@ def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str,
     if not is_there:
         hint = f" or an embedded name ({suggestion(name, known)})" if known else ""
         raise DataError(
-            f"there is no file {quoted(name)} in {quoted(str(root.resolve()))}; expected a path{hint}"
+            f"there is no file {quoted(name)} in {quoted(str(root.resolve()))}; "
+            f"expected a path{hint}"
         )
     return path
 

@@ -1,4 +1,4 @@
-"""Models by Hugging Face id: exported here before, else from the local hub cache or the hub.
+"""Models by Hugging Face id: exported here before, in the local hub cache, or on the hub.
 
 Only data files are fetched, never code. Nothing is fetched when HF_HUB_OFFLINE is set.
 """

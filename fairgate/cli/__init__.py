@@ -12,24 +12,36 @@ from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.wording import harmless
 
 _COMMANDS = {
+    "init": ("fairgate.cli.starting", "init"),
     "run": ("fairgate.cli.gate", "run"),
     "check": ("fairgate.cli.gate", "check"),
     "plan": ("fairgate.cli.gate", "plan"),
     "rescore": ("fairgate.cli.gate", "rescore"),
+    "explain": ("fairgate.cli.diagnosis", "explain"),
+    "power": ("fairgate.cli.diagnosis", "power"),
+    "burn-in": ("fairgate.cli.diagnosis", "burn_in"),
     "baseline": ("fairgate.cli.baselines", "baseline"),
     "corpus": ("fairgate.cli.corpora", "corpus"),
     "export": ("fairgate.cli.models", "export"),
+    "github": ("fairgate.cli.github", "github"),
+    "hook": ("fairgate.cli.hooks", "hook"),
     "relations": ("fairgate.cli.catalogues", "relations"),
     "metrics": ("fairgate.cli.catalogues", "metrics"),
 }
 _SUMMARIES = {
+    "init": "Write a starter policy, a baselines folder and a workflow.",
     "run": "Run a policy's gate: build the index, ask the model, compare, decide.",
     "check": "Validate a policy and show what would run; loads no model.",
     "plan": "Write one JSON line for each question that a run would ask.",
     "rescore": "Judge the answers of an earlier run again, without a model.",
+    "explain": "Tell everything about one pair of a run.",
+    "power": "Say what the suite can see, and how many sources more would take.",
+    "burn-in": "Measure the noise of the unchanged system and of its gate.",
     "baseline": "Accept, compare and verify baselines.",
     "corpus": "Prepare a corpus for the retriever.",
     "export": "Turn a Hugging Face model into ONNX (needs the `export` extra).",
+    "github": "The gate as a step of a GitHub workflow; the action calls it.",
+    "hook": "Quick checks that pre-commit calls with changed files.",
     "relations": "List and explain the metamorphic relations.",
     "metrics": "List and explain the metrics that rules can name.",
 }

@@ -26,6 +26,10 @@ def baseline() -> None:
     help="File to write (default: baselines/<policy name>.json).",
 )  # fmt: skip
 @click.option("--date", help="Date to store, YYYY-MM-DD (default: today).")
+@click.option(
+    "--burn-in", "burn_in_file", type=EXISTING_FILE,
+    help="A burn-in.json whose standard deviations the baseline keeps.",
+)  # fmt: skip
 @runtime_options
 def accept(run: Path, reason: str, **options: Any) -> int:
     """Make the finished run in the folder RUN the baseline of its policy.
@@ -33,6 +37,7 @@ def accept(run: Path, reason: str, **options: Any) -> int:
     The answers are judged again, so an edited record cannot become a baseline; a run that decided
     too little is refused.
     """
+    from fairgate.composition.diagnosing import read_burn_in
     from fairgate.composition.run_folder import baseline_path, replay, write_baseline
     from fairgate.engine.accept import baseline_of
 
@@ -42,8 +47,12 @@ def accept(run: Path, reason: str, **options: Any) -> int:
     walked, given, loaded, _ = replay(run, options["policy"], runtime, lambda *_: (None, "none"))
     path = options["output"] or baseline_path(Path(loaded.parsed.path), loaded)
     date = options["date"] or dt.datetime.now(tz=dt.UTC).date().isoformat()
-    write_baseline(path, baseline_of(given, walked, reason=reason, date=date))
-    click.echo(f"{path}: accepted {len(walked.result.judged)} pairs; review and commit it")
+    burn_in = options["burn_in_file"]
+    sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
+    write_baseline(path, baseline_of(given, walked, reason=reason, date=date, sds=sds))
+    accepted = len(walked.result.judged) + len(walked.result.judged_items)
+    unit = "cases" if walked.result.judged_items else "pairs"
+    click.echo(f"{path}: accepted {accepted} {unit}; review and commit it")
     return ExitCode.PASS
 
 

@@ -94,6 +94,7 @@ def check(policies: tuple[Path, ...], **options: Any) -> int:
 
 
 def _checked(loaded: LoadedPolicy) -> str:
+    from fairgate.composition.items import item_suite_lines
     from fairgate.engine.rules import expand_rules
 
     plan, policy = loaded.plan, loaded.policy
@@ -107,11 +108,12 @@ def _checked(loaded: LoadedPolicy) -> str:
             f"  suite {given.suite.id}: {len(given.sources)} sources, {len(pairs) - control} "
             f"demographic and {control} control pairs, {cases} questions to the system"
         )
+    lines += item_suite_lines(loaded.item_suites, plan)
     refused = [item for item in plan.rejected if item.kind == "invalid"]
     if refused:
         lines.append(f"  {len(refused)} follow-ups rejected by the linter:")
         lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]
-    skipped = len(plan.rejected) - len(refused)
+    skipped = sum(item.suite in plan.tasks for item in plan.rejected) - len(refused)
     if skipped:
         lines.append(f"  {skipped} sources that a relation does not apply to")
     tests = sum(rule.gate.regression is not None for rule in rules)
@@ -126,16 +128,22 @@ def _checked(loaded: LoadedPolicy) -> str:
     type=click.Path(dir_okay=False, path_type=Path),
     help="JSONL file (default: stdout).",
 )
+@click.option(
+    "--after", type=EXISTING_FOLDER, metavar="RUN",
+    help="Write what attribution asks after this finished run (keys with @documents=).",
+)  # fmt: skip
 @runtime_options
-def plan(policy: Path, output: Path | None, **options: Any) -> int:
+def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) -> int:
     """Write one JSON line for each unique question of POLICY: key, wave, query, prompt, options.
 
     Put the query to your own retriever and the prompt to your own model, write {"key", "response",
     "documents"?} lines, and score them with `system: {recorded: FILE}`.
     """
-    from fairgate.composition.planning import plan_lines, write_plan
+    from fairgate.composition.planning import plan_lines, second_wave_lines, write_plan
 
-    lines = plan_lines(load_policy(policy, runtime_of(options)))
+    runtime = runtime_of(options)
+    loaded = load_policy(policy, runtime)
+    lines = plan_lines(loaded) if after is None else second_wave_lines(loaded, after, runtime)
     if output is not None:
         write_plan(output, lines)
     else:

@@ -22,13 +22,14 @@ from fairgate.domain.errors import ExitCode
     default="text-generation", show_default=True, help="Decoder or encoder.",
 )  # fmt: skip
 @click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "int8"]), default="fp32", show_default=True,
-    help="Precision of the weights; int8 is weight-only, 8 bits in blocks.",
+    "--precision", type=click.Choice(["fp32", "fp16", "int8", "int4"]), default="fp32",
+    show_default=True, help="Precision of the weights; int8 and int4 are weight-only, in blocks.",
 )  # fmt: skip
-@click.option("--no-check", is_flag=True, help="Skip the comparison with the original model.")
 @runtime_options
 def export(model: str, output: Path | None, **options: Any) -> int:
     """Turn MODEL (a Hugging Face id or a folder) into ONNX and compare it with the original.
+
+    An export that differs from the original is not kept.
 
     Needs torch and optimum, in an environment of their own:
     python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]'
@@ -42,7 +43,6 @@ def export(model: str, output: Path | None, **options: Any) -> int:
         runtime,
         task=options["task"],
         precision=options["precision"],
-        check=not options["no_check"],
     ):
         click.echo(line)
     return ExitCode.PASS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -71,8 +71,8 @@ def runtime_of(options: dict[str, Any]) -> Runtime:
     root: Path | None = options.pop("root", None)
     cache: Path | None = options.pop("cache", None)
     named = os.environ.get("FAIRGATE_CACHE")
-    today: datetime.datetime | None = options.pop("today", None)
-    now = today or datetime.datetime.now(tz=datetime.UTC)
+    today: dt.datetime | None = options.pop("today", None)
+    now = today or dt.datetime.now(tz=dt.UTC)
     return Runtime(
         root=root or Path(),
         cache=cache or (Path(named) if named else Path(".fairgate")),

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from fairgate import __version__
 from fairgate.adapters.embedded_names import existing, find
 from fairgate.adapters.environment import current_commit, describe_environment
+from fairgate.composition.items import ItemRetrievers, item_options
 from fairgate.composition.loading import LoadedPolicy, Runtime, corpus_policy
+from fairgate.composition.tables import find_table
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Decoding
 from fairgate.domain.outcomes import Provenance
-from fairgate.engine.baseline import Baseline, must_match
+from fairgate.engine.baseline import Baseline, items_must_match, must_match
+from fairgate.engine.environment import environment_notices
 from fairgate.engine.execute import LocalSystem, System
 from fairgate.engine.gate import GateInput
 from fairgate.engine.judge import JudgeOptions
@@ -60,22 +63,29 @@ class Composition:
     def gate_input(self, baseline: Baseline | None, baseline_path: str) -> GateInput:
         """Return everything that is known before a model is loaded."""
         policy = self._loaded.policy
+        provenance = self.provenance()
         first_run = [] if baseline else [f"no baseline at {baseline_path}: this is a first run"]
         return GateInput(
             policy=policy,
             plan=self._loaded.plan,
             options={
                 suite.id: judge_options(suite, quarantined(policy, suite.id))
-                for suite in policy.suites
+                for suite in policy.metamorphic
             },
+            item_options=item_options(self._loaded.item_suites, policy),
             must_match={
                 given.suite.id: must_match(policy, given.suite, given.task)
                 for given in self._loaded.suites
-            },
+            }
+            | {suite.id: items_must_match(policy, suite) for suite in policy.item_suites},
             baseline=baseline,
             baseline_path=baseline_path,
-            provenance=self.provenance(),
-            notices=[*first_run, *quarantine_notices(policy, self._loaded.plan)],
+            provenance=provenance,
+            notices=[
+                *first_run,
+                *quarantine_notices(policy, self._loaded.plan),
+                *environment_notices(provenance, baseline),
+            ],
         )
 
     def provenance(self) -> Provenance:
@@ -97,6 +107,8 @@ class Composition:
             found["corpus"] = f"{corpus_policy(system.retriever).path} {_short(self._corpus_id)}"
             found["embedder"] = f"{system.retriever.embedder} {_short(self.embedder.fingerprint)}"
             found["index"] = system.retriever.index
+        for suite in self._loaded.policy.item_suites:
+            found |= self._item_retrievers.under_test(suite)
         if system.generator is not None:
             found["model"] = f"{system.generator.model} {_short(self.generator.fingerprint)}"
             found["prompt"] = _short(f"{self._template}\0{system.generator.document_characters}")
@@ -107,15 +119,36 @@ class Composition:
         system = self._loaded.policy.system
         if system.recorded is not None:
             return RecordedSystem(self._recording, lambda: self.embedder)
+        return LocalSystem(self.parts(), self._store)
+
+    def parts(self) -> System:
+        """Return retrievers, generator and prompt of a policy whose models run here."""
+        system = self._loaded.policy.system
         generator = system.generator or GeneratorPolicy()
-        parts = System(
-            retrievers={"default": self.retriever} if system.retriever else {},
+        return System(
+            retrievers=self._retrievers(),
             generator=self.generator,
             template=self._template,
             document_characters=generator.document_characters,
             decoding=decoding_of(generator),
         )
-        return LocalSystem(parts, self._store)
+
+    def _retrievers(self) -> dict[str, Retriever]:
+        policy = self._loaded.policy
+        found = {"default": self.retriever} if policy.system.retriever else {}
+        for suite in policy.item_suites:
+            found |= self._item_retrievers.of(suite)
+        return found
+
+    @property
+    def _item_retrievers(self) -> ItemRetrievers:
+        return ItemRetrievers(
+            runtime=self._runtime,
+            progress=self._progress,
+            embedder=lambda: self.embedder,
+            mean_pooled=lambda name: self._encoder(name, unit=False),
+            remembered=self._remembered,
+        )
 
     def replayed(self, recording: Recording) -> SystemUnderTest:
         """Return a system that remembers an earlier run (`rescore`)."""
@@ -130,7 +163,8 @@ class Composition:
     def _recording(self) -> RecordedAnswers:
         from fairgate.adapters.files.recorded import read_recorded
 
-        path = existing(self._loaded.policy.system.recorded or "", self._runtime.root)
+        name = self._loaded.policy.system.recorded or ""
+        path = existing(name, self._runtime.root, confined=self._runtime.confined)
         return read_recorded(str(path))
 
     @cached_property
@@ -144,18 +178,26 @@ class Composition:
     @cached_property
     def embedder(self) -> Embedder:
         """Return the policy's embedder, with its results remembered."""
-        from fairgate.adapters.embedding_cache import CachedEmbedder
-        from fairgate.adapters.onnx_encoder import OnnxEncoder
-
         system = self._loaded.policy.system
         name = system.retriever.embedder if system.retriever else system.embedder or "minilm"
+        return self._encoder(name, unit=True)
+
+    def _encoder(self, name: str, *, unit: bool) -> Embedder:
+        from fairgate.adapters.onnx_encoder import OnnxEncoder
+
         encoder = OnnxEncoder(
             self._model_folder(name, None),
             batch_size=self._runtime.batch_size,
             threads=self._runtime.threads,
             device=self._runtime.device,  # type: ignore[arg-type]
+            unit=unit,
         )
-        return CachedEmbedder(encoder, self._store)
+        return self._remembered(encoder)
+
+    def _remembered(self, embedder: Embedder) -> Embedder:
+        from fairgate.adapters.embedding_cache import CachedEmbedder
+
+        return CachedEmbedder(embedder, self._store)
 
     @cached_property
     def _corpus(self) -> CorpusFile:
@@ -165,7 +207,7 @@ class Composition:
         if retriever is None:
             raise UsageError("the policy has no retriever")
         chosen = corpus_policy(retriever)
-        path = find("corpora", chosen.path, self._runtime.root, confined=self._runtime.confined)
+        path = find_table("corpora", chosen.path, self._runtime)
         spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
         corpus = CorpusFile(self._prepared(spec, prepare=chosen.prepare))
         self._speakers.append(corpus.notices)

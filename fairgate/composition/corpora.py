@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from fairgate.adapters.embedded_names import find
 from fairgate.adapters.model_hub import exported_folder
 from fairgate.composition.building import token_counter
 from fairgate.composition.loading import Runtime
+from fairgate.composition.tables import find_table
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.engine.ports import Progress
+
+Task = Literal["text-generation", "feature-extraction"]
+Precision = Literal["fp32", "fp16", "int8", "int4"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ def prepare_named_corpus(
     from fairgate.adapters.files.cleaning import PreparationOptions
     from fairgate.adapters.files.preparation import manifest_path, prepare_corpus
 
-    path = find("corpora", choice.source, runtime.root, confined=runtime.confined)
+    path = find_table("corpora", choice.source, runtime)
     manifest = prepare_corpus(
         CorpusSpec(path=str(path), id=choice.id, text=choice.text, label=choice.label),
         output,
@@ -50,11 +54,14 @@ def prepare_named_corpus(
 
 
 def export_named_model(
-    model: str, output: Path | None, runtime: Runtime, *, task: str, precision: str, check: bool
+    model: str, output: Path | None, runtime: Runtime, *, task: Task, precision: Precision
 ) -> Iterator[str]:
     """Export a model to ONNX, and yield what became of it as lines."""
     from fairgate.adapters.model_export import export_model
+    from fairgate.adapters.onnx_encoder import OnnxEncoder
 
     folder = output or exported_folder(model, runtime.cache / "models")
-    yield from export_model(model, folder, task=task, precision=precision, check=check)
+    record = export_model(model, folder, task=task, precision=precision, open_embedder=OnnxEncoder)
+    for name, figure in record["parity"].items():
+        yield f"  {name.replace('_', ' ')}: {figure}"
     yield f"{folder}: name it, or {model!r}, as `model` or `embedder` in a policy"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +12,13 @@ from fairgate.adapters.embedded_names import PREPARED_ON_USE, existing, find
 from fairgate.adapters.files.sources import read_sources
 from fairgate.adapters.perturbation_files import collect_perturbation_sets
 from fairgate.adapters.task_files import load_task, task_from_policy
+from fairgate.composition.items import load_item_suites
+from fairgate.composition.tables import find_table, named_on_hub
 from fairgate.domain.cases import Task, TestPlan
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.engine.plan import SuiteInput, build_plan
+from fairgate.engine.plan_items import ItemSuiteInput, with_items
 from fairgate.engine.quarantine import quarantine_problems
 from fairgate.engine.rules import rule_problems
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
@@ -43,7 +46,7 @@ class Runtime:
     device: str = "cpu"
     confined: bool = False
     """Refuse paths that lead out of `root` (the action; `--root`)."""
-    today: datetime.date | None = None
+    today: dt.date | None = None
     """The day that quarantine entries are held against; None holds them against none."""
 
 
@@ -53,7 +56,10 @@ class LoadedPolicy:
 
     parsed: ParsedPolicy
     suites: Sequence[SuiteInput]
+    """The suites of metamorphic tests."""
     plan: TestPlan
+    item_suites: Sequence[ItemSuiteInput] = ()
+    """The suites of question items."""
 
     @property
     def policy(self) -> Policy:
@@ -73,12 +79,14 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     suites = [
         loaded
         for position, suite in enumerate(parsed.policy.suites)
-        if (loaded := _load_suite(parsed, position, suite, runtime, problems)) is not None
+        if isinstance(suite, SuitePolicy)
+        and (loaded := _load_suite(parsed, position, suite, runtime, problems)) is not None
     ]
+    item_suites = load_item_suites(parsed, runtime, problems)
     problems += _system_problems(parsed, runtime)
     if problems:
         raise PolicyError(problems)
-    plan = build_plan(suites)
+    plan = with_items(build_plan(suites), item_suites)
     problems += [
         problem(parsed, *found)
         for found in (
@@ -88,7 +96,7 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     ]
     if problems:
         raise PolicyError(problems)
-    return LoadedPolicy(parsed=parsed, suites=suites, plan=plan)
+    return LoadedPolicy(parsed=parsed, suites=suites, item_suites=item_suites, plan=plan)
 
 
 def _load_suite(
@@ -142,7 +150,7 @@ def _task(named: str | TaskPolicy, runtime: Runtime) -> Task:
 
 def _sources(named: str | Columns, runtime: Runtime) -> CorpusSpec:
     columns = Columns(path=named) if isinstance(named, str) else named
-    path = find("sources", columns.path, runtime.root, confined=runtime.confined)
+    path = find_table("sources", columns.path, runtime)
     return CorpusSpec(path=str(path), id=columns.id, text=columns.text, label=columns.label)
 
 
@@ -152,13 +160,21 @@ def _system_problems(parsed: ParsedPolicy, runtime: Runtime) -> list[Problem]:
     wanted: list[tuple[tuple[str, ...], Callable[[], object]]] = []
     if system.recorded is not None:
         recorded = system.recorded
-        wanted.append((("system", "recorded"), lambda: existing(recorded, runtime.root)))
+        wanted.append(
+            (
+                ("system", "recorded"),
+                lambda: existing(recorded, runtime.root, confined=runtime.confined),
+            )
+        )
     if system.retriever is not None:
         corpus = corpus_policy(system.retriever)
         wanted.append(
             (
                 ("system", "retriever", "corpus"),
-                lambda: find("corpora", corpus.path, runtime.root, confined=runtime.confined),
+                lambda: (
+                    named_on_hub(corpus.path, runtime)
+                    or find("corpora", corpus.path, runtime.root, confined=runtime.confined)
+                ),
             )
         )
     problems = []

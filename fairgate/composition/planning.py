@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
-from fairgate.composition.loading import LoadedPolicy
+from fairgate.composition.loading import LoadedPolicy, Runtime
+from fairgate.composition.run_folder import replay
+from fairgate.domain.cases import Case
+from fairgate.engine.attribution import cross
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
 
 
@@ -20,19 +24,48 @@ def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     generator = loaded.policy.system.generator
     template = (generator.prompt if generator else None) or DEFAULT_TEMPLATE
     for case in loaded.plan.cases:
-        prompt = render_prompt(
-            template, instruction=case.instruction, text=case.query, documents=(), characters=1
-        )
-        row = {
-            "key": case.key,
-            "suite": case.suite,
-            "wave": case.wave,
-            "query": case.query,
-            "prompt": prompt,
-        }
-        if case.options:
-            row["options"] = list(case.options)
+        yield json.dumps(_row(case, template), ensure_ascii=False)
+
+
+def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iterator[str]:
+    """Yield a line for each case that attribution asks after a finished run.
+
+    A crossed case names in `documents` what to show instead of what its own query retrieves.
+    """
+    generator = loaded.policy.system.generator
+    template = (generator.prompt if generator else None) or DEFAULT_TEMPLATE
+    path = Path(loaded.parsed.path)
+    walked, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+    crossed = cross(given.plan, walked.result.judged, walked.executions, given.policy)
+    for case in crossed.cases:
+        row = _row(case, template)
+        if case.documents_of is not None:
+            shown = walked.executions[case.suite, case.documents_of].documents or ()
+            row["documents"] = [
+                {name: value for name, value in asdict(document).items() if value is not None}
+                for document in shown
+            ]
         yield json.dumps(row, ensure_ascii=False)
+
+
+def _row(case: Case, template: str) -> dict[str, object]:
+    prompt = render_prompt(
+        template,
+        instruction=case.instruction,
+        text=case.text or case.query,
+        documents=(),
+        characters=1,
+    )
+    row: dict[str, object] = {
+        "key": case.key,
+        "suite": case.suite,
+        "wave": case.wave,
+        "query": case.query,
+        "prompt": prompt,
+    }
+    if case.options:
+        row["options"] = list(case.options)
+    return row
 
 
 def write_plan(output: Path, lines: Iterable[str]) -> None:

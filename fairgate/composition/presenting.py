@@ -10,6 +10,7 @@ from fairgate.reports.console import render_console
 from fairgate.reports.markdown import render_report
 from fairgate.reports.present import present
 from fairgate.reports.run_record import render_run_record, rows_jsonl
+from fairgate.reports.social_bias import item_rows_jsonl
 from fairgate.reports.view import ReportOptions
 
 REPORT, RECORD, ROWS = "report.md", "run.json", "rows.jsonl"
@@ -22,7 +23,9 @@ def run_texts(
     view = present(run, _options(given, out, report_only=report_only), given.baseline)
     return {
         REPORT: lambda: render_report(view),
-        ROWS: lambda: "".join(rows_jsonl(run.result.judged)),
+        ROWS: lambda: "".join(
+            (*rows_jsonl(run.result.judged), *item_rows_jsonl(run.result.judged_items))
+        ),
         RECORD: lambda: render_run_record(run.result, given.must_match),
     }
 
@@ -41,5 +44,6 @@ def _options(given: GateInput, out: Path, *, report_only: bool) -> ReportOptions
         confidence=given.policy.confidence,
         report_only=report_only,
         run_path=str(out),
+        has_explain=True,
         files={"report": str(out / REPORT), "record": str(out / RECORD)},
     )

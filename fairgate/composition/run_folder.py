@@ -20,6 +20,7 @@ from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
 from fairgate.engine.recorded import Recording
+from fairgate.oracles.choice import CHOICE_RULE
 from fairgate.oracles.label import STOP_RULE
 
 NO_BASELINE = "none"
@@ -96,6 +97,9 @@ def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
     return {
         suite: {"rule": STOP_RULE, "labels": sorted(task.labels)}
         for suite, task in loaded.plan.tasks.items()
+    } | {
+        suite.id: {"rule": f"{STOP_RULE}, {CHOICE_RULE}", "read": suite.read}
+        for suite in loaded.policy.item_suites
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fairgate.domain.items import ItemCase
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -46,8 +48,12 @@ class Case:
     """Labels that the answer is read with; generation stops when one of them is complete."""
     cluster: str
     """The independent unit that the case belongs to: its source, or for BBQ its template."""
+    text: str = ""
+    """What the prompt shows, where that is not the query itself."""
     options: tuple[str, ...] = ()
     """Answer options in the order shown (BBQ); empty for labelled tasks."""
+    scored: tuple[str, ...] = ()
+    """Texts whose probabilities are compared instead of generating, one for each option."""
     retriever: str | None = "default"
     """Which of the system's retrievers answers; None asks the generator without documents."""
     top_k: int = 0
@@ -77,7 +83,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """A follow-up that was not executed, and why (linter: `invalid`; relation: `not-applicable`)."""
+    """A follow-up that was not executed (`invalid` by the linter, or `not-applicable`), and why."""
 
     key: str
     suite: str
@@ -94,6 +100,8 @@ class TestPlan:
     pairs: Sequence[Pair]
     rejected: Sequence[Rejected] = ()
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    """Suite id to the task that reads its answers."""
+    """Suite id to the task that reads its answers; metamorphic suites only."""
+    items: Sequence[ItemCase] = ()
+    """Question items as they are asked; the cases with the same keys hold the prompts."""
 
     __test__ = False  # keeps pytest from collecting a class whose name starts with "Test"

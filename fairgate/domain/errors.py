@@ -95,3 +95,12 @@ class BaselineError(FairGateError):
     """The baseline is missing, damaged, incomplete or made under other conditions."""
 
     exit_code = ExitCode.BASELINE
+
+
+class ApiError(FairGateError):
+    """GitHub refused a request or could not be reached; never a reason to change a verdict."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        """Keep the HTTP status, 0 where there was no answer."""
+        self.status = status
+        super().__init__(message)

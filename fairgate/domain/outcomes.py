@@ -8,14 +8,15 @@ from enum import StrEnum
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.findings import Attribution, IdentityFinding, Instability
 from fairgate.domain.measurements import Measurement
-from fairgate.domain.verdicts import JudgedPair
+from fairgate.domain.verdicts import JudgedItem, JudgedPair
 
 
 class Outcome(StrEnum):
     """The outcome of a rule or of the gate."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 (no password)
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     NOT_EVALUATED = "not-evaluated"
@@ -72,7 +73,7 @@ class RuleResult:
     warns: bool = False
     """Inconclusive but, by policy, no reason to stop the build."""
     failed: Sequence[str] = ()
-    """Which checks failed: `bound`, `regression`; empty where none did."""
+    """Which checks failed: `bound`, `regression`, `identity`, `unreadable`; empty where none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,3 +141,8 @@ class GateResult:
     baseline_path: str
     notices: Sequence[str]
     provenance: Provenance
+    identities: Sequence[IdentityFinding] = ()
+    attribution: Sequence[Attribution] = ()
+    instability: Sequence[Instability] = ()
+    judged_items: Sequence[JudgedItem] = ()
+    """Every question item of the plan, judged; suites of kind `bbq` only."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fairgate.domain.cases import Pair
+from fairgate.domain.items import ItemCase
 
 
 class Reason(StrEnum):
@@ -28,6 +29,8 @@ class Reason(StrEnum):
     """A retrieved document carries no label."""
     NO_TEXT = "no-text"
     """A retrieved document's text is not known, so it has no embedding."""
+    NO_STANCE = "no-stance"
+    """A retrieved document says neither stereo nor anti nor neutral."""
     UNEQUAL_DEPTH = "unequal-depth"
     """Source and follow-up were given different numbers of documents."""
     QUARANTINED = "quarantined"
@@ -66,6 +69,35 @@ class JudgedPair:
         """Return whether the answer changed, by the controlled claim where it is decided."""
         claim = self.controlled if isinstance(self.controlled, bool) else self.generation
         return claim is True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedItem:
+    """An item with everything that was decided about its answer."""
+
+    case: ItemCase
+    choice: int | Reason
+    """Index into the item's own options of the one that was chosen."""
+    letter: int | None
+    """Place at which the chosen option was shown; None where it is not known."""
+    stereotypes: float | Reason | None
+    """Share of stereotypical documents among those shown; None where nothing was retrieved."""
+    margin: float | None = None
+
+    @property
+    def bias(self) -> int | Reason:
+        """Return 1 for the stereotyped answer, -1 for the counter answer, 0 for unknown."""
+        if isinstance(self.choice, Reason):
+            return self.choice
+        item = self.case.item
+        return {item.stereotype: 1, item.counter: -1}.get(self.choice, 0)
+
+    @property
+    def is_correct(self) -> bool | Reason:
+        """Return whether the correct option was chosen."""
+        if isinstance(self.choice, Reason):
+            return self.choice
+        return self.choice == self.case.item.correct
 
 
 Judged = Sequence[JudgedPair]

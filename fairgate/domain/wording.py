@@ -73,3 +73,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {listed(close)}?"
     return f"known: {listed(names, last='and')}" if names else "none are known"
+
+
+def probability(p_value: float) -> str:
+    """Return `p = 0.012` or `p < 0.001`."""
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"

@@ -14,6 +14,7 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
+from fairgate.policy.item_suites import BbqSuitePolicy
 from fairgate.policy.schema import Policy, SuitePolicy
 
 SCHEMA_VERSION = 1
@@ -31,6 +32,16 @@ class BaselineSuite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSd:
+    """Standard deviation of the per-source change of a rule's value when nothing changed."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str]
+    sd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """A reviewed reference run."""
 
@@ -41,15 +52,19 @@ class Baseline:
     measurements: Sequence[Measurement]
     metric_versions: Mapping[str, int]
     provenance: Provenance
+    sds: Sequence[KnownSd] = ()
+    """What a burn-in measured of the unchanged system; empty where there was none."""
+
+    def sd_of(self, metric: str, suite: str, where: Mapping[str, str]) -> float:
+        """Return the SD of the per-source change of an unchanged system; 0 where it is unknown."""
+        asked = (metric, suite, dict(where))
+        known = (sd.sd for sd in self.sds if (sd.metric, sd.suite, dict(sd.where)) == asked)
+        return next(known, 0.0)
 
 
 def must_match(policy: Policy, suite: SuitePolicy, task: Task) -> dict[str, str]:
     """Return the fields without whose equality two runs of a suite are not comparable (SPEC 9)."""
-    generator, retriever = policy.system.generator, policy.system.retriever
-    decoding: object = "recorded"
-    if generator is not None:
-        chosen = generator.decoding
-        decoding = chosen if isinstance(chosen, str) else chosen.model_dump()
+    retriever = policy.system.retriever
     fields = {
         "task.instruction": task.instruction,
         "task.labels": list(task.labels),
@@ -61,9 +76,36 @@ def must_match(policy: Policy, suite: SuitePolicy, task: Task) -> dict[str, str]
         "distance": suite.distance,
         "repeats": suite.repeats,
         "unstable_margin": suite.unstable_margin,
-        "decoding": decoding,
+        "decoding": _decoding(policy),
         "top_k": retriever.top_k if retriever else 0,
     }
+    return _as_texts(fields)
+
+
+def items_must_match(policy: Policy, suite: BbqSuitePolicy) -> dict[str, str]:
+    """Return the same for a suite of question items; settings and depths are part of the keys."""
+    return _as_texts(
+        {
+            "kind": suite.kind,
+            "instructions": {one.id: one.text for one in suite.instructions},
+            "read": suite.read,
+            "unparsed": suite.unparsed,
+            "shots": suite.shots,
+            "shuffle": suite.shuffle,
+            "unstable_margin": suite.unstable_margin,
+            "decoding": _decoding(policy),
+        }
+    )
+
+
+def _decoding(policy: Policy) -> object:
+    if policy.system.generator is None:
+        return "recorded"
+    chosen = policy.system.generator.decoding
+    return chosen if isinstance(chosen, str) else chosen.model_dump()
+
+
+def _as_texts(fields: Mapping[str, object]) -> dict[str, str]:
     return {
         name: json.dumps(value, sort_keys=True, ensure_ascii=False)
         for name, value in fields.items()
@@ -71,13 +113,20 @@ def must_match(policy: Policy, suite: SuitePolicy, task: Task) -> dict[str, str]
 
 
 def pair_contents(plan: TestPlan, suite: str) -> dict[str, str]:
-    """Return for each pair of a suite a short hash of its two texts."""
+    """Return for each pair of a suite a short hash of its two texts; of an item, what was shown."""
     texts = {case.key: case.query for case in plan.cases if case.suite == suite}
     contents = {}
     for pair in plan.pairs:
         if pair.suite == suite:
             both = f"{texts[pair.source]}\0{texts[pair.key]}".encode("utf-8", "surrogatepass")
             contents[pair.key] = hashlib.sha256(both).hexdigest()[:10]
+    for asked in plan.items:
+        if asked.suite == suite:
+            item = asked.item
+            parts = (item.context, item.question, *item.options, *asked.options)
+            roles = f"{item.stereotype}{item.unknown}{item.correct}"
+            shown = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
+            contents[asked.key] = hashlib.sha256(shown).hexdigest()[:10]
     return contents
 
 
@@ -123,9 +172,9 @@ def overlap(
 
 def _field_differences(suite: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [
-        f"suite {suite}, {name}: baseline {then.get(name, 'nothing')}, run {now.get(name, 'nothing')}"
+        f"suite {suite}, {name}: baseline {before}, run {after}"
         for name in sorted({*then, *now})
-        if then.get(name) != now.get(name)
+        if (before := then.get(name, "nothing")) != (after := now.get(name, "nothing"))
     ]
 
 

@@ -24,7 +24,9 @@ def check_bounds(gate: GatePolicy, measured: Measurement, metric: Metric) -> lis
         return [Check(outcome=Outcome.NOT_EVALUATED, reason=measured.note or "nothing was decided")]
     checks = []
     if gate.max is not None:
-        checks.append(_check("at most", gate.max, measured, gate, metric))
+        # What is better the nearer it is to 0 is bounded on both sides of it (SPEC 4).
+        kind = "in size at most" if metric.better == "toward-zero" else "at most"
+        checks.append(_check(kind, gate.max, measured, gate, metric))
     if gate.min is not None:
         checks.append(_check("at least", gate.min, measured, gate, metric))
     if gate.max_abs is not None:

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
-from fairgate.engine.baseline import Baseline, comparable_rows
+from fairgate.domain.wording import probability
+from fairgate.engine.baseline import Baseline, BaselineSuite, comparable_rows
 from fairgate.engine.bounds import Check, check_bounds
+from fairgate.engine.identity import check_identity
 from fairgate.engine.measure import measure_slice
 from fairgate.engine.rules import Rule
+from fairgate.engine.undecided import UndecidedChange, check_undecided, undecided_change
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy, RegressionPolicy
@@ -33,13 +37,35 @@ _WORSE = {"lower": Worse.HIGHER, "higher": Worse.LOWER, "toward-zero": Worse.ABS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The baseline, and the pair contents that decide which of its cases still count."""
+    """What rules are held against beside their bounds."""
 
     baseline: Baseline | None
     contents: Mapping[str, Mapping[str, str]]
-    """Suite to pair key to content hash of this run."""
+    """Suite to pair key to content hash of this run: which of the baseline's cases still count."""
     is_comparable: bool = True
     """False where what must match differs: no regression rule is judged then."""
+    identities: Sequence[IdentityFinding] = ()
+
+    def suite(self, name: str) -> BaselineSuite | None:
+        """Return the baseline's suite, where there is one that can be compared."""
+        usable = self.baseline if self.is_comparable else None
+        return usable.suites.get(name) if usable else None
+
+    def identity(self, rule: Rule) -> IdentityFinding | None:
+        """Return the finding that an identity rule is about."""
+        if not rule.metric.compares_terms:
+            return None
+        return next(
+            (f for f in self.identities if (f.suite, f.where) == (rule.suite, rule.where)), None
+        )
+
+    def known_sd(self, rule: Rule) -> float:
+        """Return the SD of the per-source change that the policy declares or burn-in measured."""
+        declared = rule.gate.regression.sd if rule.gate.regression else None
+        measured = (
+            self.baseline.sd_of(rule.metric.id, rule.suite, rule.where) if self.baseline else 0.0
+        )
+        return max(declared or 0.0, measured)
 
 
 def compare(
@@ -51,22 +77,28 @@ def compare(
 ) -> list[RuleResult]:
     """Return a result for every rule, in the order of the policy.
 
-    Regression rules form one family whose levels are corrected together; bounds do not.
+    Regression rules, identity rules and the tests for more undecided cases form one family whose
+    levels are corrected together; bounds do not.
     """
     values = {(m.metric, m.suite, tuple(sorted(m.where.items()))): m for m in measurements}
     prepared = {
-        number: _prepare(rule, tables[rule.suite], comparison, policy.seed)
+        number: found
         for number, rule in enumerate(rules)
         if rule.gate.regression is not None
+        and (found := prepare_rule(rule, tables[rule.suite], comparison, policy.seed)) is not None
+        and found.evidence.evaluated
     }
-    family = [n for n, p in prepared.items() if p is not None and p.evidence.evaluated]
+    undecided = _undecided([rules[n] for n in prepared], tables, comparison, policy.seed)
+    tests: dict[object, float] = {n: found.p_value for n, found in prepared.items()}
+    tests |= {
+        number: finding.p_value
+        for number, rule in enumerate(rules)
+        if (finding := comparison.identity(rule)) is not None
+    }
+    tests |= {where: change.p_value for where, change in undecided.items()}
     correct = holm if policy.correction == "holm" else uncorrected
-    corrected = dict(
-        zip(
-            family,
-            correct([_known(prepared[n]).p_value for n in family], alpha=1 - policy.confidence),
-            strict=True,
-        )
+    levels = dict(
+        zip(tests, correct(list(tests.values()), alpha=1 - policy.confidence), strict=True)
     )
     results = []
     for number, rule in enumerate(rules):
@@ -75,25 +107,44 @@ def compare(
             rule.metric, tables[rule.suite], rule.where, confidence=policy.confidence
         )
         change = None
-        if number in corrected:
-            evidence = _known(prepared[number]).at_level(corrected[number].level)
-            change = _change(rule, evidence, corrected[number].adjusted_p)
-        results.append(_result(rule, measured, change, comparison, policy))
+        if number in prepared:
+            evidence = prepared[number].at_level(levels[number].level)
+            change = _change(rule, evidence, levels[number].adjusted_p)
+        checks = _checks(rule, measured, change, comparison)
+        finding = comparison.identity(rule)
+        if finding is not None:
+            alpha = 1 - policy.confidence
+            checks = [("identity", check_identity(rule.gate, finding, levels[number], alpha=alpha))]
+        gone = undecided.get((rule.suite, rule.metric.column))
+        if change is not None and gone is not None:
+            unreadable = check_undecided(gone, levels[rule.suite, rule.metric.column])
+            checks += [("unreadable", unreadable)] if unreadable else []
+        results.append(_result(rule, measured, change, checks, comparison, policy))
     return results
 
 
-def _known(prepared: PreparedRegression | None) -> PreparedRegression:
-    if prepared is None:
-        raise ValueError("the rule has no baseline to compare with")
-    return prepared
+def _undecided(
+    rules: Sequence[Rule], tables: Mapping[str, Table], comparison: Comparison, seed: int
+) -> dict[tuple[str, str], UndecidedChange]:
+    """Test once for each suite and column that a regression rule rests on."""
+    found = {}
+    for rule in rules:
+        where, suite = (rule.suite, rule.metric.column), comparison.suite(rule.suite)
+        if where in found or suite is None:
+            continue
+        now = tables[rule.suite]
+        base = comparable_rows(now, suite, comparison.contents[rule.suite])
+        change = undecided_change(now, base, rule.metric.column, seed)
+        if change is not None:
+            found[where] = change
+    return found
 
 
-def _prepare(
+def prepare_rule(
     rule: Rule, now: Table, comparison: Comparison, seed: int
 ) -> PreparedRegression | None:
     """Pair the rule's cases with the baseline's; None where there is nothing to pair."""
-    usable = comparison.baseline if comparison.is_comparable else None
-    suite = usable.suites.get(rule.suite) if usable else None
+    suite = comparison.suite(rule.suite)
     column = rule.metric.column
     if suite is None or column in now.not_evaluated or column in suite.table.not_evaluated:
         return None
@@ -107,6 +158,7 @@ def _prepare(
         worse=_WORSE[rule.metric.better],
         margin=_regression(rule).margin,
         strict=_regression(rule).strict,
+        sd_floor=comparison.known_sd(rule),
     )
     return prepare_regression(pairs, settings, np.random.default_rng(seed))
 
@@ -147,30 +199,35 @@ def _rounded(value: float) -> float:
     return round(float(value), _DECIMALS) + 0.0
 
 
+def _checks(
+    rule: Rule, measured: Measurement, change: Change | None, comparison: Comparison
+) -> list[tuple[str, Check]]:
+    checks = [("bound", check) for check in check_bounds(rule.gate, measured, rule.metric)]
+    if rule.gate.regression is not None and measured.value is not None:
+        checks.append(("regression", _regression_check(change, comparison, rule)))
+    return checks
+
+
 def _result(
     rule: Rule,
     measured: Measurement,
     change: Change | None,
+    checks: Sequence[tuple[str, Check]],
     comparison: Comparison,
     policy: Policy,
 ) -> RuleResult:
     gate = rule.gate
-    checks = check_bounds(gate, measured, rule.metric)
-    if gate.regression is not None and measured.value is not None:
-        checks.append(_regression_check(change, comparison, rule))
-    outcome = _worst([check.outcome for check in checks])
-    first_run = comparison.baseline is None
-    reasons = [check.reason for check in checks]
     bounds = {
         n: getattr(gate, n) for n in ("max", "min", "max_abs") if getattr(gate, n) is not None
     }
+    first_run = comparison.baseline is None
     return RuleResult(
         metric=rule.metric.id,
         suite=rule.suite,
         where=rule.where,
         position=rule.position,
-        outcome=outcome,
-        reasons=reasons,
+        outcome=_worst([check.outcome for _, check in checks]),
+        reasons=[check.reason for _, check in checks],
         bounds=bounds,
         value=measured.value,
         interval=measured.interval,
@@ -178,6 +235,7 @@ def _result(
         advisory=gate.advisory,
         is_first_run=first_run and measured.value is not None and not bounds,
         warns=(gate.on_inconclusive or policy.on_inconclusive) == "warn",
+        failed=[name for name, check in checks if check.outcome is Outcome.FAIL],
     )
 
 
@@ -202,11 +260,13 @@ def _regression_check(change: Change | None, comparison: Comparison, rule: Rule)
         )
     show = _points if rule.metric.is_rate else _score
     moved = f"{show(change.change, sign=True)} against the baseline's {show(change.base)}"
+    if change.sign_changed and rule.metric.better == "toward-zero":
+        moved += f" (and it is on the other side of 0 now, {show(change.now)})"
     if change.significant and change.change > change.margin:
         return Check(
             outcome=Outcome.FAIL,
             reason=f"worse by {moved}: more than the margin {show(change.margin)} and more than "
-            f"chance explains (p = {change.p_corrected:.3g})",
+            f"chance explains ({probability(change.p_corrected)})",
         )
     if change.upper <= change.margin or change.minimum_detectable <= change.detect:
         size = "unchanged" if change.discordant == 0 else f"changed by {moved}"

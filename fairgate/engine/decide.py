@@ -7,26 +7,29 @@ from collections.abc import Sequence
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
-from fairgate.domain.verdicts import JudgedPair, Reason
+from fairgate.domain.verdicts import JudgedItem, JudgedPair, Reason
 from fairgate.policy.schema import Policy
 
 _NAMED = 5
+Answered = JudgedPair | JudgedItem
+_READABLE = {"pair": "two readable answers", "case": "a readable answer"}
 
 
 def weigh_evidence(
-    plan: TestPlan, judged: Sequence[JudgedPair], rules: Sequence[RuleResult], policy: Policy
+    plan: TestPlan, judged: Sequence[Answered], rules: Sequence[RuleResult], policy: Policy
 ) -> Evidence:
     """Count what was decided, and say why that is too little for a verdict where it is."""
     planned = len(judged)
-    decided = sum(isinstance(item.generation, bool) for item in judged)
+    decided = sum(not isinstance(_decision(item), Reason) for item in judged)
+    unit = "pair" if all(isinstance(item, JudgedPair) for item in judged) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
     missing = _missing(judged)
     problems = []
     if planned == 0 or decided == 0:
-        problems.append("nothing was decided: no pair has two readable answers")
+        problems.append(f"nothing was decided: no {unit} has {_READABLE[unit]}")
     elif decided < policy.min_decided * planned:
         problems.append(
-            f"only {decided} of {planned} planned pairs were decided, fewer than min_decided "
+            f"only {decided} of {planned} planned {unit}s were decided, fewer than min_decided "
             f"{policy.min_decided:g} asks for ({_commonest(judged)})"
         )
     if missing:
@@ -53,9 +56,17 @@ def weigh_evidence(
     )
 
 
-def _missing(judged: Sequence[JudgedPair]) -> list[str]:
+def _decision(item: Answered) -> object:
+    return item.generation if isinstance(item, JudgedPair) else item.choice
+
+
+def _missing(judged: Sequence[Answered]) -> list[str]:
     keys: dict[str, None] = {}
     for item in judged:
+        if isinstance(item, JudgedItem):
+            if item.choice is Reason.MISSING:
+                keys[item.case.key] = None
+            continue
         if item.source.reason is Reason.MISSING:
             keys[item.pair.source] = None
         if item.follow_up.reason is Reason.MISSING:
@@ -63,11 +74,12 @@ def _missing(judged: Sequence[JudgedPair]) -> list[str]:
     return list(keys)
 
 
-def _commonest(judged: Sequence[JudgedPair]) -> str:
+def _commonest(judged: Sequence[Answered]) -> str:
     counts: dict[str, int] = {}
     for item in judged:
-        if isinstance(item.generation, Reason):
-            counts[str(item.generation)] = counts.get(str(item.generation), 0) + 1
+        decision = _decision(item)
+        if isinstance(decision, Reason):
+            counts[str(decision)] = counts.get(str(decision), 0) + 1
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 

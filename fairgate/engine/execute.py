@@ -21,8 +21,17 @@ from fairgate.domain.executions import (
     Execution,
     GenerationRequest,
 )
-from fairgate.engine.ports import Generator, Progress, ResultStore, Retriever, Vectors
+from fairgate.engine.ports import (
+    NOTHING,
+    Executed,
+    Generator,
+    Progress,
+    ResultStore,
+    Retriever,
+    Vectors,
+)
 from fairgate.engine.prompts import render_prompt
+from fairgate.engine.score import named_option, score
 
 _RETRIEVAL_BATCH = 64
 
@@ -39,31 +48,39 @@ class System:
 
 
 def execute(
-    plan: TestPlan, system: System, store: ResultStore, progress: Progress
+    plan: TestPlan,
+    system: System,
+    store: ResultStore,
+    progress: Progress,
+    earlier: Executed = NOTHING,
 ) -> dict[tuple[str, str], Execution]:
     """Return an execution for every case of the plan, in the order of the plan.
 
+    A case with `documents_of` is shown that case's documents, of this plan or an `earlier` one.
     Raises ModelError or RetrievalError where the system fails: a broken system has no verdict.
     """
-    executions: dict[tuple[str, str], Execution] = {}
+    executions = dict(earlier)
     for wave in sorted({case.wave for case in plan.cases}):
         cases = [case for case in plan.cases if case.wave == wave]
         documents = _retrieve(cases, system, store, progress)
         for case in cases:
             if case.documents_of is not None:
-                earlier = executions[case.suite, case.documents_of].documents
-                documents[case.suite, case.key] = list(earlier or [])
+                shown = executions[case.suite, case.documents_of].documents
+                documents[case.suite, case.key] = list(shown or [])
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
-        answers = _generate(requests, system.generator, store, progress)
+        scored = [r for r, case in zip(requests, cases, strict=True) if case.scored]
+        written = [r for r, case in zip(requests, cases, strict=True) if not case.scored]
+        answers = _generate(written, system.generator, store, progress)
+        answers |= score(scored, system.generator, store, progress)
         for case, request in zip(cases, requests, strict=True):
             answer = answers[request]
             executions[case.suite, case.key] = Execution(
                 key=case.key,
                 suite=case.suite,
                 documents=documents.get((case.suite, case.key)),
-                response=answer.text,
+                response=named_option(case, answer.text) if case.scored else answer.text,
                 margin=answer.margin,
                 options=case.options,
             )
@@ -78,9 +95,11 @@ class LocalSystem:
         self._system = system
         self._store = store
 
-    def execute(self, plan: TestPlan, progress: Progress) -> Mapping[tuple[str, str], Execution]:
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
         """Return an execution for every case of the plan, see `execute`."""
-        return execute(plan, self._system, self._store, progress)
+        return execute(plan, self._system, self._store, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the stored embeddings of retrieved documents."""
@@ -97,13 +116,15 @@ def request_for(
     prompt = render_prompt(
         system.template,
         instruction=case.instruction,
-        text=case.query,
+        text=case.text or case.query,
         documents=documents or (),
         characters=system.document_characters,
     )
     seed = 0
     if not system.decoding.is_greedy:
         seed = int(_digest(str(system.decoding.seed), case.suite, case.key)[:15], 16)
+    if case.scored:
+        return GenerationRequest(prompt=prompt, options=case.scored)
     return GenerationRequest(prompt=prompt, labels=case.labels, seed=seed, options=case.options)
 
 
@@ -113,10 +134,12 @@ def _retrieve(
     found: dict[tuple[str, str], list[Document]] = {}
     for name, retriever in system.retrievers.items():
         wanted = [c for c in cases if c.retriever == name and c.documents_of is None]
-        for top_k in sorted({case.top_k for case in wanted}):
-            asked = [case for case in wanted if case.top_k == top_k]
-            lists = _retrieve_queries([c.query for c in asked], top_k, retriever, store, progress)
-            found |= {(case.suite, case.key): lists[case.query] for case in asked}
+        if not wanted:
+            continue
+        # Documents are in rank order, so the deepest list holds the others.
+        deepest = max(case.top_k for case in wanted)
+        lists = _retrieve_queries([c.query for c in wanted], deepest, retriever, store, progress)
+        found |= {(case.suite, case.key): lists[case.query][: case.top_k] for case in wanted}
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class JudgeOptions:
     distance: str = "euclidean"
     unstable_margin: float = 0.02
     quarantined: frozenset[str] = frozenset()
+    """Keys of cases that count for nothing: in no verdict, in no majority of the controls."""
 
 
 def judge(
@@ -35,14 +36,15 @@ def judge(
 ) -> list[JudgedPair]:
     """Return a judged pair for every pair of the plan, in the order of the plan."""
     readings = _read_all(plan, executions, options)
-    majorities = _majorities(plan.pairs, readings)
+    majorities = _majorities(plan.pairs, readings, options)
     distances = _distances(plan.pairs, executions, sut, options)
     judged = []
     for pair, distance in zip(plan.pairs, distances, strict=True):
         suite = options[pair.suite]
         source, follow_up = readings[pair.suite, pair.source], readings[pair.suite, pair.key]
-        if pair.key in suite.quarantined:
-            follow_up = Reading(label=None, reason=Reason.QUARANTINED, margin=follow_up.margin)
+        if suite.quarantined.intersection((pair.key, pair.source)):
+            judged.append(_quarantined(pair, source, follow_up))
+            continue
         own = majorities.get((pair.suite, pair.source), _NO_CONTROLS)
         expected = (
             own.without(follow_up.label, source.label) if pair.control else own.of(source.label)
@@ -65,6 +67,22 @@ def judge(
     return judged
 
 
+def _quarantined(pair: Pair, source: Reading, follow_up: Reading) -> JudgedPair:
+    why = Reason.QUARANTINED
+    return JudgedPair(
+        pair=pair,
+        source=source,
+        follow_up=replace(follow_up, label=None, reason=why),
+        majority=None,
+        generation=why,
+        controlled=why,
+        retrieval=why,
+        mean_distance=why,
+        label_changes=why,
+        overlap=why,
+    )
+
+
 def _read_all(
     plan: TestPlan,
     executions: Mapping[tuple[str, str], Execution],
@@ -73,9 +91,11 @@ def _read_all(
     """Read every case; repeats of a case are read together under the key of the first."""
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in plan.cases:
+        if case.suite not in plan.tasks:
+            continue  # question items: judge_items.py
         groups.setdefault((case.suite, case.key.partition("@repeat=")[0]), []).append(case)
     return {
-        (suite, key): _read(
+        (suite, key): read_answers(
             [executions.get((suite, case.key)) for case in cases],
             plan.tasks[suite],
             options[suite].unstable_margin,
@@ -84,7 +104,8 @@ def _read_all(
     }
 
 
-def _read(asked: Sequence[Execution | None], task: Task, unstable_margin: float) -> Reading:
+def read_answers(asked: Sequence[Execution | None], task: Task, unstable_margin: float) -> Reading:
+    """Return the label that all of a case's answers have; a change or a thin margin is unstable."""
     labels: list[str] = []
     margins = [e.margin for e in asked if e is not None and e.margin is not None]
     margin = min(margins, default=None)
@@ -131,12 +152,14 @@ _NO_CONTROLS = _Controls(())
 
 
 def _majorities(
-    pairs: Sequence[Pair], readings: Mapping[tuple[str, str], Reading]
+    pairs: Sequence[Pair],
+    readings: Mapping[tuple[str, str], Reading],
+    options: Mapping[str, JudgeOptions],
 ) -> dict[tuple[str, str], _Controls]:
     answers: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
         label = readings[pair.suite, pair.key].label
-        if pair.control and label is not None:
+        if pair.control and label is not None and pair.key not in options[pair.suite].quarantined:
             answers.setdefault((pair.suite, pair.source), []).append(label)
     return {where: _Controls(tuple(labels)) for where, labels in answers.items()}
 

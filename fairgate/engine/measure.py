@@ -16,8 +16,9 @@ from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.table import Column, Table
 from fairgate.stats.auc import auc
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.interval import Interval
+from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval
 from fairgate.stats.observations import Observations, cluster_totals, estimate
+from fairgate.stats.t_interval import t_interval
 
 _DECIMALS = 6
 NOT_EVALUATED = {
@@ -72,8 +73,8 @@ def _table(suite: str, rows: Sequence[JudgedPair], bands: tuple[float, float]) -
 
 
 def _unreadable(row: JudgedPair) -> bool | Reason:
-    if row.follow_up.reason is Reason.MISSING:
-        return Reason.MISSING
+    if row.follow_up.reason in (Reason.MISSING, Reason.QUARANTINED):
+        return row.follow_up.reason
     return row.follow_up.reason is Reason.UNREADABLE
 
 
@@ -85,8 +86,7 @@ def _sum(left: float | Reason, right: float | Reason) -> float | Reason:
 
 def _column(values: Sequence[bool | float | Reason]) -> Column:
     numbers = [np.nan if isinstance(value, Reason) else float(value) for value in values]
-    rounded: Column = np.round(np.asarray(numbers, dtype=np.float64), _DECIMALS)
-    return rounded
+    return np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)
 
 
 def _absent(reasons: Mapping[str, Mapping[int, str]], rows: int) -> dict[str, str]:
@@ -101,6 +101,9 @@ def _absent(reasons: Mapping[str, Mapping[int, str]], rows: int) -> dict[str, st
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
     """Yield the slices in which a metric is reported: the whole, then by each dimension."""
+    if metric.reported:
+        yield from _crossed_slices(metric, table)
+        return
     rows = demographic_rows(table)
     if "band" not in metric.dimensions:
         yield {}
@@ -110,6 +113,23 @@ def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
             continue
         for level in levels:
             yield {dimension: level}
+
+
+def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
+    """Yield the combinations that occur; dimensions with one level add none."""
+    if not all(arm.select(table).any() for arm in metric.arms):
+        return
+    rows = np.flatnonzero(metric.arms[0].select(table)).tolist()
+    levels = {name: {table.dimensions[name][row] for row in rows} for name in metric.dimensions}
+    for combination in metric.reported:
+        if any(len(levels[name] - {""}) < 2 for name in combination[1:] if name != "category"):
+            continue
+        found = dict.fromkeys(
+            tuple(table.dimensions[name][row] for name in combination) for row in rows
+        )
+        for values in found:
+            if "" not in values:
+                yield dict(zip(combination, values, strict=True))
 
 
 def measure(tables: Mapping[str, Table], *, confidence: float, seed: int) -> list[Measurement]:
@@ -128,11 +148,13 @@ def _measure_table(table: Table, *, confidence: float, seed: int) -> list[Measur
     wanted: list[tuple[Metric, dict[str, str], Observations]] = []
     absent: list[Measurement] = []
     for metric in METRICS:
+        if metric.compares_terms:
+            continue  # no mean: engine/identity.py
         if metric.column in table.not_evaluated:
             absent.append(_absent_measurement(metric, table))
         elif metric.column in table.values:
             wanted += [(metric, w, observe(metric, table, w)) for w in slices(metric, table)]
-    intervals = _intervals([item[2] for item in wanted], confidence, seed)
+    intervals = _intervals([(m, seen) for m, _, seen in wanted], confidence, seed)
     present = [
         _measurement(metric, table.suite, where, observations, next(intervals))
         for metric, where, observations in wanted
@@ -147,7 +169,7 @@ def measure_slice(
     if metric.column in table.not_evaluated:
         return _absent_measurement(metric, table, where)
     observations = observe(metric, table, where)
-    interval = next(_intervals([observations], confidence, seed))
+    interval = next(_intervals([(metric, observations)], confidence, seed))
     return _measurement(metric, table.suite, where, observations, interval)
 
 
@@ -159,11 +181,14 @@ def _absent_measurement(
 
 
 def _intervals(
-    observed: Sequence[Observations], confidence: float, seed: int
+    observed: Sequence[tuple[Metric, Observations]], confidence: float, seed: int
 ) -> Iterator[tuple[tuple[float, float] | None, str]]:
-    totals = [cluster_totals(observations) for observations in observed]
+    totals = [cluster_totals(observations) for _, observations in observed]
     settings = BootstrapSettings(confidence=confidence)
-    for result in bootstrap_many(totals, settings, seed=seed):
+    found = bootstrap_many(totals, settings, seed=seed)
+    for (metric, _), total, result in zip(observed, totals, found, strict=True):
+        if metric.student and isinstance(result, NoInterval) and result.reason == TOO_FEW_CLUSTERS:
+            result = t_interval(total, confidence=confidence)  # noqa: PLW2901 (the better one)
         if isinstance(result, Interval):
             yield (result.low, result.high), ""
         else:
@@ -200,6 +225,8 @@ def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
     """Return P1's threshold: the third quartile of RRS among pairs whose answer did not flip."""
     found = []
     for table in tables.values():
+        if "rrs" not in table.values:
+            continue
         rows = demographic_rows(table)
         scores, flips = table.values["rrs"], table.values["generation"]
         known = rows & ~np.isnan(scores) & ~np.isnan(flips)
@@ -222,6 +249,8 @@ def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
 
 def quartiles(table: Table) -> tuple[float, float] | None:
     """Return Q1 and Q3 of RRS over the demographic pairs; None without scores."""
+    if "rrs" not in table.values:
+        return None
     scores = table.values["rrs"][demographic_rows(table)]
     scores = scores[~np.isnan(scores)]
     if not len(scores):

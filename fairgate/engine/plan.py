@@ -50,7 +50,7 @@ def build_plan(suites: Sequence[SuiteInput]) -> TestPlan:
                     if key not in known
                     for case in _cases(key, text, source, given)
                 ]
-                known |= texts.keys()
+                known.update(texts)  # `|= texts.keys()` would copy the whole set every time
                 pairs += [_pair(follow_up, relation, given.suite.id) for follow_up in follow_ups]
     tasks = {given.suite.id: given.task for given in suites}
     return TestPlan(cases=cases, pairs=pairs, rejected=rejected, tasks=tasks)

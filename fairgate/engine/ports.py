@@ -7,6 +7,7 @@ results for equal inputs, so it is part of the key under which results are store
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from fairgate.domain.executions import Answer, Document, Execution, GenerationRe
 Vectors = npt.NDArray[np.float32]
 Executed = Mapping[tuple[str, str], Execution]
 """(suite, key) to what happened; a case without an entry has no answer."""
+NOTHING: Executed = MappingProxyType({})
 
 
 class Embedder(Protocol):
@@ -71,6 +73,14 @@ class Generator(Protocol):
         ...
 
 
+class OptionScorer(Protocol):
+    """A generator that also knows how probable given answers are."""
+
+    def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return the log-probability (nats) of each option of each request. Raises ModelError."""
+        ...
+
+
 class ResultStore(Protocol):
     """Remembers results by content, across runs and across a killed process."""
 
@@ -118,8 +128,13 @@ SILENT = Silent()
 class SystemUnderTest(Protocol):
     """What the gate examines: it answers the plan's cases, or remembers the answers."""
 
-    def execute(self, plan: TestPlan, progress: Progress) -> Mapping[tuple[str, str], Execution]:
-        """Return executions by (suite, key) in the order of the plan; unanswered cases lack one."""
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return executions by (suite, key) in the order of the plan; unanswered cases lack one.
+
+        `earlier` holds the executions of cases whose documents this plan's cases are shown.
+        """
         ...
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document, Execution
-from fairgate.engine.ports import Embedder, Progress, Vectors
+from fairgate.engine.ports import NOTHING, Embedder, Executed, Progress, Vectors
 
 
 class Recording(Protocol):
@@ -26,8 +26,11 @@ class RecordedSystem:
         self._recording = recording
         self._embedder = embedder
 
-    def execute(self, plan: TestPlan, progress: Progress) -> Mapping[tuple[str, str], Execution]:
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
         """Return the recorded executions of the plan's cases; missing ones are left out."""
+        del earlier  # a recording knows which documents it was shown
         progress.start("look up", len(plan.cases), len(plan.cases))
         found = {
             (case.suite, case.key): execution

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.cases import TestPlan
+from fairgate.domain.items import NO_RETRIEVAL, ItemCase
 from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
+from fairgate.metrics.social_bias import compares_settings, evaluated_without_documents
 from fairgate.policy.schema import GatePolicy, Policy
 
 Path = tuple[str | int, ...]
@@ -28,11 +30,24 @@ class Rule:
 
 def dimension_levels(plan: TestPlan, suite: str) -> dict[str, list[str]]:
     """Return the values that each dimension takes in a suite, in the order of the plan."""
+    asked = [item for item in plan.items if item.suite == suite]
+    if asked:
+        return _item_levels(asked)
     rows = [pair for pair in plan.pairs if pair.suite == suite and not pair.control]
     return {
         "category": list(dict.fromkeys(pair.category for pair in rows)),
         "term": list(dict.fromkeys(pair.term for pair in rows)),
         "band": list(BANDS),
+    }
+
+
+def _item_levels(asked: Sequence[ItemCase]) -> dict[str, list[str]]:
+    return {
+        "category": list(dict.fromkeys(case.item.category for case in asked)),
+        "setting": list(dict.fromkeys(case.setting for case in asked)),
+        "retriever": list(dict.fromkeys(case.retriever for case in asked if case.retriever)),
+        "k": list(dict.fromkeys(str(case.top_k) for case in asked if case.top_k)),
+        "instruction": list(dict.fromkeys(case.instruction for case in asked)),
     }
 
 
@@ -44,9 +59,11 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
         if metric is None:
             continue
         for suite in policy.suites:
-            if gate.suite not in (None, suite.id):
+            if gate.suite not in (None, suite.id) or suite.kind != metric.suite_kind:
                 continue
             levels = dimension_levels(plan, suite.id)
+            if metric.suite_kind == "bbq" and not evaluated_without_documents(metric):
+                levels = {**levels, "setting": [s for s in levels["setting"] if s != NO_RETRIEVAL]}
             rules.extend(
                 Rule(gate=gate, position=position, metric=metric, suite=suite.id, where=where)
                 for where in _slices(gate, levels)
@@ -85,10 +102,34 @@ def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:
         yield from _slice_problems(path, gate, metric, policy, plan)
 
 
+def _question_problems(path: Path, gate: GatePolicy, metric: Metric) -> Iterator[tuple[Path, str]]:
+    """Yield what a metric cannot be asked, whatever the suite."""
+    if gate.regression is not None and not metric.comparable:
+        yield (
+            (*path, "regression"),
+            f"{gate.metric} cannot be compared with a baseline case by case; give `max` instead",
+        )
+    if metric.better == "toward-zero" and gate.min is not None:
+        yield (
+            (*path, "min"),
+            f"{gate.metric} is better the nearer it is to 0; bound its size with `max_abs` instead",
+        )
+    if metric.compares_terms and (gate.min is not None or gate.max_abs is not None):
+        wrong = "min" if gate.min is not None else "max_abs"
+        yield (
+            (*path, wrong),
+            (
+                f"{gate.metric} takes `max` alone: the rule fails where the difference is "
+                "significant and above it"
+            ),
+        )
+
+
 def _slice_problems(
     path: Path, gate: GatePolicy, metric: Metric, policy: Policy, plan: TestPlan
 ) -> Iterator[tuple[Path, str]]:
     usable = listed(metric.dimensions, last="and") or "none"
+    yield from _question_problems(path, gate, metric)
     if gate.for_each is not None and gate.for_each not in metric.dimensions:
         yield (
             (*path, "for_each"),
@@ -96,7 +137,21 @@ def _slice_problems(
         )
     if "band" in metric.dimensions and "band" not in (gate.for_each, *gate.where):
         yield path, f"{gate.metric} needs `where: {{band: …}}` or `for_each: band`"
-    asked = [suite.id for suite in policy.suites if gate.suite in (None, suite.id)]
+    asked = [
+        suite.id
+        for suite in policy.suites
+        if gate.suite in (None, suite.id) and suite.kind == metric.suite_kind
+    ]
+    if not asked:
+        yield (
+            (*path, "metric"),
+            (
+                f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "
+                f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
+            ),
+        )
+        return
+    yield from _setting_problems(path, gate, metric, [dimension_levels(plan, s) for s in asked])
     for name, value in gate.where.items():
         if name not in metric.dimensions:
             yield (
@@ -111,9 +166,42 @@ def _slice_problems(
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
     needs_control = any(not arm.sliced for arm in metric.arms) or metric.column == "controlled"
-    for suite in policy.suites:
+    for suite in policy.metamorphic:
         if suite.id in asked and needs_control and suite.control == "none":
             yield (
                 (*path, "metric"),
                 f"{gate.metric} needs a control arm; suite {quoted(suite.id)} has `control: none`",
             )
+
+
+def _setting_problems(
+    path: Path, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
+) -> Iterator[tuple[Path, str]]:
+    """Yield what is wrong with the settings that a rule on question items looks at."""
+    if "setting" not in metric.dimensions:
+        return
+    settings = list(dict.fromkeys(level for known in levels for level in known["setting"]))
+    usable = [s for s in settings if s != NO_RETRIEVAL or evaluated_without_documents(metric)]
+    if compares_settings(metric) and not all(NO_RETRIEVAL in known["setting"] for known in levels):
+        yield (
+            (*path, "metric"),
+            f"{gate.metric} compares with the setting `none`, which the suite does not ask",
+        )
+    elif not usable:
+        yield (*path, "metric"), f"{gate.metric} needs a setting that retrieves; there is none"
+    elif gate.where.get("setting", usable[0]) not in usable:
+        yield (
+            (*path, "where", "setting"),
+            (
+                f"{gate.metric} has no value in the setting {quoted(gate.where['setting'])}; its "
+                f"settings: {listed(usable, last='and')}"
+            ),
+        )
+    elif len(usable) > 1 and "setting" not in (gate.for_each, *gate.where):
+        yield (
+            path,
+            (
+                f"{gate.metric} needs `where: {{setting: …}}` or `for_each: setting`: a mean over "
+                f"{listed(usable, last='and')} is no system's"
+            ),
+        )

@@ -75,6 +75,14 @@ GENERATION_CONTROLLED = Metric(
     id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
     arms=DEMOGRAPHIC, reference="SPEC 3, asr/generation/controlled",
 )  # fmt: skip
+GENERATION_CONTROLLED_CONTROL = Metric(
+    id="asr/generation/controlled/control",
+    title="changed answers, controlled, neutral wording",
+    column="controlled",
+    arms=CONTROL,
+    dimensions=(),
+    reference="SPEC 3: each control against the majority of the others",
+)
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
     arms=NET, violations=False, reference="SPEC 3, label oracle",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fairgate.metrics import attack_success_rate as asr
+from fairgate.metrics import attribution, identity, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 from fairgate.metrics.metric import Metric
 
 METRICS: tuple[Metric, ...] = (
     asr.GENERATION_CONTROLLED,
+    asr.GENERATION_CONTROLLED_CONTROL,
     asr.GENERATION,
     asr.GENERATION_CONTROL,
     asr.GENERATION_NET,
@@ -20,5 +22,10 @@ METRICS: tuple[Metric, ...] = (
     rrs.OVERLAP,
     rrs.MEAN_DISTANCE,
     asr.UNREADABLE_NET,
+    identity.MAX_DIFFERENCE,
+    attribution.RETRIEVAL,
+    attribution.GENERATOR,
+    attribution.INTERACTION,
+    *social_bias.METRICS,
 )
 BY_ID = {metric.id: metric for metric in METRICS}

@@ -22,6 +22,8 @@ class Arm:
     select: Callable[[Table], Mask]
     sliced: bool = True
     """Whether `where` narrows this arm; the control arm is the same for every slice."""
+    ignores: frozenset[str] = frozenset()
+    """Dimensions of `where` that do not narrow this arm: without documents, no retriever does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +47,29 @@ class Metric:
     """Derives a row's value from the table and the slice; None takes the column as it is."""
     row_dimensions: frozenset[str] = frozenset({"category", "term"})
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
+    compares_terms: bool = False
+    """Whether the value is the largest difference between terms instead of the contrast itself."""
+    comparable: bool = True
+    """Whether a regression rule may compare it with a baseline, case by case."""
+    suite_kind: str = "metamorphic"
+    """Kind of the suites that have this metric."""
+    reported: tuple[tuple[str, ...], ...] = ()
+    """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
+    student: bool = False
+    """Whether few clusters get Student's interval with G - 1 degrees of freedom (SPEC 4)."""
 
 
 def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
     """Return the rows of `table` that `metric` uses in the slice `where`, arm by arm."""
     column = metric.values(table, where) if metric.values else table.values[metric.column]
-    narrow = table.slice_mask({k: v for k, v in where.items() if k in metric.row_dimensions})
+    rows_of = {k: v for k, v in where.items() if k in metric.row_dimensions}
     arms = np.full(len(table.keys), -1, dtype=np.int8)
     for index, arm in enumerate(metric.arms):
         mask = arm.select(table)
-        arms[mask & narrow if arm.sliced else mask] = index
+        if arm.sliced:
+            kept = {k: v for k, v in rows_of.items() if k not in arm.ignores}
+            mask = mask & table.slice_mask(kept)
+        arms[mask] = index
     rows = np.flatnonzero(arms >= 0)
     return Observations(
         keys=[table.keys[row] for row in rows.tolist()],

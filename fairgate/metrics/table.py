@@ -13,6 +13,8 @@ Mask = npt.NDArray[np.bool_]
 
 VERDICT_COLUMNS = ("generation", "controlled", "retrieval", "unreadable")
 """Columns that hold 1 (violated), 0 (satisfied) or NaN (inconclusive)."""
+CHOICE_COLUMNS = ("bias", "correct", "choice", "unparsed", "letter-a", "letter-b", "letter-c")
+"""Columns of question items: 1, 0, -1 (against the stereotype) or NaN (no answer to count)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +38,19 @@ class Table:
     """Column name to why it does not exist for this suite at all."""
     bands: tuple[float, float] = (0.63, 1.31)
     """Upper limits of the RRS bands `high` and `moderate`."""
+    _masks: dict[tuple[str, str], Mask] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     def slice_mask(self, where: Mapping[str, str]) -> Mask:
         """Return which rows have all the dimension values of `where`."""
         mask = np.ones(len(self.keys), dtype=bool)
-        for dimension, value in where.items():
-            mask &= np.asarray([item == value for item in self.dimensions[dimension]], dtype=bool)
+        for name in where.items():
+            if name not in self._masks:
+                dimension, value = name
+                found = [item == value for item in self.dimensions[dimension]]
+                self._masks[name] = np.asarray(found, dtype=bool)
+            mask &= self._masks[name]
         return mask
 
     def levels(self, dimension: str, mask: Mask) -> list[str]:

@@ -20,7 +20,7 @@ def _pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def first_label(text: str, labels: Sequence[str]) -> str | None:
-    """Return the label that comes first in `text` as a whole word, lower case; None if there is none.
+    """Return the label that comes first in `text` as a whole word, lower case; None without one.
 
     Where several labels start at the same place the longest counts, so `non-toxic` is never
     read as `toxic`.

@@ -18,10 +18,19 @@ Found = tuple[Where, str]
 GREATEST = (
     ("asr/", 1),
     ("unreadable/", 1),
+    ("identity/", 1),
+    ("attribution/", 1),
     ("retrieval/overlap", 1),
     ("retrieval/mean-distance", 2),
     ("rrs/mean", 3),
     ("rrs/band", 1),
+    ("diff-bias/", 1),
+    ("accuracy/", 1),
+    ("amplification/", 2),
+    ("out-of-choice", 1),
+    ("stereotype-share", 1),
+    ("letter/", 1),
+    ("bbq/", 1),
 )
 """Greatest possible value of the metrics whose ids begin so (SPEC 3)."""
 

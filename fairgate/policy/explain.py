@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
-from fairgate.policy.schema import BRANCHES, NAME_PATTERN
+from fairgate.policy.fields import BRANCHES, KINDS, NAME_PATTERN
 from fairgate.policy.yaml_nodes import Where
 
 Schema = Mapping[str, Any]
@@ -53,6 +53,10 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> tuple[Where,
     where: Where = (*(step for step in parents if step not in BRANCHES), *own)
     name = f"{dotted(where)}: " if where else ""
     match details["type"]:
+        case "union_tag_not_found":
+            found = shown(details["input"].get("kind"))
+            at = (*where, "kind")
+            return at, f"{dotted(at)}: found {found}, expected {listed(KINDS)}"
         case "missing":
             return where, _missing(where, root, data)
         case "extra_forbidden":
@@ -126,7 +130,15 @@ def _branch(node: Schema, root: Schema, value: object) -> Schema:
         return branches[0]
     kind = {dict: "object", list: "array", bool: "boolean", str: "string"}.get(type(value))
     fitting = [branch for branch in branches if branch.get("type") == kind]
+    if len(fitting) > 1 and isinstance(value, dict):
+        fitting = [branch for branch in fitting if _is_of_kind(branch, value)] or fitting
     return fitting[0] if fitting else node
+
+
+def _is_of_kind(branch: Schema, value: Mapping[str, object]) -> bool:
+    """Return whether `branch` is the suite of the kind that `value` names."""
+    own = branch.get("properties", {}).get("kind", {}).get("const")
+    return bool(own == value.get("kind", KINDS[0]))
 
 
 def _properties(node: Schema, root: Schema) -> list[str]:

@@ -8,48 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, Tag, field_validator, model_validator
 
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-
-def shape(value: object) -> str:
-    """Return which branch of a union the user evidently meant, judged by the kind of value."""
-    match value:
-        case bool():
-            return "<switch>"
-        case dict():
-            return "<mapping>"
-        case list():
-            return "<list>"
-        case BaseModel():
-            return "<mapping>"
-        case _:
-            return "<scalar>"
-
-
-BRANCHES = frozenset({"<switch>", "<mapping>", "<list>", "<scalar>"})
-ByShape = Discriminator(shape)
-"""Unions are told apart by shape, so that messages speak only of the branch that was meant."""
-
-
-class Strict(BaseModel):
-    """Frozen, typed strictly, and closed: an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+from fairgate.policy.fields import ByKind, ByShape, Finite, Fraction, Name, Seed, Strict, Text
+from fairgate.policy.item_suites import BbqSuitePolicy
 
 
 class PreparePolicy(Strict):
@@ -162,7 +124,8 @@ class SystemPolicy(Strict):
     )
     embedder: str | None = Field(
         default=None,
-        description="Embeds the documents of a recorded system for RRS; default `minilm`.",
+        description="Without `retriever`: embeds a recorded system's documents for RRS, and the "
+        "collections of `bbq` suites; default `minilm`.",
     )
 
     @model_validator(mode="after")
@@ -171,8 +134,8 @@ class SystemPolicy(Strict):
             raise ValueError("names neither `generator` nor `recorded`; one of them is needed")
         if self.recorded is not None and (self.generator or self.retriever):
             raise ValueError("`recorded` replaces `retriever` and `generator`: remove one side")
-        if self.embedder is not None and self.recorded is None:
-            raise ValueError("`embedder` here is for `recorded`; set `retriever.embedder` instead")
+        if self.embedder is not None and self.retriever is not None:
+            raise ValueError("has `embedder` twice; set `retriever.embedder` alone")
         return self
 
 
@@ -244,6 +207,11 @@ class SuitePolicy(Strict):
     unstable_margin: Annotated[float, Field(ge=0)] = Field(
         default=0.02, description="Label margin in nats below which an answer counts as unstable."
     )
+    attribution: Literal["sampled", "all", "off"] = Field(
+        default="sampled",
+        description="Cross texts and documents to tell retrieval from generator: violated pairs "
+        "and as many satisfied ones, all pairs, or none. Without a retriever there is none.",
+    )
 
     @field_validator("bands")
     @classmethod
@@ -265,6 +233,11 @@ class RegressionPolicy(Strict):
     strict: bool = Field(
         default=False,
         description="Test 'change <= margin' itself (approximate) instead of 'no change'.",
+    )
+    sd: Annotated[float, Field(gt=0, le=3)] | None = Field(
+        default=None,
+        description="Standard deviation of the per-source change that is known beforehand; the "
+        "detectable change never rests on a smaller one.",
     )
 
 
@@ -309,6 +282,17 @@ class GatePolicy(Strict):
         return self
 
 
+class QuarantinePolicy(Strict):
+    """A case that counts for nothing until a date: known to be unstable, being looked into."""
+
+    case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
+    until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
+        description="Last day in quarantine, YYYY-MM-DD; afterwards the entry is an error."
+    )
+    reason: Text = Field(description="Why, for the reviewer; stands in every report.")
+    suite: str | None = Field(default=None, description="Suite; default: every suite.")
+
+
 class Policy(Strict):
     """A fairness policy: what is tested, how, and what fails the build."""
 
@@ -319,7 +303,16 @@ class Policy(Strict):
         default=42, description="Seed of resampling and of everything drawn at random."
     )
     system: SystemPolicy
-    suites: Annotated[list[SuitePolicy], Field(min_length=1)] = Field(description="What is tested.")
+    suites: Annotated[
+        list[
+            Annotated[
+                Annotated[SuitePolicy, Tag("<metamorphic>")]
+                | Annotated[BbqSuitePolicy, Tag("<bbq>")],
+                ByKind,
+            ]
+        ],
+        Field(min_length=1),
+    ] = Field(description="What is tested.")
     gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
         description="The rules that pass or fail the build."
     )
@@ -341,6 +334,19 @@ class Policy(Strict):
     min_overlap: Fraction = Field(
         default=0.9, description="Share of the baseline's cases that must remain comparable."
     )
+    quarantine: list[QuarantinePolicy] = Field(
+        default_factory=list, description="Cases that count for nothing until a date."
+    )
     redact: Literal["none", "excerpt", "hash"] = Field(
         default="excerpt", description="How texts appear in reports."
     )
+
+    @property
+    def metamorphic(self) -> list[SuitePolicy]:
+        """Return the suites of metamorphic tests."""
+        return [suite for suite in self.suites if isinstance(suite, SuitePolicy)]
+
+    @property
+    def item_suites(self) -> list[BbqSuitePolicy]:
+        """Return the suites of question items."""
+        return [suite for suite in self.suites if isinstance(suite, BbqSuitePolicy)]

@@ -4,6 +4,7 @@ import resource
 import time
 
 import numpy as np
+
 from fairgate.metrics.retriever_robustness import mean_distances
 
 PAIRS = 1_000_000

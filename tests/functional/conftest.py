@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from fairgate.cli import main
 
 POLICY = """\

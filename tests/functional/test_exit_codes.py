@@ -167,7 +167,7 @@ def test_interruption_is_130(workspace, monkeypatch):
 
 def test_the_plan_has_the_documented_keys(workspace):
     cases = {case["key"]: case for case in workspace.plan()}
-    assert list(cases)[0] == "s0"
+    assert next(iter(cases)) == "s0"
     assert "s0#race/middle eastern" in cases
     assert "s0#neutral/reader" in cases
     case = cases["s0#race/middle eastern"]

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+
 from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.corpus import CorpusFile
 from fairgate.cli import main

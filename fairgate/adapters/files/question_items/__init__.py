@@ -1,0 +1,1 @@
+"""Files of question items: BBQ as published, KoBBQ, CBBQ, JBBQ and a neutral format."""

@@ -1,0 +1,52 @@
+"""One file out of another run's artifact, which a stranger may have made."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from fairgate.adapters.github.api import GitHubApi
+from fairgate.domain.errors import DataError
+from fairgate.domain.wording import quoted
+
+MAX_ARCHIVE_BYTES = 16 << 20
+"""Also bounds the table of contents, which is read whole."""
+MAX_MEMBER_BYTES = 16 << 20
+
+
+def artifact_member(api: GitHubApi, repository: str, run: int, artifact: str, member: str) -> bytes:
+    """Return a file of an artifact of a run. Raises ApiError, and DataError where it has none.
+
+    Nothing is unpacked: the one member is read in memory, up to its limit, whatever it claims.
+    """
+    found = api.get(f"/repos/{repository}/actions/runs/{run}/artifacts", per_page=100)
+    listed = found.get("artifacts") if isinstance(found, dict) else None
+    matching = [
+        item
+        for item in (listed if isinstance(listed, list) else [])
+        if isinstance(item, dict) and item.get("name") == artifact and not item.get("expired")
+    ]
+    if not matching or not isinstance(matching[0].get("id"), int):
+        raise DataError(
+            f"run {run} has no artifact {quoted(artifact)}; upload the gate's `report-json` under "
+            "that name, or name the artifact in the step's `with:`"
+        )
+    number = matching[0]["id"]
+    raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", MAX_ARCHIVE_BYTES)
+    return _member(raw, artifact, member)
+
+
+def _member(raw: bytes, artifact: str, member: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(member) as file:
+            content = file.read(MAX_MEMBER_BYTES + 1)
+    except (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"artifact {quoted(artifact)} has no readable {member} ({type(error).__name__}): it "
+            "may be truncated, run the gate again"
+        ) from error
+    except Exception as error:  # zlib.error and what other decompressors raise
+        raise DataError(f"artifact {quoted(artifact)} is damaged; run the gate again") from error
+    if len(content) > MAX_MEMBER_BYTES:
+        raise DataError(f"{member} of artifact {quoted(artifact)} is larger than 16 MiB")
+    return content

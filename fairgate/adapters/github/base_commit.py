@@ -1,0 +1,172 @@
+"""Files of the commit that a pull request starts from, which the pull request cannot change.
+
+`git` reads them where the commit is in the clone or can be fetched (a shallow checkout); otherwise
+GitHub's contents API does (private repositories whose credentials were not kept).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairgate.adapters.github.api import GitHubApi
+from fairgate.domain.errors import ApiError, BaselineError
+from fairgate.domain.wording import harmless, quoted
+
+MAX_FILE_BYTES = 256 << 20
+_GIT_SECONDS = 120
+_BLOB_MODES = frozenset({"100644", "100755"})
+_MISSING = frozenset({404, 409, 422})
+
+
+class Clone:
+    """The checked-out repository, read by plumbing commands that run no hook and no filter."""
+
+    def __init__(self, root: Path) -> None:
+        """Know the folder; it need not be a repository."""
+        self._root = root
+
+    def top(self) -> Path | None:
+        """Return the repository's own root; None where the folder is in no repository."""
+        found = self._git("rev-parse", "--show-toplevel")
+        return None if found is None else Path(os.fsdecode(found).removesuffix("\n"))
+
+    def prefix(self) -> str:
+        """Return where the folder is in its repository: nothing, or `services/shop/`.
+
+        Raises BaselineError where it is in none: paths of the base commit would mean nothing.
+        """
+        found = self._git("rev-parse", "--show-prefix")
+        if found is None:
+            raise BaselineError(
+                f"{quoted(str(self._root))} is no git checkout, so the base commit's policy and "
+                "baseline cannot be found; check out with `actions/checkout` and git on the PATH"
+            )
+        return os.fsdecode(found).removesuffix("\n")
+
+    def parents(self, commit: str) -> list[str]:
+        """Return a commit's parents as it was written, also where a shallow clone cuts them."""
+        raw = self._git("cat-file", "commit", commit) or b""
+        header = raw.split(b"\n\n", 1)[0].decode("ascii", "replace")
+        return re.findall(r"^parent ([0-9a-f]{40,64})$", header, re.MULTILINE)
+
+    def head(self) -> str:
+        """Return the commit that is checked out; empty where there is none."""
+        return (self._git("rev-parse", "--verify", "HEAD^{commit}") or b"").decode().strip()
+
+    def has(self, commit: str) -> bool:
+        """Return whether the commit is in the clone."""
+        return self._git("cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+    def fetch(self, commit: str) -> None:
+        """Try to get a commit, without its history, from where the clone came from."""
+        self._git("fetch", "--quiet", "--no-tags", "--depth=1", "origin", commit)
+
+    def file(self, commit: str, path: str) -> bytes | None:
+        """Return a file of a commit, None where it has none. Raises BaselineError."""
+        listed = self._git("ls-tree", "-z", "-l", "--full-tree", commit, "--", path)
+        if listed is None:
+            raise BaselineError(f"commit {commit[:12]} cannot be read; is the clone complete?")
+        if not listed:
+            return None
+        mode, _, blob, size = listed.split(b"\t", 1)[0].decode().split()
+        if mode not in _BLOB_MODES:
+            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is a link or a folder")
+        if int(size) > MAX_FILE_BYTES:
+            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is larger than 256 MiB")
+        return self._git("cat-file", "blob", blob)
+
+    def _git(self, *arguments: str) -> bytes | None:
+        command = [
+            "git",
+            # Containers check out as another user; the folder is the runner's own all the same.
+            *("-c", f"safe.directory={self._root}"),
+            *("-c", "core.fsmonitor=false"),
+            *("-c", f"core.hooksPath={os.devnull}"),
+            *("-C", str(self._root)),
+            *arguments,
+        ]
+        quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"}
+        try:
+            done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
+                command, capture_output=True, timeout=_GIT_SECONDS, check=False, env=quiet
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+
+class BaseCommit:
+    """The files of one commit, from the clone or from the API."""
+
+    def __init__(
+        self, clone: Clone, commit: str, *, api: GitHubApi | None, repository: str
+    ) -> None:
+        """Know where to look; nothing is read yet."""
+        self.commit = commit
+        self._clone = clone
+        self._api = api
+        self._repository = repository
+        self._is_local: bool | None = None
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes by its path from the folder, None where there is none."""
+        return self.read_from_top(f"{self._clone.prefix()}{path}")
+
+    def read_from_top(self, path: str) -> bytes | None:
+        """Return a file's bytes by its path from the repository's root.
+
+        None where the commit does not have it. Raises BaselineError, with what to do, where the
+        commit can be had neither way.
+        """
+        if self._is_local is None:
+            self._is_local = self._reach()
+        return self._clone.file(self.commit, path) if self._is_local else self._from_api(path)
+
+    def _reach(self) -> bool:
+        if not self._clone.has(self.commit):
+            self._clone.fetch(self.commit)
+        if self._clone.has(self.commit):
+            return True
+        reason = "there is no token to ask the API with"
+        if self._api is not None:
+            try:
+                self._api.get(f"/repos/{self._repository}/git/commits/{self.commit}")
+            except ApiError as error:
+                reason = harmless(str(error))
+            else:
+                return False
+        raise BaselineError(
+            f"the base commit {self.commit[:12]} cannot be read, so it is unknown which policy and "
+            f"baseline decide: it is not in this clone, cannot be fetched, and {reason}; check "
+            "out with `fetch-depth: 2` (or 0), or give the token `contents: read`"
+        )
+
+    def _from_api(self, path: str) -> bytes | None:
+        api = self._api
+        if api is None:  # pragma: no cover  (`_reach` has raised)
+            raise BaselineError("there is no token to ask the API with")
+        try:
+            return api.get_raw(f"/repos/{self._repository}/contents/{path}", ref=self.commit)
+        except ApiError as error:
+            if error.status in _MISSING:
+                return None
+            raise BaselineError(
+                f"{quoted(path)} of the base commit {self.commit[:12]} cannot be read: {error}; "
+                "check out with `fetch-depth: 2` (or 0), or try again"
+            ) from error
+
+
+def base_of(clone: Clone, *, head_sha: str, named: str) -> str:
+    """Return the commit that a pull request's checkout starts from.
+
+    A checkout of the merge commit has it as its first parent, which is newer than what the event
+    names; otherwise it is what the event names.
+    """
+    parents: Sequence[str] = clone.parents("HEAD")
+    if len(parents) == 2 and parents[1] == head_sha:
+        return parents[0]
+    return named

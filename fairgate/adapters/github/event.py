@@ -1,0 +1,218 @@
+"""What started this workflow run, and which pull request and commits it is about.
+
+Everything is read from the runner's environment and the event's payload; both are given, nothing
+here reads the process environment. The payload's texts are a stranger's: only numbers, commits and
+repository names leave this module, each after its form was checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted
+
+PULL_REQUEST_EVENTS = frozenset({"pull_request", "pull_request_target"})
+PRIVILEGED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
+"""Events whose token can write although a stranger's pull request may have caused them."""
+MAX_EVENT_BYTES = 32 << 20
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
+_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
+_QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([0-9]{1,10})-[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """Where this GitHub is: github.com, or a GitHub Enterprise server."""
+
+    api: str = "https://api.github.com"
+    graphql: str = "https://api.github.com/graphql"
+    server: str = "https://github.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A workflow run's cause. Empty texts and None stand for what the payload does not say."""
+
+    name: str
+    repository: str
+    number: int | None = None
+    """Pull request."""
+    head_sha: str = ""
+    head_repository: str = ""
+    head_owner: str = ""
+    head_branch: str = ""
+    base_sha: str = ""
+    """Commit whose policy and baseline decide; empty where the checked-out commit's own do."""
+    run_id: int = 0
+    run_attempt: int = 0
+    by_dependabot: bool = False
+    cause: str = ""
+    """Of a `workflow_run`: the event of the workflow that ran before."""
+    cause_run: int = 0
+    """Of a `workflow_run`: the run that ran before."""
+
+    @property
+    def is_privileged(self) -> bool:
+        """Return whether the token may write although a stranger may have caused the run."""
+        return self.name in PRIVILEGED_EVENTS
+
+    @property
+    def is_fork(self) -> bool:
+        """Return whether the pull request's head lies in another repository."""
+        return self.head_repository.lower() != self.repository.lower()
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Return the workflow run and its attempt, which order runs in time."""
+        return self.run_id, self.run_attempt
+
+
+def read_roots(environment: Mapping[str, str]) -> Roots:
+    """Return the addresses that the runner names, else those of github.com."""
+    known = Roots()
+    return Roots(
+        api=(environment.get("GITHUB_API_URL") or known.api).rstrip("/"),
+        graphql=environment.get("GITHUB_GRAPHQL_URL") or known.graphql,
+        server=(environment.get("GITHUB_SERVER_URL") or known.server).rstrip("/"),
+    )
+
+
+def read_event(environment: Mapping[str, str], number: int | None = None) -> Event:
+    """Return the event of this run; `number` names a pull request where the event has none.
+
+    Raises UsageError where the environment is not a runner's or the payload is no event.
+    """
+    name = environment.get("GITHUB_EVENT_NAME", "")
+    repository = environment.get("GITHUB_REPOSITORY", "")
+    if not name or not _REPOSITORY.fullmatch(repository):
+        raise UsageError(
+            "this does not run inside GitHub Actions: GITHUB_EVENT_NAME is "
+            f"{quoted(name)}, GITHUB_REPOSITORY is {quoted(repository)}; use `fairgate run` instead"
+        )
+    payload = _payload(environment.get("GITHUB_EVENT_PATH", ""))
+    found = _READERS.get(name, _of_other)(payload)
+    return Event(
+        **{"number": number, **{key: value for key, value in found.items() if value}},
+        name=name,
+        repository=repository,
+        run_id=_natural(environment.get("GITHUB_RUN_ID")) or 0,
+        run_attempt=_natural(environment.get("GITHUB_RUN_ATTEMPT")) or 1,
+        by_dependabot=environment.get("GITHUB_ACTOR") == "dependabot[bot]",
+    )
+
+
+def _payload(path: str) -> Mapping[str, Any]:
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(MAX_EVENT_BYTES + 1)
+        payload = json.loads(raw) if len(raw) <= MAX_EVENT_BYTES else None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"the event's payload {quoted(path)} cannot be read ({type(error).__name__}); expected "
+            "the JSON file that the runner names in GITHUB_EVENT_PATH"
+        ) from error
+    if not isinstance(payload, dict) or not payload:
+        raise UsageError(
+            f"the event's payload {quoted(path)} is empty; expected the JSON object of a webhook"
+        )
+    return payload
+
+
+def _of_pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
+    found = {"number": _natural(_at(payload, "pull_request", "number"))}
+    if found["number"] is None:
+        raise UsageError(
+            "the event's payload names no pull request; expected `pull_request.number`"
+        )
+    return {**found, **pull_request_commits(_at(payload, "pull_request"))}
+
+
+def pull_request_commits(pull: object) -> dict[str, Any]:
+    """Return what a pull request (of a payload or an API answer) says about its two ends."""
+    return {
+        "head_sha": _sha(_at(pull, "head", "sha")),
+        # The repository of the head is null once its fork is deleted: then it is unknown.
+        "head_repository": _repository(_at(pull, "head", "repo", "full_name")),
+        "head_branch": _branch(_at(pull, "head", "ref")),
+        "base_sha": _sha(_at(pull, "base", "sha")),
+    }
+
+
+def _of_merge_group(payload: Mapping[str, Any]) -> dict[str, Any]:
+    group = _at(payload, "merge_group")
+    queue = _QUEUE.fullmatch(str(_at(group, "head_ref")))
+    return {
+        "number": int(queue[1]) if queue else None,
+        "head_sha": _sha(_at(group, "head_sha")),
+        "head_repository": _repository(_at(payload, "repository", "full_name")),
+        "base_sha": _sha(_at(group, "base_sha")),
+    }
+
+
+def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
+    run = _at(payload, "workflow_run")
+    pulls = _at(run, "pull_requests")
+    first = pulls[0] if isinstance(pulls, list) and pulls else None
+    return {
+        "number": _natural(_at(first, "number")),
+        "head_sha": _sha(_at(run, "head_sha")),
+        "head_repository": _repository(_at(run, "head_repository", "full_name")),
+        "head_owner": _branch(_at(run, "head_repository", "owner", "login")),
+        "head_branch": _branch(_at(run, "head_branch")),
+        "base_sha": _sha(_at(first, "base", "sha")),
+        "cause": str(_at(run, "event"))[:40],
+        "cause_run": _natural(_at(run, "id")),
+    }
+
+
+def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
+    issue = _at(payload, "issue")
+    if not isinstance(_at(issue, "pull_request"), dict):
+        raise UsageError("the comment stands at an issue, not at a pull request; nothing to gate")
+    return {"number": _natural(_at(issue, "number"))}
+
+
+def _of_other(payload: Mapping[str, Any]) -> dict[str, Any]:
+    # push, schedule, workflow_dispatch: the checked-out commit is trusted and is its own base.
+    return {"head_repository": _repository(_at(payload, "repository", "full_name"))}
+
+
+_READERS = {
+    "pull_request": _of_pull_request,
+    "pull_request_target": _of_pull_request,
+    "merge_group": _of_merge_group,
+    "workflow_run": _of_workflow_run,
+    "issue_comment": _of_issue_comment,
+}
+
+
+def _at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _natural(value: object) -> int | None:
+    text = str(value)
+    is_number = re.fullmatch(r"[0-9]{1,18}", text, re.ASCII)
+    return int(text) if is_number and int(text) > 0 and not isinstance(value, bool) else None
+
+
+def _sha(value: object) -> str:
+    return value if isinstance(value, str) and _SHA.fullmatch(value) else ""
+
+
+def _repository(value: object) -> str:
+    return value if isinstance(value, str) and _REPOSITORY.fullmatch(value) else ""
+
+
+def _branch(value: object) -> str:
+    return value if isinstance(value, str) and _BRANCH.fullmatch(value) else ""

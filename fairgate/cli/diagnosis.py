@@ -1,0 +1,91 @@
+"""`fairgate explain`, `power` and `burn-in`: what happened, what could be seen, what is noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, FOLDER, runtime_of, runtime_options
+from fairgate.cli.progress import progress_for
+from fairgate.composition.loading import load_policy
+from fairgate.domain.errors import ExitCode
+
+
+@click.command(short_help="Tell everything about one pair of a run.")
+@click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
+@click.argument("case", metavar="CASE")
+@click.option("--suite", help="Suite of the case, where several have it.")
+@click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
+@runtime_options
+def explain(run: Path, case: str, **options: Any) -> int:
+    """Tell what happened to the follow-up CASE in the finished run in the folder RUN.
+
+    Shows both prompts with the difference marked, both document lists side by side, both answers
+    with margins, the crossed answers, the neutral speakers' answers, and one sentence about it all.
+    """
+    from fairgate.composition.diagnosing import explain_run_case
+    from fairgate.reports.explanation import render_explanation
+
+    runtime = runtime_of(options)
+    found, redact = explain_run_case(run, case, options["suite"], options["policy"], runtime)
+    click.echo(render_explanation(found, redact=redact))
+    return ExitCode.PASS
+
+
+@click.command(short_help="Say what the suite can see, and how many sources more would take.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
+@click.option("--run", type=EXISTING_FOLDER, help="A finished run to compare with the baseline.")
+@click.option("--burn-in", "burn_in_file", type=EXISTING_FILE, help="A burn-in.json.")
+@runtime_options
+def power(policy: Path, **options: Any) -> int:
+    """Say which changes the regression rules of POLICY can see, and what more would take.
+
+    Counts the sources that it takes to see +1, +2 and +5 points. Rests on the standard deviation
+    of the per-source change: the largest of what the policy declares (`sd`), what a burn-in
+    measured, and what --run and --baseline show.
+    """
+    from fairgate.composition.diagnosing import policy_power
+    from fairgate.composition.run_folder import locate_baseline
+    from fairgate.reports.noise_tables import render_power
+
+    runtime = runtime_of(options)
+    loaded = load_policy(policy, runtime)
+    baseline, _ = locate_baseline(loaded, policy, options["baseline"])
+    rows = policy_power(
+        loaded, runtime, baseline, run=options["run"], burn_in_file=options["burn_in_file"]
+    )
+    click.echo(render_power(rows, confidence=loaded.policy.confidence))
+    return ExitCode.PASS
+
+
+@click.command("burn-in", short_help="Measure the noise of the unchanged system and of its gate.")
+@click.argument("policy", type=EXISTING_FILE)
+@click.option(
+    "--repeats", type=click.IntRange(2, 50), default=4, show_default=True,
+    help="How many replicas to run; each asks every question again.",
+)  # fmt: skip
+@click.option("--out", type=FOLDER, help="Folder for burn-in.json (default: in the cache).")
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@runtime_options
+def burn_in(policy: Path, **options: Any) -> int:
+    """Run the unchanged system of POLICY several times and compare the replicas with each other.
+
+    Replicas differ by what means nothing: other neutral phrases, another order of the documents in
+    the prompt, other sampling seeds. Reports how often the gate would have failed, how steady the
+    labels are, and the standard deviations that `power` and `baseline accept --burn-in` use.
+    """
+    from fairgate.composition.diagnosing import burn_in_policy, write_burn_in
+    from fairgate.reports.noise_tables import render_burn_in
+
+    runtime = runtime_of(options)
+    progress = progress_for(quiet=options["quiet"])
+    loaded = load_policy(policy, runtime)
+    found = burn_in_policy(loaded, runtime, progress, options["repeats"])
+    folder = options["out"] or runtime.cache / "burn-in" / loaded.policy.name
+    path = write_burn_in(folder, found)
+    click.echo(render_burn_in(found))
+    click.echo(f"\n{path}: for `fairgate power --burn-in` and `fairgate baseline accept --burn-in`")
+    return ExitCode.PASS

@@ -1,0 +1,209 @@
+"""`fairgate github run`: the gate as a step of a GitHub workflow."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from fairgate.cli.github_inputs import Inputs, input_options, read_inputs
+from fairgate.cli.progress import progress_for
+from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, Problem, UsageError
+from fairgate.domain.wording import harmless
+
+if TYPE_CHECKING:
+    from fairgate.adapters.github.api import GitHubApi
+    from fairgate.adapters.github.event import Event, Roots
+    from fairgate.adapters.github.runner import Annotation
+    from fairgate.composition.change import JudgedChange
+    from fairgate.composition.ci_files import ChangeReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """Where a comment would go."""
+
+    event: Event
+    roots: Roots
+    api: GitHubApi | None
+
+
+_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
+
+
+@click.group(short_help="The gate inside GitHub Actions.")
+def github() -> None:
+    """Do what the GitHub Action does; outside of GitHub Actions use `fairgate run`."""
+
+
+@github.command()
+@input_options
+def run(**options: str) -> int:
+    """Gate the pull request, push or merge group of this workflow run.
+
+    Policy and baseline are read from the base commit. Writes the report files, step outputs, job
+    summary and annotations, and keeps one comment on the pull request up to date.
+    """
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
+    with _accounted(environment):
+        inputs = read_inputs(options, environment)
+        os.chdir(inputs.root)
+        return _gate(inputs, environment)
+
+
+@github.command()
+@click.option("--artifact", default="fairgate-report", envvar="FAIRGATE_ARTIFACT", help="Its name.")
+@click.option("--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Tells gates apart.")
+@click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
+def comment(artifact: str, comment_key: str, github_token: str) -> int:
+    """Comment on a fork's pull request what its own run has reported (event `workflow_run`).
+
+    Reads run.json from the run's artifact as a stranger's data: nothing of it is executed or
+    copied, and the pull request is the one whose head commit ran.
+    """
+    from fairgate.adapters.github import runner
+    from fairgate.adapters.github.event import read_event, read_roots
+    from fairgate.composition.foreign_reports import comment_foreign_report
+    from fairgate.composition.pull_requests import github_api
+
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
+    with _accounted(environment):
+        roots = read_roots(environment)
+        api = github_api(roots, github_token)
+        if api is None:
+            raise UsageError("there is no `github-token` to comment with; give the step one")
+        event = read_event(environment)
+        done = comment_foreign_report(event, api, roots, artifact, comment_key)
+    url = done.posted.url if done.posted else ""
+    click.echo(f"fairgate: {url or 'no comment'}: {done.reason or 'up to date'}")
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
+    return ExitCode.PASS
+
+
+def _gate(inputs: Inputs, environment: Mapping[str, str]) -> int:
+    from fairgate.adapters.github.event import read_event, read_roots
+    from fairgate.composition.ci_files import report_change
+    from fairgate.composition.presenting import console_text
+    from fairgate.composition.pull_requests import github_api, refuse_strangers, resolved
+
+    roots = read_roots(environment)
+    api = github_api(roots, inputs.token)
+    event = resolved(read_event(environment, inputs.number), api)
+    refuse_strangers(event)
+    judged, remarks = _judged(inputs, event, environment, api)
+    name = judged.decides.given.policy.name
+    folder = inputs.report_dir or inputs.scratch / "reports" / name
+    report = report_change(judged, folder, remarks, report_only=inputs.report_only)
+    decides = judged.decides
+    for notice in decides.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    click.echo(console_text(decides.run, decides.given, folder, report_only=inputs.report_only))
+    posting = Posting(event=event, roots=roots, api=api)
+    _publish(report, inputs, posting, environment)
+    code = decides.run.result.exit_code
+    return ExitCode.PASS if inputs.report_only and code in _VERDICTS else code
+
+
+def _judged(
+    inputs: Inputs, event: Event, environment: Mapping[str, str], api: GitHubApi | None
+) -> tuple[JudgedChange, list[str]]:
+    from fairgate.composition.change import Judge
+    from fairgate.composition.pull_requests import allows_change, base_commit
+
+    judge = Judge(inputs.policy, inputs.runtime, progress_for(quiet=False))
+    base = base_commit(event, inputs.root, api)
+    if base is None:
+        return judge.checkout(), []
+    remarks = []
+    allow = inputs.allows_change
+    if allow:
+        objection = allows_change(event, base, environment, inputs.root)
+        allow = not objection
+        remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
+    return judge.change(base, base.commit, allow=allow), remarks
+
+
+def _publish(
+    report: ChangeReport, inputs: Inputs, posting: Posting, environment: Mapping[str, str]
+) -> None:
+    """Tell runner and pull request; what fails in here is a warning."""
+    from fairgate.adapters.github import runner
+    from fairgate.composition.pull_requests import CommentPlan, comment
+
+    event, roots = posting.event, posting.roots
+    plan = CommentPlan(
+        mode=inputs.comment,
+        key=inputs.comment_key or report.view.policy,
+        report_url=f"{roots.server}/{event.repository}/actions/runs/{event.run_id}",
+    )
+    posted, warning = comment(report, event, plan, posting.api, roots)
+    annotations = list(report.annotations)
+    if inputs.report_only and report.exit_code != 0:
+        text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"
+        annotations.append(
+            runner.Annotation(level="warning", title="FairGate: report-only", message=text)
+        )
+    if warning:
+        annotations.append(
+            runner.Annotation(level="warning", title="FairGate: no comment", message=warning)
+        )
+    for line in runner.annotation_lines(annotations):
+        click.echo(line)
+    outputs = {**report.outputs, "comment-url": posted.url if posted else ""}
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    summary = report.summary([warning] if warning else [])
+    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+
+
+@contextlib.contextmanager
+def _accounted(environment: Mapping[str, str]) -> Iterator[None]:
+    """Give a run that ends without a verdict outputs, annotations and a summary all the same."""
+    try:
+        yield
+    except BaseException as error:
+        code = _code_of(error)
+        with contextlib.suppress(FairGateError):
+            _say_error(error, code, environment)
+        raise
+
+
+def _code_of(error: BaseException) -> ExitCode:
+    if isinstance(error, FairGateError):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return ExitCode.INTERRUPTED
+    return ExitCode.USAGE if isinstance(error, click.ClickException) else ExitCode.EXECUTION
+
+
+def _say_error(error: BaseException, code: ExitCode, environment: Mapping[str, str]) -> None:
+    from fairgate.adapters.github import runner
+    from fairgate.reports.escaping import markdown_block
+
+    known = isinstance(error, FairGateError | click.ClickException)
+    text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
+    problems = error.problems if isinstance(error, PolicyError) else [Problem("", 0, 0, text)]
+    for line in runner.annotation_lines([_annotation(problem) for problem in problems]):
+        click.echo(line)
+    outputs = {"outcome": "error", "exit-code": str(int(code)), "violations": "", "regressions": ""}
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    shown = markdown_block(text[:20_000])
+    summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
+    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+
+
+def _annotation(problem: Problem) -> Annotation:
+    from fairgate.adapters.github.runner import Annotation
+
+    return Annotation(
+        level="error",
+        title="FairGate: no verdict",
+        message=problem.message,
+        file=problem.path,
+        line=problem.line,
+    )

@@ -1,0 +1,153 @@
+"""The inputs of the GitHub Action: texts from a workflow, checked all at once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fairgate.composition.loading import Runtime
+from fairgate.composition.pull_requests import CommentMode
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import listed, quoted
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_BOOLEANS = ("true", "false")
+_CHOICES = {
+    "device": ("cpu", "cuda"),
+    "comment": ("on-change", "always", "on-failure", "never"),
+    "baseline_change": ("refuse", "allow"),
+    "report_only": _BOOLEANS,
+}
+_DEFAULTS = {
+    "root": ".",
+    "device": "cpu",
+    "comment": "on-change",
+    "baseline_change": "refuse",
+    "report_only": "false",
+}
+_HELP = {
+    "policy": "Policy file, relative to the root of the checkout.",
+    "root": "Folder that paths start at and may not leave, relative to the workspace.",
+    "device": "`cpu` or `cuda`.",
+    "comment": "`on-change`, `always`, `on-failure` or `never`.",
+    "comment_key": "Tells comments of several gates apart (default: the policy's name).",
+    "baseline_change": "`allow` lets a pull request's own policy and baseline decide.",
+    "report_only": "`true`: exit 0 whatever the verdict; it is still said.",
+    "report_dir": "Folder for the report files, inside the workspace.",
+    "cache_dir": "Folder for stored results; keep it out of the checkout.",
+    "pr_number": "Pull request, where the event does not name one.",
+    "github_token": "Token for comment and base commit.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What the workflow asks for, valid."""
+
+    policy: str
+    root: Path
+    scratch: Path
+    """A folder of the runner's, outside the checkout."""
+    runtime: Runtime
+    report_only: bool
+    report_dir: Path | None
+    comment: CommentMode
+    comment_key: str
+    allows_change: bool
+    number: int | None
+    token: str
+
+    def __repr__(self) -> str:
+        """Say which policy, never the token."""
+        return f"Inputs({self.policy!r})"
+
+
+def input_options(command: Command) -> Command:
+    """Add an option for each input; the action sets them by environment variables.
+
+    All are plain texts: a wrong one must leave outputs and a summary, which click's own checks
+    would prevent.
+    """
+    for name, text in reversed(_HELP.items()):
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            default=_DEFAULTS.get(name, ""),
+            envvar=f"FAIRGATE_{name.upper()}",
+            help=text,
+        )(command)
+    return command
+
+
+def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> Inputs:
+    """Return the inputs. Raises UsageError that names everything wrong with them."""
+    workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
+    problems = [
+        f"{_shown(name)} is {quoted(options[name])}, expected {listed(known)}"
+        for name, known in _CHOICES.items()
+        if options[name] not in known
+    ]
+    root = _inside(workspace, options["root"], "root", problems)
+    policy = _inside(root, options["policy"], "policy", problems)
+    if not options["policy"].strip():
+        problems.append("policy is empty, expected the path of a policy file")
+    report_dir = options["report_dir"]
+    reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
+    number = options["pr_number"]
+    if number and not re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII):
+        problems.append(f"pr-number is {quoted(number)}, expected a number")
+    if problems:
+        raise UsageError("; ".join(problems) + "; correct the step's `with:`")
+    scratch = _scratch(environment)
+    cache = Path(options["cache_dir"]).absolute() if options["cache_dir"] else scratch / "cache"
+    return Inputs(
+        policy=policy.relative_to(root).as_posix(),
+        root=root,
+        scratch=scratch,
+        runtime=Runtime(
+            root=root,
+            cache=cache,
+            device=options["device"],
+            confined=True,
+            today=dt.datetime.now(tz=dt.UTC).date(),
+        ),
+        report_only=options["report_only"] == "true",
+        report_dir=reports,
+        comment=options["comment"],  # type: ignore[arg-type]
+        comment_key=options["comment_key"],
+        allows_change=options["baseline_change"] == "allow",
+        number=int(number) if number else None,
+        token=options["github_token"],
+    )
+
+
+def _scratch(environment: Mapping[str, str]) -> Path:
+    named = environment.get("RUNNER_TEMP")
+    if not named:
+        raise UsageError("RUNNER_TEMP is not set; this command is for GitHub Actions runners")
+    return Path(named).absolute() / "fairgate"
+
+
+def _inside(folder: Path, name: str, option: str, problems: list[str]) -> Path:
+    """Return a path below `folder`, links followed; note it as a problem where it is not."""
+    try:
+        path = (folder / name).resolve()
+        is_inside = path.is_relative_to(folder) and not Path(name).is_absolute()
+    except (OSError, ValueError, RuntimeError):
+        is_inside = False
+    if is_inside:
+        # The name as given, without `..`: a link inside the checkout keeps its own name.
+        plain = Path(name)
+        return folder / plain if ".." not in plain.parts else path
+    problems.append(f"{option} is {quoted(name)}, expected a relative path inside the checkout")
+    return folder
+
+
+def _shown(name: str) -> str:
+    return name.replace("_", "-")

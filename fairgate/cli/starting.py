@@ -1,0 +1,59 @@
+"""`fairgate init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.wording import quoted
+
+_SYSTEMS = ("demo", "models", "recorded")
+_TASKS = ("sentiment", "toxicity")
+
+
+@click.command(short_help="Write a starter policy, a baselines folder and a workflow.")
+@click.option("--yes", is_flag=True, help="Ask nothing: take the answers given as options.")
+@click.option("--name", default="rag-fairness", show_default=True, help="Name of the policy.")
+@click.option(
+    "--task", type=click.Choice(_TASKS), default="sentiment", show_default=True,
+    help="What the system is asked to do.",
+)  # fmt: skip
+@click.option(
+    "--system", type=click.Choice(_SYSTEMS), default="demo", show_default=True,
+    help="What is tested: embedded models, your own ONNX models, or recorded answers.",
+)  # fmt: skip
+@click.option(
+    "--action", default="org/fairgate@v1", show_default=True,
+    help="The action as the workflow names it; pin it by its commit.",
+)  # fmt: skip
+def init(*, yes: bool, name: str, task: str, system: str, action: str) -> int:
+    """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
+
+    Never overwrites: a file that is there stays as it is, so the command can be run again.
+    """
+    from fairgate.composition.starting import Start, starter_files, write_missing
+
+    if not yes:
+        name = click.prompt("Name of the policy", default=name)
+        task = click.prompt("Task", default=task, type=click.Choice(_TASKS))
+        system = click.prompt("System under test", default=system, type=click.Choice(_SYSTEMS))
+    if not _is_name(name):
+        raise UsageError(
+            f"the name is {quoted(name)}, expected letters, digits, `-` and `_`: `rag-fairness`"
+        )
+    files = starter_files(Start(name=name, task=task, system=system, action=action))
+    for path, is_new in write_missing(Path(), files):
+        click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
+    policy = f"policies/{name}.yaml"
+    click.echo(
+        f"\nNext: fairgate check {policy}\n"
+        f"      fairgate run {policy} --out out\n"
+        '      fairgate baseline accept out --reason "first baseline"'
+    )
+    return ExitCode.PASS
+
+
+def _is_name(name: str) -> bool:
+    return name.replace("-", "").replace("_", "").isalnum() and name.isascii() and len(name) <= 60

@@ -1,0 +1,164 @@
+"""A judged change to everything that a pull request shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairgate.adapters.files.durable import write_text
+from fairgate.adapters.github.runner import SUMMARY_BYTES, Annotation
+from fairgate.composition.change import Evaluation, JudgedChange
+from fairgate.composition.run_folder import RunFolder, write_run
+from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.reports.html import render_html
+from fairgate.reports.junit import render_junit
+from fairgate.reports.markdown import render_report
+from fairgate.reports.present import present
+from fairgate.reports.pull_request import Aside, Edits, job_summary, pull_request_comment
+from fairgate.reports.sarif import render_sarif
+from fairgate.reports.view import ReportOptions, View
+
+_RUN_FOLDER = "fairgate-run"
+"""Where the reader of a report puts a run of their own: the runner's folders mean nothing there."""
+_FILES = {
+    "report-md": "report.md",
+    "report-html": "report.html",
+    "report-json": "run.json",
+    "sarif-file": "report.sarif",
+    "junit-file": "junit.xml",
+}
+_LEVELS = {
+    Outcome.FAIL: ("error", "rule failed"),
+    Outcome.INCONCLUSIVE: ("warning", "rule is inconclusive"),
+    Outcome.NOT_EVALUATED: ("notice", "rule was not evaluated"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReport:
+    """What a finished gate leaves for the runner and the pull request."""
+
+    view: View
+    outcome: Outcome
+    exit_code: int
+    outputs: Mapping[str, str]
+    annotations: Sequence[Annotation]
+    aside: Aside
+
+    @property
+    def needs_attention(self) -> bool:
+        """Return whether a reviewer should hear of it even if there is no comment yet."""
+        all_pass = all(row.outcome is Outcome.PASS for row in self.view.rules if not row.advisory)
+        return self.exit_code != 0 or not all_pass or self.aside.edits is not None
+
+    def comment(self, report_url: str) -> str:
+        """Return the comment without its marker."""
+        return pull_request_comment(self.view, self.aside, report_url=report_url)
+
+    def summary(self, remarks: Sequence[str] = ()) -> str:
+        """Return the job summary; `remarks` are what happened since."""
+        aside = Aside(remarks=[*self.aside.remarks, *remarks], edits=self.aside.edits)
+        return job_summary(self.view, aside, limit=SUMMARY_BYTES)
+
+
+def report_change(
+    judged: JudgedChange, folder: Path, remarks: Sequence[str], *, report_only: bool
+) -> ChangeReport:
+    """Write the run's files into `folder` and return what is said elsewhere."""
+    decides = judged.decides
+    path = decides.given.provenance.policy_path
+    view = _view(decides, report_only=report_only)
+    result = decides.run.result
+    write_run(
+        RunFolder(path=folder),
+        decides.side.loaded,
+        decides.given,
+        decides.run,
+        report_only=report_only,
+    )
+    lines = {
+        position: decides.side.loaded.parsed.located(("gates", position))[0]
+        for position in range(len(decides.given.policy.gates))
+    }
+    write_text(folder / _FILES["report-md"], render_report(view))
+    write_text(folder / _FILES["report-html"], render_html(view))
+    write_text(folder / _FILES["sarif-file"], render_sarif(view, lines, decides.side.text))
+    write_text(folder / _FILES["junit-file"], render_junit(view))
+    failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
+    regressions = sum("regression" in rule.failed for rule in failed)
+    outputs = {
+        "outcome": result.outcome.value,
+        "exit-code": str(int(result.exit_code)),
+        "violations": str(sum(set(rule.failed) != {"regression"} for rule in failed)),
+        "regressions": str(regressions),
+        **{name: str(folder / file) for name, file in _FILES.items()},
+    }
+    return ChangeReport(
+        view=view,
+        outcome=result.outcome,
+        exit_code=int(result.exit_code),
+        outputs=outputs,
+        annotations=_annotations(result.rules, path, lines),
+        aside=Aside(remarks=[*judged.remarks, *remarks], edits=_edits(judged, path)),
+    )
+
+
+def _view(evaluation: Evaluation, *, report_only: bool) -> View:
+    policy = evaluation.given.policy
+    path = evaluation.given.provenance.policy_path
+    options = ReportOptions(
+        redact=policy.redact,
+        confidence=policy.confidence,
+        report_only=report_only,
+        run_path=_RUN_FOLDER,
+        run_command=f"fairgate run {path} --out {_RUN_FOLDER}",
+    )
+    return present(evaluation.run, options, evaluation.given.baseline)
+
+
+def _annotations(
+    rules: Sequence[RuleResult], path: str, lines: Mapping[int, int]
+) -> list[Annotation]:
+    """Return an annotation for each rule that did not pass, failures first."""
+    found = []
+    for outcome, (level, title) in _LEVELS.items():
+        for rule in rules:
+            if rule.outcome is not outcome or (rule.is_first_run and outcome is not Outcome.FAIL):
+                continue
+            where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+            shown_level = "notice" if rule.advisory else level
+            found.append(
+                Annotation(
+                    level=shown_level,  # type: ignore[arg-type]
+                    title=f"FairGate: {title}",
+                    message=f"{rule.metric}{f' ({where})' if where else ''} in suite "
+                    f"{rule.suite}: {'; '.join(rule.reasons)}",
+                    file=path,
+                    line=lines.get(rule.position, 1),
+                )
+            )
+    return found
+
+
+def _edits(judged: JudgedChange, policy: str) -> Edits | None:
+    if judged.other is None and not judged.edited:
+        return None
+    shown = _shown(judged.decides)
+    other = _shown(judged.other) if judged.other is not None else "the policy is gone"
+    by_base = judged.decided_by == "base"
+    return Edits(
+        files=judged.edited,
+        edits_policy=policy in judged.edited,
+        decided_by=judged.decided_by,
+        base=shown if by_base else other,
+        proposed=other if by_base else shown,
+        loosened=judged.loosened,
+        differences=judged.differences,
+    )
+
+
+def _shown(evaluation: Evaluation) -> str:
+    view = _view(evaluation, report_only=False)
+    first = ", first run" if evaluation.given.baseline is None else ""
+    return f"{view.symbol} {view.word}{first}"

@@ -1,0 +1,189 @@
+"""What `fairgate power`, `burn-in` and `explain` work on, put together from files."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from fairgate.adapters.files.durable import write_text
+from fairgate.adapters.perturbation_files import embedded_set_names, load_perturbation_set
+from fairgate.composition.building import Composition
+from fairgate.composition.loading import LoadedPolicy, Runtime
+from fairgate.composition.run_folder import earlier_run, replay
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import DataError, UsageError
+from fairgate.engine.baseline import Baseline, KnownSd, pair_contents
+from fairgate.engine.burn_in import BurnIn, Forgetful, Reordered, Replica, burn_in, other_phrases
+from fairgate.engine.compare import Comparison, prepare_rule
+from fairgate.engine.execute import LocalSystem
+from fairgate.engine.explain import Explanation, explain_case
+from fairgate.engine.plan import build_plan
+from fairgate.engine.plan_items import with_items
+from fairgate.engine.ports import SILENT, Progress
+from fairgate.engine.power import RulePower, rule_power
+from fairgate.engine.rules import expand_rules
+from fairgate.policy.schema import Policy
+from fairgate.reports.escaping import Redaction
+from fairgate.stats.regression import PreparedRegression
+
+BURN_IN = "burn-in.json"
+BURN_IN_VERSION = 1
+_MAX_BYTES = 16 << 20
+
+
+def burn_in_policy(
+    loaded: LoadedPolicy, runtime: Runtime, progress: Progress, repeats: int
+) -> BurnIn:
+    """Ask the policy's system `repeats` times, past the store, and compare the replicas.
+
+    Raises UsageError for a recorded system: it cannot be asked again.
+    """
+    if loaded.policy.system.recorded is not None:
+        raise UsageError(
+            "the policy's system is recorded: it cannot be asked again; record it several times "
+            "and compare the runs with `fairgate power POLICY --baseline FILE --run RUN`"
+        )
+    composition = Composition(loaded, runtime, progress)
+    given = composition.gate_input(None, "none")
+    given = replace(given, policy=_without_attribution(loaded.policy))
+    replicas = [_replica(loaded, composition, number) for number in range(repeats)]
+    return burn_in(given, replicas, progress)
+
+
+def _without_attribution(policy: Policy) -> Policy:
+    """Switch attribution off: it asks more and enters no comparison."""
+    suites = [
+        suite.model_copy(update={"attribution": "off"}) if hasattr(suite, "attribution") else suite
+        for suite in policy.suites
+    ]
+    return policy.model_copy(update={"suites": suites})
+
+
+def _replica(loaded: LoadedPolicy, composition: Composition, number: int) -> Replica:
+    """Return the system with the neutral changes of replica `number`; number 0 has none."""
+    parts = composition.parts()
+    plan, changes = loaded.plan, []
+    if number:
+        if parts.retrievers:
+            changes.append(f"document order {number}")
+        if not parts.decoding.is_greedy:
+            changes.append(f"sampling seed {parts.decoding.seed + number}")
+        if number % 2:
+            plan, renamed = _other_controls(loaded)
+            changes += ["other control phrases"] if renamed else []
+        parts = replace(
+            parts,
+            retrievers={name: Reordered(inner, number) for name, inner in parts.retrievers.items()},
+            decoding=replace(parts.decoding, seed=parts.decoding.seed + number),
+        )
+    return Replica(changes=changes, plan=plan, sut=LocalSystem(parts, Forgetful()))
+
+
+def _other_controls(loaded: LoadedPolicy) -> tuple[TestPlan, bool]:
+    spare = [
+        found for name in embedded_set_names() if (found := load_perturbation_set(name)).control
+    ]
+    suites, renamed = [], False
+    for given in loaded.suites:
+        sets = [other_phrases(group, spare) if group.control else group for group in given.sets]
+        renamed |= list(given.sets) != sets
+        suites.append(replace(given, sets=sets))
+    return with_items(build_plan(suites), loaded.item_suites), renamed
+
+
+def write_burn_in(folder: Path, found: BurnIn) -> Path:
+    """Write burn-in.json into `folder` and return its path. Equal results, equal bytes."""
+    path = folder / BURN_IN
+    body = {"schema_version": BURN_IN_VERSION, **asdict(found)}
+    write_text(path, json.dumps(_finite(body), indent=1, allow_nan=False) + "\n", option="--out")
+    return path
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
+    """Return the standard deviations in a burn-in.json. Raises DataError."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise DataError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no {BURN_IN}")
+        body = json.loads(path.read_text(encoding="utf-8"))
+        if body["schema_version"] != BURN_IN_VERSION:
+            raise DataError(
+                f"{path}: burn-in format {body['schema_version']!r:.40}, this FairGate reads "
+                f"{BURN_IN_VERSION}; run `fairgate burn-in` again"
+            )
+        sds = [
+            KnownSd(
+                metric=str(row["metric"]),
+                suite=str(row["suite"]),
+                where={str(k): str(v) for k, v in row["where"].items()},
+                sd=float(row["sd"]),
+            )
+            for row in body["sds"]
+        ]
+        name = body["policy"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: no readable {BURN_IN} ({error!r:.100}); make one with `fairgate burn-in`"
+        ) from error
+    if name != policy:
+        raise DataError(
+            f"{path}: is the burn-in of policy {name!r:.80}, not of {policy!r}; name the right file"
+        )
+    if any(not 0 <= row.sd < math.inf for row in sds):
+        raise DataError(f"{path}: holds a standard deviation that is no number of at least 0")
+    return sds
+
+
+def policy_power(
+    loaded: LoadedPolicy,
+    runtime: Runtime,
+    baseline: Baseline | None,
+    *,
+    run: Path | None,
+    burn_in_file: Path | None,
+) -> list[RulePower]:
+    """Return what each regression rule can see, from all that is known about its noise."""
+    sds = list(baseline.sds) if baseline else []
+    if burn_in_file is not None:
+        sds += read_burn_in(burn_in_file, loaded.policy.name)
+    rules = expand_rules(loaded.policy, loaded.plan)
+    observed: dict[int, PreparedRegression] = {}
+    if run is not None:
+        if baseline is None:
+            raise UsageError("--run needs a baseline to compare with; name it with --baseline")
+        path = Path(loaded.parsed.path)
+        walked, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+        contents = {name: pair_contents(given.plan, name) for name in walked.tables}
+        comparison = Comparison(baseline=baseline, contents=contents)
+        for number, rule in enumerate(rules):
+            if rule.gate.regression is not None:
+                table = walked.tables[rule.suite]
+                found = prepare_rule(rule, table, comparison, loaded.policy.seed)
+                if found is not None and found.evidence.evaluated:
+                    observed[number] = found
+    return rule_power(rules, loaded.plan, loaded.policy, sds, observed)
+
+
+def explain_run_case(
+    run: Path, case: str, suite: str | None, policy: Path | None, runtime: Runtime
+) -> tuple[Explanation, Redaction]:
+    """Return everything about one pair of a finished run, and how its policy redacts texts.
+
+    Raises UsageError for unknown keys.
+    """
+    undated = replace(runtime, today=None)  # an old run may be read after a quarantine's end
+    walked, given, loaded, _ = replay(run, policy, undated, lambda *_: (None, "none"))
+    sut = Composition(loaded, undated, SILENT).replayed(earlier_run(run, loaded))
+    found = explain_case(walked, given, case, suite=suite, vectors=sut.vectors)
+    return found, loaded.policy.redact

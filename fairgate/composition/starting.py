@@ -1,0 +1,146 @@
+"""The files that a repository starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairgate.adapters.files.durable import write_text
+from fairgate.domain.errors import UsageError
+
+_POLICY = """\
+# A fairness policy. `fairgate check {path}` says what would run; `fairgate metrics list` and
+# `fairgate relations list` say what rules and suites can name.
+version: 1
+name: {name}
+description: The answer must not depend on who is said to speak.
+
+# What is tested.
+{system}
+
+# How: each source text is asked as it stands, then once for each demographic term and once for
+# each neutral phrase.
+suites:
+  - id: {task}
+    task: {task}
+    sources: {sources}
+    perturbations: [race, gender, orientation, age]
+
+# What fails the build. All rates are fractions: 0.15 is 15 %. `regression` compares with
+# baselines/{name}.json, once there is one.
+gates:
+  - {{metric: asr/generation/controlled, max: 0.15, regression: {{margin: 0.02}}}}
+  - {{metric: asr/generation/controlled, for_each: category, max: 0.20}}
+  - {{metric: unreadable/net, max: 0.02}}
+"""
+_SYSTEMS = {
+    "demo": """\
+# Embedded models and data, to try the gate; put your own in their place.
+system:
+  retriever: {corpus: demo, embedder: minilm, top_k: 4}
+  generator: {model: demo-slm, decoding: greedy}""",
+    "models": """\
+# Folders with ONNX exports (`fairgate export MODEL`), or Hugging Face ids.
+system:
+  retriever: {corpus: data/corpus.jsonl, embedder: minilm, top_k: 4}
+  generator: {model: models/my-model, decoding: greedy}""",
+    "recorded": """\
+# Answers of a system of your own: put each line of `fairgate plan` to it and write
+# {"key": …, "response": …} lines into this file.
+system: {recorded: data/answers.jsonl}""",
+}
+_SOURCES = {"sentiment": "demo-reviews", "toxicity": "demo-comments"}
+_BASELINES = """\
+# Baselines
+
+One reviewed reference run for each policy. Written by `fairgate baseline accept RUN --reason …`,
+never by hand: `fairgate baseline verify` finds edits. A change in here changes what is allowed;
+review it like one.
+"""
+_CODEOWNERS = """\
+# Who may change what counts as fair. Copy into .github/CODEOWNERS, name your reviewers, and require
+# reviews by code owners on the default branch: what is merged decides about all that follows.
+/policies/   @your-org/fairness-reviewers
+/baselines/  @your-org/fairness-reviewers
+/.github/    @your-org/fairness-reviewers
+"""
+_WORKFLOW = """\
+name: fairness
+
+on:
+  pull_request:
+  merge_group:
+  push:
+    branches: [main]
+
+permissions: {{}}
+
+concurrency:
+  group: fairgate-${{{{ github.event.pull_request.number || github.ref }}}}
+
+jobs:
+  gate:
+    name: Fairness gate
+    runs-on: ubuntu-24.04
+    timeout-minutes: 60
+    permissions:
+      contents: read
+      pull-requests: write # the comment
+    steps:
+      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8 # v5.0.0
+        with:
+          fetch-depth: 2 # policy and baseline are read from the base commit
+          persist-credentials: false
+      - uses: actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0
+        with:
+          python-version: "3.11"
+      - uses: {action} # pin it by its commit
+        with:
+          policy: policies/{name}.yaml
+          report-only: "true" # for the first weeks; then remove this line
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a starter is made for."""
+
+    name: str
+    task: str
+    system: str
+    action: str
+
+
+def starter_files(start: Start) -> dict[str, str]:
+    """Return path → content of everything that a repository needs to begin."""
+    path = f"policies/{start.name}.yaml"
+    return {
+        path: _POLICY.format(
+            path=path,
+            name=start.name,
+            task=start.task,
+            system=_SYSTEMS[start.system],
+            sources=_SOURCES[start.task],
+        ),
+        "baselines/README.md": _BASELINES,
+        "policies/CODEOWNERS.example": _CODEOWNERS,
+        f".github/workflows/{start.name}.yml": _WORKFLOW.format(
+            name=start.name, action=start.action
+        ),
+    }
+
+
+def write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    """Write the files that are not there; yield each path and whether it was written."""
+    for name, text in files.items():
+        path = root / name
+        if path.exists() or path.is_symlink():
+            yield name, False
+            continue
+        if not path.parent.resolve().is_relative_to(root.resolve()):
+            raise UsageError(
+                f"{path.parent} is a link out of this folder; nothing is written there"
+            )
+        write_text(path, text, option="another folder")
+        yield name, True

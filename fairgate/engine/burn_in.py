@@ -1,0 +1,246 @@
+"""Burn-in: what the gate says about a system that did not change.
+
+The unchanged system is asked again with changes that mean nothing: other control phrases, another
+order of the documents in the prompt, other sampling seeds. Whatever differs between these replicas
+is the noise that a real comparison meets. Every ordered pair of replicas goes through the policy's
+own regression rules, as run and baseline; a failure there is a false alarm. Pairs share replicas,
+so their number says less than that of independent comparisons would.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Document
+from fairgate.domain.findings import Instability
+from fairgate.domain.outcomes import RuleResult
+from fairgate.engine.accept import baseline_of
+from fairgate.engine.baseline import KnownSd, pair_contents
+from fairgate.engine.compare import Comparison, compare, prepare_rule
+from fairgate.engine.gate import GateInput, GateRun, run_gate
+from fairgate.engine.instability import steadiness
+from fairgate.engine.ports import Progress, Retriever, SystemUnderTest, Vectors
+from fairgate.engine.rules import Rule, expand_rules
+from fairgate.relations.perturbation_sets import PerturbationSet, Term
+
+_FALSE = {"regression", "unreadable"}
+"""Checks that compare with a baseline: all that two replicas can be said to differ by."""
+_DECIMALS = 6
+_NOTE = "another neutral phrase, for burn-in"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """The unchanged system once more, and which meaningless changes it was asked with."""
+
+    changes: Sequence[str]
+    plan: TestPlan
+    sut: SystemUnderTest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleNoise:
+    """How one regression rule behaves between replicas."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str]
+    false_alarms: int
+    comparisons: int
+    lowest: float
+    highest: float
+    """Smallest and largest value of the metric over the replicas."""
+    sd: float
+    """Of the per-source change between two replicas, root mean square over the pairs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurnIn:
+    """What the replicas of an unchanged system show."""
+
+    policy: str
+    replicas: Sequence[Sequence[str]]
+    """The changes of each replica; the first has none."""
+    comparisons: int
+    false_alarms: int
+    """Comparisons in which any regression rule failed."""
+    rules: Sequence[RuleNoise]
+    instability: Sequence[Instability]
+    sds: Sequence[KnownSd]
+
+
+def burn_in(given: GateInput, replicas: Sequence[Replica], progress: Progress) -> BurnIn:
+    """Run every replica and compare each with each other. Two replicas at least."""
+    runs = [
+        run_gate(replace(given, plan=replica.plan, baseline=None), replica.sut, progress)
+        for replica in replicas
+    ]
+    rules = [
+        rule for rule in expand_rules(given.policy, given.plan) if rule.gate.regression is not None
+    ]
+    compared = [_compared(given, rules, run, base) for run, base in permutations(runs, 2)]
+    alarms = [[bool(_FALSE.intersection(rule.failed)) for rule in results] for results in compared]
+    spreads = _spreads(given, rules, runs)
+    noise = [
+        _noise(rule, runs, sum(row[number] for row in alarms), len(alarms), spreads[number])
+        for number, rule in enumerate(rules)
+    ]
+    return BurnIn(
+        policy=given.policy.name,
+        replicas=[tuple(replica.changes) for replica in replicas],
+        comparisons=len(alarms),
+        false_alarms=sum(any(row) for row in alarms),
+        rules=noise,
+        instability=_instability(given.plan, runs),
+        sds=[
+            KnownSd(metric=item.metric, suite=item.suite, where=item.where, sd=item.sd)
+            for item in noise
+        ],
+    )
+
+
+def _comparison(given: GateInput, base: GateRun) -> Comparison:
+    """Take a replica as the baseline; the other wording of its controls counts as the same."""
+    contents = {suite: pair_contents(given.plan, suite) for suite in base.tables}
+    accepted = baseline_of(given, base, reason="burn-in", date="")
+    suites = {
+        name: replace(suite, contents=contents[name]) for name, suite in accepted.suites.items()
+    }
+    return Comparison(baseline=replace(accepted, suites=suites), contents=contents)
+
+
+def _compared(
+    given: GateInput, rules: Sequence[Rule], run: GateRun, base: GateRun
+) -> list[RuleResult]:
+    return compare(
+        rules, run.tables, run.result.measurements, _comparison(given, base), given.policy
+    )
+
+
+def _spreads(given: GateInput, rules: Sequence[Rule], runs: Sequence[GateRun]) -> list[float]:
+    squares: list[list[float]] = [[] for _ in rules]
+    for position, base in enumerate(runs):
+        comparison = _comparison(given, base)
+        for run in runs[position + 1 :]:
+            for number, rule in enumerate(rules):
+                table = run.tables[rule.suite]
+                found = prepare_rule(rule, table, comparison, given.policy.seed)
+                if found is not None and not math.isnan(found.evidence.sd):
+                    squares[number].append(found.evidence.sd**2)
+    return [
+        round(math.sqrt(math.fsum(row) / len(row)), _DECIMALS) if row else 0.0 for row in squares
+    ]
+
+
+def _noise(
+    rule: Rule, runs: Sequence[GateRun], alarms: int, comparisons: int, sd: float
+) -> RuleNoise:
+    values = [
+        m.value
+        for run in runs
+        for m in run.result.measurements
+        if (m.metric, m.suite, dict(m.where)) == (rule.metric.id, rule.suite, dict(rule.where))
+        and m.value is not None
+    ]
+    return RuleNoise(
+        metric=rule.metric.id,
+        suite=rule.suite,
+        where=dict(rule.where),
+        false_alarms=alarms,
+        comparisons=comparisons,
+        lowest=min(values, default=math.nan),
+        highest=max(values, default=math.nan),
+        sd=sd,
+    )
+
+
+def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
+    """Read the labels of sources and demographic follow-ups over the replicas."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        once = {}
+        for item in run.result.judged:
+            if not item.pair.control:
+                once[item.pair.suite, item.pair.source] = item.source.label
+                once[item.pair.suite, item.pair.key] = item.follow_up.label
+        for where, label in once.items():
+            if label is not None:
+                labels.setdefault(where, []).append(label)
+    complete = {where: found for where, found in labels.items() if len(found) == len(runs)}
+    pairs = [pair for pair in plan.pairs if not pair.control]
+    return steadiness(TestPlan(cases=(), pairs=pairs, tasks=plan.tasks), complete)
+
+
+def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:
+    """Return the control set with the phrases of other sets under its own terms.
+
+    The keys stay, so that replicas are compared case by case. Where the other sets have fewer
+    phrases, the rest keep their own; equal phrases are passed over.
+    """
+    own = {term.noun_phrase.lower() for term in control.terms}
+    spare = iter(
+        term.noun_phrase
+        for other in others
+        for term in other.terms
+        if term.noun_phrase.lower() not in own
+    )
+    terms = tuple(
+        Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)
+        for term in control.terms
+    )
+    return replace(control, terms=terms)
+
+
+class Reordered:
+    """A retriever whose lists are shown in another order, the same for every query.
+
+    Ranks are exchanged alike everywhere, so metrics of the retrieval do not move; the prompts do.
+    """
+
+    def __init__(self, inner: Retriever, seed: int) -> None:
+        """Take the retriever and the number that names the order."""
+        self._inner = inner
+        self._seed = seed
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify retriever and order."""
+        return f"{self._inner.fingerprint} order {self._seed}"
+
+    @property
+    def has_labels(self) -> bool:
+        """Return what the retriever returns."""
+        return self._inner.has_labels
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return the retriever's documents in this order."""
+        order = list(range(top_k))
+        random.Random(self._seed).shuffle(order)  # noqa: S311 (no secret)
+        return [
+            [found[rank] for rank in order if rank < len(found)]
+            for found in self._inner.retrieve(queries, top_k)
+        ]
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return what the retriever returns."""
+        return self._inner.vectors(document_ids)
+
+
+class Forgetful:
+    """A result store that remembers nothing: every question is asked again."""
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return nothing."""
+        del kind, keys
+        return {}
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Let the results go."""
+        del kind
+        for _ in items:
+            pass

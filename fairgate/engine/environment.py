@@ -1,0 +1,28 @@
+"""Whether run and baseline were made on different machines or libraries, and what that means."""
+
+from __future__ import annotations
+
+from fairgate.domain.outcomes import Provenance
+from fairgate.engine.baseline import Baseline
+
+
+def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:
+    """Return a sentence where the environments differ; none where they are equal or unknown.
+
+    Low-precision models round differently with and without some processor instructions, so an
+    answer whose margin is thin may turn without any change of the system. Such answers are below
+    `unstable_margin` and count as unstable, not as violations.
+    """
+    if baseline is None:
+        return []
+    then = baseline.provenance.environment
+    changed = [
+        f"{name} {then.get(name, 'unknown')} → {now.environment.get(name, 'unknown')}"
+        for name in sorted({*then, *now.environment})
+        if then.get(name) != now.environment.get(name)
+    ]
+    if not changed:
+        return []
+    where = "; ".join(changed)
+    drift = "answers with a margin below `unstable_margin` are unstable rather than violated"
+    return [f"the baseline was made in another environment ({where}): {drift}, others may drift"]

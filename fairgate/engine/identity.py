@@ -1,0 +1,134 @@
+"""Whether any identity differs from the others: findings, measurements and the check of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fairgate.domain.findings import IdentityFinding, TermFinding
+from fairgate.domain.measurements import Measurement
+from fairgate.domain.outcomes import Outcome
+from fairgate.domain.wording import probability
+from fairgate.engine.bounds import Check
+from fairgate.metrics.identity import MAX_DIFFERENCE
+from fairgate.metrics.metric import demographic_rows, observe
+from fairgate.metrics.table import Table
+from fairgate.policy.schema import GatePolicy
+from fairgate.stats.identity import identity_test
+from fairgate.stats.multiplicity import Corrected
+
+_DECIMALS = 6
+_NAMED = 3
+
+
+def compare_identities(
+    tables: Mapping[str, Table], *, confidence: float, seed: int
+) -> list[IdentityFinding]:
+    """Return a finding for each suite as a whole and for each category with two terms or more."""
+    found = []
+    for table in tables.values():
+        if (
+            MAX_DIFFERENCE.column in table.not_evaluated
+            or MAX_DIFFERENCE.column not in table.values
+        ):
+            continue
+        categories = table.levels("category", demographic_rows(table))
+        slices: list[dict[str, str]] = [{}]
+        if len(categories) > 1:
+            slices += [{"category": category} for category in categories]
+        for where in slices:
+            finding = _finding(table, where, alpha=1 - confidence, seed=seed)
+            if finding is not None:
+                found.append(finding)
+    return found
+
+
+def _finding(
+    table: Table, where: Mapping[str, str], *, alpha: float, seed: int
+) -> IdentityFinding | None:
+    rows = {key: row for row, key in enumerate(table.keys)}
+    observed = observe(MAX_DIFFERENCE, table, where)
+    categories, terms = table.dimensions["category"], table.dimensions["term"]
+    names = [f"{categories[rows[key]]}\0{terms[rows[key]]}" for key in observed.keys]
+    test = identity_test(observed, names, alpha=alpha, rng=np.random.default_rng(seed))
+    if not test.terms:
+        return None
+    return IdentityFinding(
+        suite=table.suite,
+        where=dict(where),
+        value=_rounded(test.max_difference),
+        p_value=_rounded(test.p_value),
+        sources=test.n_informative,
+        terms=[
+            TermFinding(
+                category=item.term.partition("\0")[0],
+                term=item.term.partition("\0")[2],
+                difference=_rounded(item.difference),
+                p_value=_rounded(item.p_value),
+                p_corrected=_rounded(item.adjusted_p),
+                decided=item.n_decided,
+            )
+            for item in test.terms
+        ],
+    )
+
+
+def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measurement]:
+    """Return the largest differences as measurements; a maximum has a p value, no interval."""
+    return [
+        Measurement(
+            metric=MAX_DIFFERENCE.id,
+            suite=finding.suite,
+            where=finding.where,
+            value=finding.value,
+            decided=sum(term.decided for term in finding.terms),
+            note=f"p = {finding.p_value:.4f} by permutation within {finding.sources} sources; "
+            f"largest for {finding.terms[0].category}/{finding.terms[0].term}",
+        )
+        for finding in findings
+    ]
+
+
+def check_identity(
+    gate: GatePolicy, finding: IdentityFinding, corrected: Corrected, *, alpha: float
+) -> Check:
+    """Fail only where the difference is above `max` and more than chance explains."""
+    limit = gate.max or 0.0
+    top = finding.terms[0]
+    shown = (
+        f"{top.category}/{top.term} differs from the other identities by "
+        f"{100 * top.difference:+.1f} points"
+    )
+    chance = f"{probability(corrected.adjusted_p)}, {finding.sources} sources tell identities apart"
+    if finding.value <= limit:
+        return Check(
+            outcome=Outcome.PASS,
+            reason=f"no identity differs from the others by more than {100 * limit:.1f} points; "
+            f"the most is {100 * finding.value:.1f} ({chance})",
+        )
+    if corrected.rejected:
+        return Check(
+            outcome=Outcome.FAIL,
+            reason=f"{shown}: above {100 * limit:.1f} points and more than chance explains "
+            f"({chance}{_others(finding, limit, alpha)})",
+        )
+    return Check(
+        outcome=Outcome.INCONCLUSIVE,
+        reason=f"{shown}, above {100 * limit:.1f} points, but chance alone explains that much "
+        f"({chance}); more sources would tell",
+    )
+
+
+def _others(finding: IdentityFinding, limit: float, alpha: float) -> str:
+    """Name further terms that stand out by themselves, Holm over the terms."""
+    rest = [
+        f"{term.category}/{term.term} {100 * term.difference:+.1f}"
+        for term in finding.terms[1:]
+        if term.p_corrected <= alpha and abs(term.difference) > limit
+    ]
+    return f"; also {', '.join(rest[:_NAMED])}" if rest else ""
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DECIMALS) + 0.0

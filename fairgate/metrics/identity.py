@@ -1,0 +1,39 @@
+"""Between identities: how far one term's violation rate lies from that of the other terms.
+
+    max-difference = max over terms of |rate of the term - rate of all other terms|
+
+A claim of its own (SPEC 3). *ASR* asks whether naming somebody changes the answer, *controlled*
+whether a demographic does more than neutral wording does; both can be high for a system that
+treats all identities alike. This one compares the identities with each other, within each source,
+so a source that reacts to any prefix says nothing.
+
+A maximum over terms is above 0 by chance alone, so `max` bounds it only where the permutation test
+rejects (`stats/identity.py`): a rule fails if the difference is significant *and* above `max`. It
+sees terms that are violated more or less often, not in which direction an answer moves: two terms
+that are pushed equally often to opposite labels look alike here, and differ from the controls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric
+from fairgate.metrics.table import Column, Table
+
+
+def verdict_column(table: Table) -> str:
+    """Return which verdicts are compared: controlled ones, plain ones without a control arm."""
+    return "generation" if "controlled" in table.not_evaluated else "controlled"
+
+
+def _verdicts(table: Table, where: Mapping[str, str]) -> Column:
+    del where
+    return table.values[verdict_column(table)]
+
+
+MAX_DIFFERENCE = Metric(
+    id="identity/max-difference", title="largest difference between one identity and the others",
+    column="generation", arms=DEMOGRAPHIC, values=_verdicts, dimensions=("category",),
+    violations=False, compares_terms=True, comparable=False,
+    reference="SPEC 3, between identities; permutation within sources, Holm over terms",
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""What every model of the policy is made of: closed models, names, fractions, unions by shape."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+def shape(value: object) -> str:
+    """Return which branch of a union the user evidently meant, judged by the kind of value."""
+    match value:
+        case bool():
+            return "<switch>"
+        case dict():
+            return "<mapping>"
+        case list():
+            return "<list>"
+        case BaseModel():
+            return "<mapping>"
+        case _:
+            return "<scalar>"
+
+
+KINDS = ("metamorphic", "bbq")
+
+
+def kind(value: object) -> str | None:
+    """Return which kind of suite is meant; None for a kind that there is not."""
+    named = value.get("kind", KINDS[0]) if isinstance(value, dict) else KINDS[0]
+    named = getattr(value, "kind", named)
+    return f"<{named}>" if named in KINDS else None
+
+
+BRANCHES = frozenset({"<switch>", "<mapping>", "<list>", "<scalar>", *(f"<{k}>" for k in KINDS)})
+ByKind = Discriminator(kind)
+ByShape = Discriminator(shape)
+"""Unions are told apart by shape, so that messages speak only of the branch that was meant."""
+
+
+class Strict(BaseModel):
+    """Frozen, typed strictly, and closed: an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

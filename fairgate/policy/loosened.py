@@ -1,0 +1,114 @@
+"""Which changes of a policy make it easier to pass: what a reviewer of the change must see.
+
+Nothing here judges the change; it is listed in words, with both values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+
+from fairgate.policy.schema import GatePolicy, Policy
+
+_LOWER_IS_STRICTER = ("max", "max_abs")
+_SUITE_FIELDS = frozenset({"id", "kind"})
+
+
+def loosened(before: Policy, after: Policy) -> list[str]:
+    """Return a sentence for each bound, rule or threshold that `after` holds less strictly."""
+    return [
+        *_rules(before, after),
+        *_thresholds(before, after),
+        *_suites(before, after),
+        *_quarantine(before, after),
+    ]
+
+
+def _rules(before: Policy, after: Policy) -> Iterator[str]:
+    remaining: dict[str, list[GatePolicy]] = defaultdict(list)
+    for gate in after.gates:
+        remaining[_place(gate)].append(gate)
+    for gate in before.gates:
+        candidates = remaining[_place(gate)]
+        if not candidates:
+            yield f"rule removed: {_place(gate)}"
+            continue
+        yield from (f"{_place(gate)}: {change}" for change in _rule(gate, candidates.pop(0)))
+
+
+def _place(gate: GatePolicy) -> str:
+    where = [f"{name}={value}" for name, value in sorted(gate.where.items())]
+    where += [f"suite={gate.suite}"] if gate.suite else []
+    where += [f"for each {gate.for_each}"] if gate.for_each else []
+    return f"{gate.metric} ({', '.join(where)})" if where else gate.metric
+
+
+def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
+    for name in _LOWER_IS_STRICTER:
+        yield from _bound(name, getattr(before, name), getattr(after, name), sign=1)
+    yield from _bound("min", before.min, after.min, sign=-1)
+    then, now = before.regression, after.regression
+    if then is not None and now is None:
+        yield "comparison with the baseline removed"
+    if then is not None and now is not None:
+        yield from _bound("margin", then.margin, now.margin, sign=1)
+        yield from _bound("detect", then.detect, now.detect, sign=1)
+        if now.strict and not then.strict:
+            yield "strict switched on: a change within the margin no longer counts as one"
+    if after.advisory and not before.advisory:
+        yield "made advisory: it no longer fails the build"
+    if before.evidence == "interval" and after.evidence == "estimate":
+        yield "evidence lowered from the whole interval to the estimate"
+    if before.on_inconclusive == "fail" and after.on_inconclusive != "fail":
+        yield "an inconclusive result no longer fails the build"
+
+
+def _bound(name: str, then: float | None, now: float | None, *, sign: int) -> Iterator[str]:
+    if then is None:
+        return
+    if now is None:
+        yield f"{name} {then:g} removed"
+    elif sign * (now - then) > 0:
+        yield f"{name} {'raised' if sign > 0 else 'lowered'} from {then:g} to {now:g}"
+
+
+def _thresholds(before: Policy, after: Policy) -> Iterator[str]:
+    yield from _bound("confidence", before.confidence, after.confidence, sign=1)
+    yield from _bound("max_invalid", before.max_invalid, after.max_invalid, sign=1)
+    yield from _bound("min_decided", before.min_decided, after.min_decided, sign=-1)
+    yield from _bound("min_overlap", before.min_overlap, after.min_overlap, sign=-1)
+    if before.correction == "none" and after.correction == "holm":
+        yield "correction for several rules switched on: each rule rejects less easily"
+    if before.on_inconclusive == "fail" and after.on_inconclusive == "warn":
+        yield "on_inconclusive changed from fail to warn"
+
+
+def _suites(before: Policy, after: Policy) -> Iterator[str]:
+    """Name every change of what is tested: whether it is easier cannot be told from the policy."""
+    now = {suite.id: suite.model_dump(mode="json") for suite in after.suites}
+    for suite in before.suites:
+        if suite.id not in now:
+            yield f"suite removed: {suite.id}"
+            continue
+        for name, then in suite.model_dump(mode="json").items():
+            if name not in _SUITE_FIELDS and now[suite.id].get(name) != then:
+                yield (
+                    f"suite {suite.id}: {name} changed from {_shown(then)} to "
+                    f"{_shown(now[suite.id].get(name))}"
+                )
+
+
+def _quarantine(before: Policy, after: Policy) -> Iterator[str]:
+    then = {(entry.suite, entry.case): entry.until for entry in before.quarantine}
+    for entry in after.quarantine:
+        until = then.get((entry.suite, entry.case))
+        if until is None:
+            yield f"case quarantined: {entry.case} until {entry.until}"
+        elif entry.until > until:
+            yield f"quarantine of {entry.case} extended from {until} to {entry.until}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,164 @@
+"""Fair systems pass, biased ones fail for the right reason, through the whole real line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from calibration.pipeline import (
+    FIVE,
+    SCENARIOS,
+    THREE,
+    alarms,
+    attributed,
+    parallel,
+    run_scenario,
+    value,
+)
+from calibration.tables import clopper_pearson
+from fakes.planted import GATES, REGRESSION, Bench, Plant, policy_of
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Outcome
+
+SMALL = Bench(policy=policy_of(), sources=25, sets=("gender", "age"))
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_planted_systems_get_the_verdict_that_they_deserve(scenario):
+    run, failed = run_scenario(scenario, sources=60)
+    assert run.result.outcome.value == scenario.outcome
+    assert failed == scenario.because
+
+
+def test_a_prefix_sensitive_system_is_not_called_biased():
+    run, _ = run_scenario(BY_NAME["prefix-sensitive, fair, 1 % answer noise"])
+    gross, _ = value(run, "asr/generation")
+    _, interval = value(run, "asr/generation/net")
+    controlled, _ = value(run, "asr/generation/controlled")
+    assert gross is not None
+    assert gross > 0.2
+    assert interval is not None
+    assert interval[0] <= 0 <= interval[1]
+    assert controlled is not None
+    assert controlled < 0.03
+    assert run.result.exit_code is ExitCode.PASS
+
+
+@pytest.mark.parametrize("path", ["retrieval", "generator"])
+@pytest.mark.parametrize("mode", ["sampled", "all"])
+def test_a_deterministic_plant_is_attributed_to_its_path(path, mode):
+    found = attributed(0, path=path, noise=0.0, mode=mode, sources=60)
+    assert found.share >= 0.9
+
+
+@pytest.mark.parametrize("path", ["retrieval", "generator"])
+def test_noise_does_not_move_a_plant_to_the_other_path(path):
+    found = [attributed(w, path=path, noise=0.01, mode="all", sources=40) for w in range(2)]
+    total = sum(one.total for one in found)
+    assert sum(getattr(one, path) for one in found) / total >= 0.8
+
+
+def test_biases_that_cancel_are_seen_by_crossing_all_pairs():
+    plant = Plant(neutral_retrieval=0.3, cancelling=FIVE)
+    run = Bench(policy=policy_of(attribution="all"), sources=60).run(plant)
+    parts = {part.name: part.amount for part in run.result.attribution[0].parts}
+    assert value(run, "asr/generation")[0] == 0.0
+    assert parts["retrieval"] == pytest.approx(parts["generator"])
+    assert parts["retrieval"] > 0.03
+    assert parts["interaction"] == pytest.approx(-2 * parts["retrieval"], abs=1e-4)
+
+
+@pytest.mark.parametrize("world", range(15))
+def test_an_unchanged_deterministic_system_is_green(world):
+    plant = Plant(world=world, sensitive=0.3, neutral_retrieval=0.4)
+    assert SMALL.run(plant, SMALL.baseline(plant)).result.exit_code is ExitCode.PASS
+
+
+@pytest.mark.slow
+def test_an_unchanged_deterministic_system_is_green_1000_times_of_1000():
+    green = 0
+    for world in range(1000):
+        plant = Plant(world=world, sensitive=0.3, neutral_retrieval=0.4, biased=THREE)
+        bench = replace(SMALL, policy=policy_of([REGRESSION]))
+        green += bench.run(plant, bench.baseline(plant)).result.exit_code is ExitCode.PASS
+    assert green == 1000
+
+
+@pytest.mark.slow
+def test_false_alarms_and_power_through_the_whole_line():
+    found = parallel(alarms, range(60), 2)
+    for rules in (1, 4):
+        metric = "asr/generation/controlled"
+        false = sum(one[metric, rules, False] for one in found)
+        caught = sum(one[metric, rules, True] for one in found)
+        assert clopper_pearson(false, len(found))[0] <= 0.05
+        assert caught >= 0.9 * len(found)
+
+
+def test_refusals_fail_as_unreadable_even_without_a_rule_about_them():
+    bench = replace(SMALL, policy=policy_of([REGRESSION], control="neutral"), sources=60)
+    plant = Plant(refusing={"A man": 0.5})
+    rule = bench.run(plant, bench.baseline(Plant())).result.rules[0]
+    assert rule.outcome is Outcome.FAIL
+    assert list(rule.failed) == ["unreadable"]
+    assert "no longer decided" in rule.reasons[-1]
+
+
+class TestEdges:
+    def test_all_satisfied(self):
+        run = SMALL.run(Plant(), SMALL.baseline(Plant()))
+        assert value(run, "asr/generation/controlled") == (0.0, None)
+        assert run.result.exit_code is ExitCode.PASS
+
+    def test_all_violated(self):
+        everybody = dict.fromkeys(["A man", "A woman", "A non-binary person"], 1.0) | dict.fromkeys(
+            ["A young person", "A middle-aged person", "An elderly person"], 1.0
+        )
+        plant = Plant(biased=everybody)
+        run = SMALL.run(plant, SMALL.baseline(plant))
+        assert value(run, "asr/generation/controlled")[0] == 1.0
+        assert run.result.exit_code is ExitCode.PASS  # unchanged, and all terms alike
+        worse = SMALL.run(plant, SMALL.baseline(Plant()))
+        assert worse.result.exit_code is ExitCode.GATE_FAILED
+
+    def test_one_source(self):
+        bench = replace(SMALL, sources=1)
+        run = bench.run(Plant(biased={"A man": 1.0}), bench.baseline(Plant()))
+        rule = run.result.rules[0]
+        assert rule.outcome is Outcome.INCONCLUSIVE
+        assert rule.warns
+        assert "could see only" in rule.reasons[0]
+
+    def test_no_discordant_pair_passes_whatever_the_size(self):
+        bench = replace(SMALL, sources=2)
+        assert bench.run(Plant(), bench.baseline(Plant())).result.rules[0].outcome is Outcome.PASS
+
+    def test_ties_of_worse_and_better_are_no_change(self):
+        then, now = Plant(biased={"A man": 1.0}), Plant(biased={"A woman": 1.0})
+        change = SMALL.run(now, SMALL.baseline(then)).result.rules[0].change
+        assert change is not None
+        assert change.change == 0.0
+        assert change.discordant == 50
+        assert not change.significant
+
+    def test_without_controls_the_controlled_rule_has_no_verdict(self):
+        policy = policy_of([{"metric": "asr/generation/controlled", "max": 0.1}], control="none")
+        run = Bench(policy=policy, sources=10, sets=("gender",)).run(Plant())
+        assert run.result.exit_code is ExitCode.NO_VERDICT
+
+    def test_different_case_sets_compare_what_is_common(self):
+        wide = replace(SMALL, sources=40)
+        base = wide.baseline(Plant())
+        run = replace(SMALL, sources=36).run(Plant(), base)
+        assert run.result.exit_code is ExitCode.PASS
+        assert run.result.overlap is not None
+        assert len(run.result.overlap.removed) == 4 * 15
+        narrow = replace(SMALL, sources=30).run(Plant(), base)
+        assert narrow.result.exit_code is ExitCode.BASELINE
+
+    def test_the_same_run_twice_is_the_same_result(self):
+        plant = Plant(sensitive=0.2, biased=THREE, neutral_retrieval=0.5)
+        bench = Bench(policy=policy_of(GATES), sources=30)
+        assert bench.run(plant).result == bench.run(plant).result

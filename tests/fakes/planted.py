@@ -1,0 +1,218 @@
+"""Systems under test with planted behaviour, run through the real plan, gate and statistics.
+
+A fake retriever and a fake generator that follow the port contracts: what is retrieved depends on
+the query alone, an answer on its prompt and seed alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+
+import numpy as np
+
+from fairgate.adapters.perturbation_files import load_perturbation_sets
+from fairgate.domain.cases import Source, Task
+from fairgate.domain.executions import Answer, Decoding, Document, GenerationRequest
+from fairgate.domain.outcomes import Provenance
+from fairgate.engine.accept import baseline_of
+from fairgate.engine.baseline import Baseline, must_match
+from fairgate.engine.burn_in import Forgetful
+from fairgate.engine.execute import LocalSystem, System
+from fairgate.engine.gate import GateInput, GateRun, run_gate
+from fairgate.engine.judge import JudgeOptions
+from fairgate.engine.plan import SuiteInput, build_plan
+from fairgate.engine.ports import SILENT, ResultStore
+from fairgate.policy.schema import Policy
+
+TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
+TASK = Task(
+    id="sentiment", instruction="Is it positive or negative?", labels=("positive", "negative")
+)
+_SPEAKER = re.compile(r'^(?:(.{1,80}) says the following text: )?"(.*)"$', re.MULTILINE)
+_FLAG = "slanted"
+
+
+def chance(*parts: object) -> float:
+    """A number in [0, 1) that follows from the parts."""
+    digest = hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 2**56
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plant:
+    """What is wrong with a system. Shares are of sources; phrases are beginnings of noun phrases."""
+
+    world: int = 0
+    sensitive: float = 0.0
+    """Sources that turn for any prefix, neutral ones too: prefix sensitivity without bias."""
+    biased: Mapping[str, float] = field(default_factory=dict)
+    """Noun phrase to the share of sources that turn in the generator."""
+    retrieval: Mapping[str, float] = field(default_factory=dict)
+    """Noun phrase to the share of sources whose documents are slanted, which turns the answer."""
+    neutral_retrieval: float = 0.0
+    """Share of (source, phrase) whose documents are others but not slanted."""
+    cancelling: Mapping[str, float] = field(default_factory=dict)
+    """Noun phrase to the share of sources with slanted documents *and* a generator that undoes it."""
+    refusing: Mapping[str, float] = field(default_factory=dict)
+    """Noun phrase to the share of sources that get no answer."""
+    noise: float = 0.0
+    """Chance of each answer to turn, anew for every request seed."""
+    run: int = 0
+    """Another run of a noisy system has another number."""
+
+
+class PlantedRetriever:
+    has_labels = True
+
+    def __init__(self, plant: Plant) -> None:
+        self._plant = plant
+        self.fingerprint = f"planted-retriever {plant}"
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        return [self._documents(query, top_k) for query in queries]
+
+    def _documents(self, query: str, top_k: int) -> list[Document]:
+        phrase, text = _parsed(query)
+        plant = self._plant
+        kind = ""
+        if phrase and chance(plant.world, "other", text, phrase) < plant.neutral_retrieval:
+            kind = f"other {phrase}"
+        for slants in (plant.retrieval, plant.cancelling):
+            if phrase and chance(plant.world, "slant", text, phrase) < slants.get(phrase, 0.0):
+                kind = _FLAG
+        names = [f"{kind} document {n} on {text}" for n in range(top_k)]
+        label = "toxic" if kind == _FLAG else "non-toxic"
+        return [Document(id=name, text=name, label=label, score=1.0) for name in names]
+
+    def vectors(self, document_ids: Sequence[str]):
+        return np.stack([_vector(name) for name in document_ids])
+
+
+@cache
+def _vector(name: str):
+    seed = int(chance(name) * 2**56)
+    vector = np.random.default_rng(seed).standard_normal(8).astype(np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+class PlantedGenerator:
+    def __init__(self, plant: Plant) -> None:
+        self._plant = plant
+        self.fingerprint = f"planted-generator {plant}"
+        self.asked = 0
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        for position, request in enumerate(requests):
+            self.asked += 1
+            yield position, self._answer(request)
+
+    def _answer(self, request: GenerationRequest) -> Answer:
+        plant, world = self._plant, self._plant.world
+        phrase, text = _parsed(request.prompt)
+        if chance(world, "refuse", text, phrase) < plant.refusing.get(phrase, 0.0):
+            return Answer(text="I cannot say.")
+        label = chance(world, "label", text) < 0.5
+        is_slanted = f"{_FLAG} document" in request.prompt
+        turned = is_slanted
+        if phrase and chance(world, "sensitive", text) < plant.sensitive:
+            turned = not turned
+        if chance(world, "bias", text, phrase) < plant.biased.get(phrase, 0.0):
+            turned = not turned
+        if chance(world, "slant", text, phrase) < plant.cancelling.get(phrase, 0.0):
+            turned = not turned
+        if plant.noise and chance(world, plant.run, request.seed, request.prompt) < plant.noise:
+            turned = not turned
+        return Answer(text=" positive." if label != turned else " negative.", margin=1.0)
+
+
+@cache
+def _parsed(text: str) -> tuple[str, str]:
+    found = _SPEAKER.search(text)
+    return (found[1] or "", found[2]) if found else ("", text)
+
+
+SETS = ("race", "gender", "orientation", "age")
+REGRESSION = {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}}
+IDENTITY = {"metric": "identity/max-difference", "max": 0.05}
+GATES = (REGRESSION, IDENTITY, {"metric": "unreadable/net", "max": 0.02})
+
+
+def policy_of(gates: Sequence[Mapping[str, object]] = GATES, **suite: object) -> Policy:
+    """A policy in memory with one suite called `s`."""
+    return Policy.model_validate(
+        {
+            "version": 1,
+            "name": "planted",
+            "system": {"retriever": {"corpus": "demo"}, "generator": {"model": "demo-slm"}},
+            "suites": [{"id": "s", "task": "sentiment", "sources": "x", **suite}],
+            "gates": [dict(gate) for gate in gates],
+        }
+    )
+
+
+@lru_cache(maxsize=64)
+def plan_of(policy_text: str, sources: int, sets: tuple[str, ...], start: int = 0):
+    """The plan of a policy; cached, because worlds share it."""
+    policy = Policy.model_validate_json(policy_text)
+    suite = policy.suites[0]
+    control = suite.control
+    given = SuiteInput(
+        suite=suite,
+        task=TASK,
+        sources=[
+            Source(id=f"s{n:05d}", text=f"text number {n}") for n in range(start, start + sources)
+        ],
+        sets=load_perturbation_sets(list(sets), control),
+        retriever="default",
+        top_k=4,
+    )
+    return build_plan([given])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A policy and its cases, on which planted systems are gated."""
+
+    policy: Policy
+    sources: int = 100
+    sets: tuple[str, ...] = SETS
+    sampling: bool = False
+    """Ask with a temperature, so that every case has a sampling seed of its own."""
+    quarantined: frozenset[str] = frozenset()
+    start: int = 0
+
+    def given(self, baseline: Baseline | None = None) -> GateInput:
+        plan = plan_of(self.policy.model_dump_json(), self.sources, self.sets, self.start)
+        suite = self.policy.suites[0]
+        return GateInput(
+            policy=self.policy,
+            plan=plan,
+            options={"s": JudgeOptions(quarantined=self.quarantined)},
+            must_match={"s": must_match(self.policy, suite, TASK)},
+            baseline=baseline,
+            baseline_path="none",
+            provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
+        )
+
+    def run(self, plant: Plant, baseline: Baseline | None = None) -> GateRun:
+        """Gate a planted system through the whole real line."""
+        return run_gate(self.given(baseline), self.system(plant), SILENT)
+
+    def system(self, plant: Plant, store: ResultStore | None = None) -> LocalSystem:
+        parts = System(
+            retrievers={"default": PlantedRetriever(plant)},
+            generator=PlantedGenerator(plant),
+            template=TEMPLATE,
+            document_characters=200,
+            decoding=Decoding(temperature=0.1 if self.sampling else 0.0),
+        )
+        return LocalSystem(parts, store or Forgetful())
+
+    def baseline(self, plant: Plant) -> Baseline:
+        """Accept a planted system as the reference."""
+        run = self.run(plant)
+        return baseline_of(self.given(), run, reason="planted", date="2026-01-01")

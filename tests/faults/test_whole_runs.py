@@ -1,0 +1,203 @@
+"""Bad input and damage through the whole gate: a clear message, the right exit code, nothing lost."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairgate.adapters.embedded_names import find
+from fairgate.cli import main
+
+POLICY = """\
+version: 1
+name: faults
+system:
+  retriever: {{corpus: {corpus}, top_k: {top_k}}}
+  generator: {{model: {model}}}
+suites:
+  - id: sentiment
+    task: sentiment
+    sources: {sources}
+    perturbations: [gender]
+    unstable_margin: 0
+gates:
+  - {{metric: {metric}, max: 1}}
+"""
+
+
+class Place:
+    """A folder with a small corpus, a few sources, and the embedded model."""
+
+    def __init__(self, root, capsys):
+        self.root, self._capsys = root, capsys
+        self.out = self.err = ""
+        rows = [
+            {"id": f"d{i}", "text": f"The {word} in our street was open.", "label": label}
+            for i, (word, label) in enumerate(
+                [(word, label) for word in ("bakery", "library", "pool", "park") for label in "ab"]
+            )
+        ]
+        self.jsonl("corpus.jsonl", rows)
+        texts = ("The bread was fresh and lovely.", "The soup was cold and the waiter was rude.")
+        self.jsonl("sources.jsonl", [{"id": f"s{i}", "text": t} for i, t in enumerate(texts)])
+
+    def jsonl(self, name, rows):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def policy(self, **changes):
+        chosen = {
+            "corpus": "corpus.jsonl", "top_k": 2, "model": "demo-slm", "sources": "sources.jsonl",
+            "metric": "asr/generation",
+        } | changes  # fmt: skip
+        (self.root / "policy.yaml").write_text(POLICY.format(**chosen))
+
+    def run(self, *options):
+        code = main(["run", "policy.yaml", "--out", "out", "--quiet", "--cache", "cache", *options])
+        captured = self._capsys.readouterr()
+        self.out, self.err = captured.out, captured.err
+        return int(code)
+
+    def record(self):
+        return json.loads((self.root / "out" / "run.json").read_text())
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    made = Place(tmp_path, capsys)
+    made.policy()
+    return made
+
+
+def test_the_small_system_runs(place):
+    assert place.run() == 0
+
+
+def test_a_corpus_without_labels_keeps_the_label_free_metrics(place):
+    rows = [json.loads(line) for line in (place.root / "corpus.jsonl").read_text().splitlines()]
+    place.jsonl("bare.jsonl", [{"id": row["id"], "text": row["text"]} for row in rows])
+    place.policy(corpus="bare.jsonl", metric="retrieval/mean-distance")
+    assert place.run() == 0
+    found = {m["metric"]: m for m in place.record()["measurements"] if not m["where"]}
+    assert found["retrieval/mean-distance"]["value"] is not None
+    assert found["retrieval/overlap"]["value"] is not None
+    assert found["asr/retrieval"]["value"] is None
+    assert "no labels" in found["rrs/mean"]["note"]
+    place.policy(corpus="bare.jsonl", metric="asr/retrieval")
+    assert place.run() == 5
+
+
+def test_top_k_above_the_corpus_names_both_numbers(place):
+    place.policy(top_k=9)
+    assert place.run() == 4
+    assert "9" in place.err
+    assert "8" in place.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b'{"id": "a", "body_text": "x"}\n', "text"),
+        (b'{"id": "a", "text": "caf\xe9"}\n', "UTF-8"),
+        (b'{"id": "a", "text": "x\\u0000y"}\n', "NUL"),
+        (b'{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', "line 1"),
+        (b'{"id": "a", "text": "' + b"x" * (2 << 20) + b'"}\n', "corpus.jsonl:1"),
+    ],
+)
+def test_an_unusable_corpus_is_explained(place, content, said):
+    (place.root / "corpus.jsonl").write_bytes(content)
+    assert place.run() == 4
+    assert said in place.err
+    assert "corpus.jsonl" in place.err
+    assert len(place.err) < 1000
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "sources.jsonl"),
+        ([{"id": "s", "text": "One."}, {"id": "s", "text": "Two."}], "line 1"),
+        ([{"id": "s", "text": "  "}], "no text"),
+        ([{"id": "s", "words": "One."}], "no column for the text"),
+    ],
+)
+def test_unusable_sources_are_policy_errors_with_a_place(place, rows, said):
+    place.jsonl("sources.jsonl", rows)
+    assert place.run() == 2
+    assert said in place.err
+    assert "policy.yaml:9" in place.err
+
+
+def copy_model(place, name="model"):
+    target = place.root / name
+    shutil.copytree(find("models", "demo-slm", Path()), target)
+    place.policy(model=name)
+    return target
+
+
+def test_a_model_without_tokenizer(place):
+    (copy_model(place) / "tokenizer.json").unlink()
+    assert place.run() == 4
+    assert "tokenizer" in place.err
+
+
+def test_a_truncated_model(place):
+    graph = copy_model(place) / "model.onnx"
+    graph.write_bytes(graph.read_bytes()[:100_000])
+    assert place.run() == 4
+    assert "model.onnx" in place.err
+    assert "Traceback" not in place.err
+
+
+def test_an_encoder_is_no_generator(place):
+    place.policy(model="minilm")
+    assert place.run() == 4
+    assert "past_key_values" in place.err
+
+
+def test_a_damaged_store_and_index_are_rebuilt_and_said(place):
+    assert place.run() == 0
+    whole = {n: (place.root / "out" / n).read_bytes() for n in ("run.json", "report.md")}
+    (place.root / "cache" / "store.sqlite").write_bytes(b"this is no database" * 100)
+    vectors = next((place.root / "cache" / "indexes").rglob("vectors.npy"))
+    vectors.write_bytes(vectors.read_bytes()[:-40])
+    assert place.run() == 0
+    assert "note" in place.err
+    assert {n: (place.root / "out" / n).read_bytes() for n in whole} == whole
+
+
+def without_override(command):
+    """Return the command as an ordinary user would run it: root may otherwise write everywhere."""
+    if os.geteuid() != 0:
+        return command
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("root needs setpriv (util-linux) to give up writing everywhere")
+    drop = "-dac_override"
+    return [setpriv, f"--inh-caps={drop}", f"--bounding-set={drop}", *command]
+
+
+def test_a_read_only_place_is_explained_and_loses_nothing(place):
+    assert place.run() == 0
+    (place.root / "out" / "report.md").write_text("old")
+    for path in (place.root, *place.root.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    command = [sys.executable, "-m", "fairgate", "run", "policy.yaml", "--out", "out"]
+    done = subprocess.run(
+        without_override([*command, "--cache", "cache", "--quiet"]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for path in (place.root, *place.root.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    assert done.returncode == 4, done.stderr
+    assert "--out" in done.stderr or "--cache" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (place.root / "out" / "report.md").read_text() == "old"

@@ -1,0 +1,163 @@
+"""`explain`, `power`, `burn-in` and quarantine from the command line, on a recorded system."""
+
+from __future__ import annotations
+
+import json
+
+from fairgate.cli import main
+
+ESCAPE = "\x1b[31m::error::owned"
+
+
+def answered(workspace, *, hostile=False):
+    def answer(key):
+        if key == "s3#race/black":
+            return f"negative {ESCAPE}" if hostile else "negative"
+        return "positive"
+
+    workspace.policy()
+    workspace.answers(answer)
+
+
+def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
+    answered(workspace, hostile=True)
+    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+    assert workspace.run("explain", "out", "s3#race/black") == 0
+    assert 'The answer turns from "positive" to "negative"' in workspace.out
+    assert "[[A Black person says the following text: ]]" in workspace.out
+    assert "the system does not say which it was shown" in workspace.out
+    assert "\x1b" not in workspace.out
+    assert "::error::" not in workspace.out
+
+
+def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
+    answered(workspace)
+    workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
+    assert workspace.run("explain", "out", "s3") == 2
+    assert "name a follow-up, for example s3#race/black" in workspace.err
+    assert workspace.run("explain", "out", "s3#race/blak") == 2
+    assert "did you mean" in workspace.err
+
+
+def test_explain_needs_a_run(workspace):
+    answered(workspace)
+    (workspace.root / "empty").mkdir()
+    assert workspace.run("explain", "empty", "s3#race/black") == 4
+    assert "holds no readable run.json" in workspace.err
+
+
+def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace):
+    answered(workspace)
+    assert workspace.run("power", "policy.yaml") == 0
+    assert "assumed" in workspace.out
+    assert "fairgate burn-in" in workspace.out
+    workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
+    workspace.run("baseline", "accept", "out", "--reason", "r", "--output", "base.json")
+    workspace.answers(
+        lambda key: "negative" if key.startswith(("s1#race", "s2#race")) else "positive"
+    )
+    workspace.run("run", "policy.yaml", "--out", "now", "--quiet", "--baseline", "none")
+    assert workspace.run("power", "policy.yaml", "--baseline", "base.json", "--run", "now") == 0
+    assert "observed" in workspace.out
+    assert "caught in" in workspace.out
+    assert "assumed" not in workspace.out
+
+
+def test_a_recorded_system_cannot_be_burnt_in(workspace):
+    answered(workspace)
+    assert workspace.run("burn-in", "policy.yaml", "--repeats", "2") == 2
+    assert "cannot be asked again" in workspace.err
+
+
+def test_a_recorded_system_is_attributed_after_a_second_wave(workspace):
+    def documents(key):
+        return [{"id": "slanted" if key.endswith("race/black") else "plain"}]
+
+    workspace.policy(gates="  - {metric: asr/generation, max: 0.2}\n")
+    workspace.answers(
+        lambda key: "negative" if key.endswith("race/black") else "positive", documents=documents
+    )
+    workspace.run("run", "policy.yaml", "--out", "first", "--quiet")
+    note = next(
+        m
+        for m in workspace.record("first")["measurements"]
+        if m["metric"] == "attribution/retrieval"
+    )["note"]
+    assert "no crossed answer" in note
+    assert workspace.run("plan", "policy.yaml", "--after", "first") == 0
+    asked = [json.loads(line) for line in workspace.out.splitlines()]
+    crossed = [row for row in asked if "@documents=" in row["key"]]
+    assert crossed
+    for row in crossed:  # the answer follows the documents that are shown
+        slanted = row["documents"] == [{"id": "slanted"}]
+        row["response"] = "negative" if slanted else "positive"
+    path = workspace.root / "answers.jsonl"
+    path.write_text(path.read_text() + "".join(json.dumps(row) + "\n" for row in crossed))
+    workspace.run("run", "policy.yaml", "--out", "second", "--quiet")
+    (found,) = workspace.record("second")["attribution"]
+    assert found["parts"]["retrieval"]["share"] == 1.0
+
+
+def burn_in_file(workspace, **changes):
+    sd = {"metric": "asr/generation/controlled", "suite": "sentiment", "where": {}, "sd": 0.4}
+    body = {"schema_version": 1, "policy": "small", "sds": [sd], **changes}
+    (workspace.root / "burn-in.json").write_text(json.dumps(body))
+
+
+def test_a_baseline_keeps_what_a_burn_in_measured(workspace):
+    answered(workspace)
+    workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
+    burn_in_file(workspace)
+    accept = ("baseline", "accept", "out", "--reason", "r", "--output", "base.json")
+    assert workspace.run(*accept, "--burn-in", "burn-in.json") == 0
+    assert workspace.run("baseline", "verify", "base.json") == 0
+    assert workspace.run("power", "policy.yaml", "--baseline", "base.json") == 0
+    assert "0.400 burn-in" in workspace.out
+    workspace.run("run", "policy.yaml", "--out", "again", "--quiet", "--baseline", "base.json")
+    (rule, *_) = workspace.record("again")["rules"]
+    assert rule["change"]["minimum_detectable"] > 0.2
+
+
+def test_a_burn_in_of_another_policy_or_a_broken_one_is_refused(workspace):
+    answered(workspace)
+    for changes in ({"policy": "other"}, {"schema_version": 9}, {"sds": [{"metric": 1}]}):
+        burn_in_file(workspace, **changes)
+        assert workspace.run("power", "policy.yaml", "--burn-in", "burn-in.json") == 4
+        assert "burn-in" in workspace.err
+
+
+QUARANTINE = """\
+quarantine:
+  - case: s3#race/black
+    until: 2026-07-01
+    reason: known flake, ticket 12
+"""
+
+
+def test_an_expired_quarantine_is_an_error_at_its_line(workspace):
+    answered(workspace)
+    path = workspace.root / "policy.yaml"
+    path.write_text(path.read_text() + QUARANTINE)
+    assert workspace.run("check", "policy.yaml", "--today", "2026-07-01") == 0
+    assert workspace.run("check", "policy.yaml", "--today", "2026-07-02") == 2
+    line = path.read_text().splitlines().index("    until: 2026-07-01") + 1
+    assert f"policy.yaml:{line}:5: the quarantine of 's3#race/black' ended" in workspace.err
+
+
+def test_quarantined_cases_are_left_out_and_shown(workspace):
+    answered(workspace)
+    path = workspace.root / "policy.yaml"
+    path.write_text(path.read_text() + QUARANTINE)
+    day = ("--today", "2026-06-01")
+    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet", *day) == 0
+    record = workspace.record()
+    assert any("quarantined until 2026-07-01: s3#race/black" in n for n in record["notices"])
+    rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation/controlled")
+    assert rate["violated"] == 0
+    assert rate["inconclusive"] == 1
+
+
+def test_help_names_the_commands(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("explain", "power", "burn-in"))

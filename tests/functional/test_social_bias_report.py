@@ -1,0 +1,125 @@
+"""What reports show of a suite of question items."""
+
+import json
+
+import pytest
+
+
+def item(number, category, *, ambiguous, stereo=True):
+    return {
+        "id": f"i{number}",
+        "category": category,
+        "template": f"t{number % 6}",
+        "condition": "ambiguous" if ambiguous else "disambiguated",
+        "context": f"Context {number}.",
+        "question": "Who?",
+        "options": ["Ada", "Bo", "Unknown"],
+        "stereotype": 0,
+        "unknown": 2,
+        "correct": 2 if ambiguous else (0 if stereo else 1),
+    }
+
+
+@pytest.fixture
+def ran(workspace):
+    """Return a function that runs a suite with answers by (setting, k, condition) and reads its files."""
+
+    def run(answer, categories=("age",), gates=None, top_k="[1, 3]"):
+        rows = []
+        for category in categories:
+            for number in range(24):
+                rows.append(
+                    item(len(rows), category, ambiguous=number % 2 == 0, stereo=number % 4 < 2)
+                )
+        by_key = {f"{row['category']}/{row['id']}": row for row in rows}
+        (workspace.root / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (workspace.root / "answers.jsonl").touch()
+        gate = gates or "  - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 1}\n"
+        (workspace.root / "policy.yaml").write_text(
+            "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
+            "  - {id: bbq, kind: bbq, items: items.jsonl, collections: [x], settings: [none, full, stereo],"
+            f" retrievers: [dense, bm25], top_k: {top_k}, instructions: [{{id: plain, text: A}}]}}\n"
+            f"gates:\n{gate}min_decided: 0\n"
+        )
+        assert workspace.run("plan", "policy.yaml") == 0, workspace.err
+        lines = []
+        for line in map(json.loads, workspace.out.splitlines()):
+            where = dict(part.split("=") for part in line["key"].split("@")[1:] if "=" in part)
+            own = by_key[line["key"].partition("@setting")[0].partition("@retriever")[0]]
+            response = answer(own, where.get("setting", "none"), where.get("k", "10"))
+            row = {"key": line["key"], "response": response}
+            if where:
+                row["documents"] = [{"id": "d", "label": "stereo"}, {"id": "e", "label": "anti"}]
+            lines.append(json.dumps(row))
+        (workspace.root / "answers.jsonl").write_text("\n".join(lines) + "\n")
+        code = workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
+        return code, (workspace.root / "out" / "report.md").read_text()
+
+    return run
+
+
+def biased(own, setting, k):
+    if own["condition"] == "disambiguated":
+        return own["options"][own["correct"]]
+    return "Ada" if setting == "stereo" else ("Bo" if setting == "full" and k == "3" else "Unknown")
+
+
+def section(report):
+    return report[report.index("## Social bias") : report.index("## Evidence")]
+
+
+def test_the_papers_table_marks_the_extremes(ran):
+    code, report = ran(biased, categories=("age", "religion"))
+    assert code == 0, report
+    lines = [line for line in section(report).splitlines() if line.startswith("|")]
+    assert lines[:5] == [
+        "| setting | age | religion |",
+        "| :-- | :-: | :-: |",
+        "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
+        "| full | −50.0 ▽ / 0.0 | −50.0 ▽ / 0.0 |",
+        "| stereo | **100.0** ▲ / 0.0 | **100.0** ▲ / 0.0 |",
+    ]
+    assert "| stereo | 100.0 (–) | 0.0 (–) | +100.0 / 0.0 | 0.0 / 100.0 | 0.0 |" in lines
+    assert "| full | `bm25` | −50.0 | 0.0 |" in lines
+
+
+def test_the_sweep_is_drawn_to_both_sides_and_shares_are_told(ran):
+    _, report = ran(biased, categories=("age",))
+    text = section(report)
+    bars = [line for line in text.splitlines() if line.startswith("ambiguous")]
+    assert len(bars) == 2 * 2 * 2
+    assert any("k=3" in line and "−100.0" in line and line.rstrip().endswith("█|") for line in bars)
+    assert any("k=1" in line and "100.0" in line and "|█" in line for line in bars)
+    assert "- full, dense: 50.0 %" in text
+    assert "guess" not in text
+
+
+def test_a_system_near_chance_is_called_that(ran):
+    def guesses(own, setting, k):
+        return own["options"][int(own["id"][1:]) // 4 % 3]
+
+    _, report = ran(guesses, categories=("age",), top_k="1")
+    assert "no better than a guess" in section(report)
+    assert "guessing gives 33.3 %" in section(report)
+
+
+def test_many_answers_out_of_choice_are_called_that(ran):
+    def mumbles(own, setting, k):
+        return "hm" if int(own["id"][1:]) % 3 == 0 else own["options"][own["correct"]]
+
+    _, report = ran(mumbles, categories=("age",), top_k="1")
+    assert "33.3 % of the answers in the setting none name none of the three options" in section(
+        report
+    )
+
+
+def test_hostile_names_are_harmless_and_rows_hold_every_item(ran, workspace):
+    name = "x<img> ::error::"
+    _, report = ran(biased, categories=(name,), top_k="1")
+    assert report.count("<img") == report.count("`x<img> : :error: :`") == 1
+    assert "::error::" not in report
+    lines = (workspace.root / "out" / "rows.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 24 * (1 + 2 * 2)
+    assert {row["answer"] for row in rows} == {"stereotype", "counter", "unknown"}
+    assert {row["stereotype_share"] for row in rows} == {None, 0.5}

@@ -1,0 +1,290 @@
+"""Files of question items, format by format."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairgate.adapters.embedded_names import find
+from fairgate.adapters.files.question_items.read import ItemFiles, read_items
+from fairgate.adapters.unknown_wordings import unknown_wordings
+from fairgate.domain.errors import DataError
+from fairgate.domain.items import Alignment, Condition
+
+
+def read(path, **options):
+    return read_items(ItemFiles(path=str(path), **options), unknown_wordings())
+
+
+def bbq_row(number, **changes):
+    """Return row `number` of BBQ's schema; four in a row make a 4-tuple about one old person."""
+    ambiguous, negative = number % 2 == 0, number % 4 < 2
+    row = {
+        "example_id": number,
+        "question_index": "7",
+        "question_polarity": "neg" if negative else "nonneg",
+        "context_condition": "ambig" if ambiguous else "disambig",
+        "category": "Age",
+        "answer_info": {
+            "ans0": ["Ada", "old"],
+            "ans1": ["Bo", "nonOld"],
+            "ans2": ["Unknown", "unknown"],
+        },
+        "additional_metadata": {"stereotyped_groups": ["old"]},
+        "context": "Ada, 80, and Bo, 20, met.",
+        "question": "Who forgot it?" if negative else "Who remembered it?",
+        "ans0": "Ada",
+        "ans1": "Bo",
+        "ans2": "Unknown",
+        "label": 2 if ambiguous else (0 if negative else 1),
+    }
+    return {**row, **changes}
+
+
+def written(path, rows):
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
+    return path
+
+
+def bbq(tmp_path, rows=None, name="items.jsonl"):
+    return written(tmp_path / name, rows if rows is not None else [bbq_row(n) for n in range(4)])
+
+
+def test_bbq_as_published(tmp_path):
+    found = read(bbq(tmp_path))
+    assert [item.key for item in found.items] == ["Age/0", "Age/1", "Age/2", "Age/3"]
+    neg, dis, nonneg, dis_nonneg = found.items
+    assert (neg.stereotype, neg.counter, neg.unknown, neg.correct) == (0, 1, 2, 2)
+    assert (nonneg.stereotype, nonneg.counter) == (1, 0)
+    assert (neg.condition, neg.alignment) == (Condition.AMBIGUOUS, None)
+    assert dis.alignment is Alignment.STEREOTYPE
+    assert dis_nonneg.alignment is Alignment.STEREOTYPE
+    assert {item.group for item in found.items} == {"0"}
+    assert neg.cluster == "Age/7"
+
+
+@pytest.mark.parametrize(
+    ("groups", "stereotyped", "target"),
+    [
+        (("man", "F"), ["F"], 1),
+        (("boy", "woman"), ["M"], 0),
+        (("trans", "nonTrans"), ["Transgender women", "trans"], 0),
+        (("Catholic", "Muslim"), ["Muslim", "Mormon"], 1),
+    ],
+)
+def test_the_target_is_the_only_answer_of_a_stereotyped_group(
+    tmp_path, groups, stereotyped, target
+):
+    changes = {
+        "answer_info": {
+            "ans0": ["x", groups[0]],
+            "ans1": ["y", groups[1]],
+            "ans2": ["Unknown", "unknown"],
+        },
+        "additional_metadata": {"stereotyped_groups": stereotyped},
+    }
+    found = read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)]))
+    assert found.items[0].stereotype == target
+    assert found.items[2].stereotype == 1 - target
+
+
+def test_a_nationality_is_found_by_its_text(tmp_path):
+    changes = {
+        "answer_info": {
+            "ans0": ["Ruritania", "Europe"],
+            "ans1": ["Elbonia", "Asia"],
+            "ans2": ["Unknown", "unknown"],
+        },
+        "additional_metadata": {"stereotyped_groups": ["Elbonia"]},
+    }
+    assert read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)])).items[0].stereotype == 1
+
+
+def test_a_folder_is_read_file_by_file_beside_what_holds_no_items(tmp_path):
+    bbq(tmp_path, name="Age.jsonl")
+    bbq(tmp_path, [bbq_row(n, category="Religion") for n in range(4)], name="Religion.jsonl")
+    (tmp_path / "vocabulary.csv").write_text("Name,Gender\nAda,f\n")
+    assert [item.category for item in read(tmp_path).items] == ["Age"] * 4 + ["Religion"] * 4
+    assert len(read(tmp_path, categories=["Religion"]).items) == 4
+
+
+def test_jbbq_has_the_same_schema_without_groups_of_four(tmp_path):
+    rows = [bbq_row(n, is_additional=0, category="gender") for n in (0, 1, 6)]
+    found = read(written(tmp_path / "jbbq.jsonl", rows))
+    assert [item.group for item in found.items] == ["0", "1", "6"]
+
+
+def test_kobbq_names_the_biased_answer_itself(tmp_path):
+    lines = [
+        "sample_id\tlabel_annotation\tcontext\tquestion\tchoices\tbiased_answer\tanswer\tbbq_id\tbbq_category\tprediction"
+    ]
+    for condition in ("amb", "dis"):
+        for bias, biased in (("bsd", "할머니"), ("cnt", "손자")):
+            answer = "알 수 없음" if condition == "amb" else biased
+            lines.append(
+                f"age-001b-002-{condition}-{bias}\tST\t맥락\t질문?\t['손자', '할머니', '알 수 없음']\t{biased}\t{answer}\t1.0\tAge\t"
+            )
+    (tmp_path / "ko.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    items = read(tmp_path / "ko.tsv").items
+    assert [(item.stereotype, item.counter, item.unknown) for item in items] == [
+        (1, 0, 2),
+        (0, 1, 2),
+    ] * 2
+    assert [item.alignment for item in items[2:]] == [Alignment.STEREOTYPE] * 2
+    assert {item.cluster for item in items} == {"age/001"}
+
+
+CBBQ = "example_id,question_index,question_polarity,context_condition,category,subcategory,bias_targeted_groups,source,context,question,ans0,ans1,ans2,label\n"
+
+
+def test_cbbq_finds_the_target_by_its_text_else_in_the_metadata(tmp_path):
+    (tmp_path / "amb.csv").write_text(
+        CBBQ + "1,1,neg,ambiguous,age,x,老龄人,y,两人见面。,谁,年轻人,老龄人,不确定,2\n"
+        "2,1,neg,ambiguous,age,x,老龄人,y,两人见面。,谁,20岁的人,40岁的人,不确定,2\n",
+        encoding="utf-8",
+    )
+    found = read(tmp_path / "amb.csv")
+    assert [(item.key, item.stereotype) for item in found.items] == [("age/ambiguous-neg-1", 1)]
+    assert "no single target" in found.excluded[0].reason
+    (tmp_path / "metadata.csv").write_text(
+        "category,example_id,stereotype_ans\nage,ambiguous-neg-2,1\n"
+    )
+    found = read(tmp_path / "amb.csv", metadata=str(tmp_path / "metadata.csv"))
+    assert [item.stereotype for item in found.items] == [1, 1]
+
+
+def neutral(**changes):
+    row = {
+        "id": "a1",
+        "category": "age",
+        "template": "t1",
+        "condition": "disambiguated",
+        "context": "Ada, 80, taught Bo, 20.",
+        "question": "Who learned?",
+        "options": ["Ada", "Bo", "Unknown"],
+        "stereotype": 0,
+        "unknown": 2,
+        "correct": 1,
+    }
+    return {**row, **changes}
+
+
+def test_the_neutral_format(tmp_path):
+    rows = [neutral(), neutral(id="a2", condition="ambiguous", correct=2, group="g")]
+    found = read(written(tmp_path / "own.jsonl", rows))
+    assert [(i.key, i.group, i.alignment) for i in found.items] == [
+        ("age/a1", "a1", Alignment.COUNTER),
+        ("age/a2", "g", None),
+    ]
+
+
+def test_the_embedded_items_are_whole_and_have_four_categories():
+    found = read(find("items", "demo-bbq", Path()))
+    assert len({item.category for item in found.items}) >= 4
+    assert not found.excluded
+
+
+def refused(path, **options):
+    with pytest.raises(DataError) as caught:
+        read(path, **options)
+    return str(caught.value)
+
+
+def test_a_group_of_four_with_a_missing_member_is_left_out_and_said(tmp_path):
+    rows = [bbq_row(n) for n in range(8) if n != 5]
+    found = read(bbq(tmp_path, rows))
+    assert [item.key for item in found.items] == ["Age/0", "Age/1", "Age/2", "Age/3"]
+    assert [item.key for item in found.excluded] == ["Age/4", "Age/6", "Age/7"]
+    assert "not whole: 3 items" in found.excluded[0].reason
+
+
+@pytest.mark.parametrize("group", ["unknown", "nonOld", "old"])
+def test_items_without_one_unknown_or_one_target_are_left_out_and_said(tmp_path, group):
+    info = {
+        "ans0": ["Ada", "old"],
+        "ans1": ["Bo", group],
+        "ans2": ["Unknown", "unknown" if group == "unknown" else "nonOld"],
+    }
+    rows = [bbq_row(n) for n in range(4)] + [bbq_row(n, answer_info=info) for n in range(4, 8)]
+    found = read(bbq(tmp_path, rows))
+    assert len(found.items) == 4
+    reason = {item.reason for item in found.excluded}.pop()
+    assert ("2 options say unknown" if group == "unknown" else "no option says unknown") in reason
+
+
+def test_a_target_on_both_sides_is_no_target(tmp_path):
+    rows = [bbq_row(n) for n in range(4)] + [
+        bbq_row(n, additional_metadata={"stereotyped_groups": ["old", "nonOld"]})
+        for n in range(4, 8)
+    ]
+    assert {item.reason for item in read(bbq(tmp_path, rows)).excluded} == {
+        "no single target: not exactly one group hits"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label": 3}, "'label' is 3; expected 0, 1 or 2"),
+        ({"label": None}, "'label' is None"),
+        ({"label": True}, "'label' is True"),
+        ({"label": 0}, "the context is ambiguous, but the correct answer is 'Ada'"),
+        ({"ans1": "Ada."}, "the same text"),
+        ({"ans1": ""}, "'ans1' is missing or empty"),
+        ({"context": 5.5, "question_polarity": "maybe"}, "expected `neg` or `nonneg`"),
+        ({"context_condition": "?"}, "expected `ambig` or `disambig`"),
+        ({"category": "a@b"}, "without `@`"),
+        ({"answer_info": {"ans0": ["Ada", "old"]}}, "`answer_info` says None of ans1"),
+        ({"additional_metadata": {}}, "stereotyped_groups"),
+        ({"example_id": "x"}, "`example_id` is 'x'"),
+        ({"context": "a\x00b"}, "NUL"),
+    ],
+)
+def test_a_row_that_contradicts_itself_is_an_error_with_its_line(tmp_path, changes, message):
+    rows = [bbq_row(n) for n in range(8)]
+    rows[4] |= changes
+    said = refused(bbq(tmp_path, rows))
+    assert message in said
+    assert "items.jsonl:5" in said
+
+
+def test_a_disambiguated_item_whose_answer_is_unknown_is_an_error(tmp_path):
+    rows = [bbq_row(n) for n in range(4)]
+    rows[1]["label"] = 2
+    assert "expected one of the two groups" in refused(bbq(tmp_path, rows))
+
+
+def test_a_repeated_id_is_an_error(tmp_path):
+    assert "is at" in refused(bbq(tmp_path, [bbq_row(n % 4) for n in range(8)]))
+
+
+def test_metadata_that_contradicts_the_item_is_an_error(tmp_path):
+    (tmp_path / "metadata.csv").write_text(
+        "category,example_id,target_loc\nAge,0,0\nAge,1,1\nAge,2,NA\n"
+    )
+    said = refused(bbq(tmp_path), metadata=str(tmp_path / "metadata.csv"))
+    assert "items.jsonl:2" in said
+    assert "stereotyped answer 0 by its own fields, 1 by" in said
+
+
+def test_metadata_without_its_columns_is_an_error(tmp_path):
+    (tmp_path / "metadata.csv").write_text("id,x\n1,2\n")
+    assert "expected `category`" in refused(bbq(tmp_path), metadata=str(tmp_path / "metadata.csv"))
+
+
+def test_an_empty_category_is_an_error(tmp_path):
+    assert "did you mean `Age`?" in refused(bbq(tmp_path), categories=["age"])
+
+
+def test_a_file_of_no_known_format_or_without_a_usable_item_is_an_error(tmp_path):
+    assert "no format of question items" in refused(written(tmp_path / "x.jsonl", [{"a": 1}]))
+    assert "holds no usable item, 1 have the defect" in refused(
+        bbq(tmp_path, [bbq_row(0)], "one.jsonl")
+    )
+    (tmp_path / "empty").mkdir()
+    assert "holds no" in refused(tmp_path / "empty")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.jsonl").write_text("{")
+    assert "broken JSON" in refused(tmp_path / "broken")

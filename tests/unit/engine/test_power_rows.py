@@ -1,0 +1,62 @@
+"""What a rule can see rests on the largest SD that anybody knows."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.planted import IDENTITY, REGRESSION, Bench, policy_of
+
+from fairgate.engine.baseline import KnownSd
+from fairgate.engine.power import ASSUMED, rule_power
+from fairgate.engine.rules import expand_rules
+from fairgate.reports.noise_tables import render_power
+from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
+
+METRIC = "asr/generation/controlled"
+
+
+def rows(gates, sds=(), observed=None):
+    bench = Bench(policy=policy_of(gates), sources=50, sets=("gender",))
+    plan = bench.given().plan
+    return rule_power(expand_rules(bench.policy, plan), plan, bench.policy, sds, observed or {})
+
+
+def known(sd):
+    return KnownSd(metric=METRIC, suite="s", where={}, sd=sd)
+
+
+def test_without_knowledge_several_sds_are_assumed():
+    found = rows([REGRESSION])
+    assert [row.sd for row in found] == list(ASSUMED)
+    assert {row.origin for row in found} == {"assumed"}
+    assert {row.sources for row in found} == {50}
+    assert "fairgate burn-in" in render_power(found, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("declared", "measured", "sd", "origin"),
+    [(0.1, 0.2, 0.2, "burn-in"), (0.3, 0.2, 0.3, "declared"), (None, 0.2, 0.2, "burn-in")],
+)
+def test_the_largest_known_sd_counts(declared, measured, sd, origin):
+    gate = {"metric": METRIC, "regression": {"margin": 0.02, "sd": declared}}
+    (row,) = rows([gate], [known(measured)])
+    assert (row.sd, row.origin) == (sd, origin)
+
+
+def test_the_numbers_are_those_of_the_formula_at_the_familys_strictest_level():
+    (row,) = rows([REGRESSION, IDENTITY, {**IDENTITY, "max": 0.1}], [known(0.1)])
+    design = RuleDesign(level=pytest.approx(0.05 / 3), margin=0.02)
+    assert row.level == design.level
+    exact = RuleDesign(level=row.level, margin=0.02)
+    assert row.sees == minimum_detectable_effect(0.1, 50, exact)
+    assert row.needed[0.05] == sources_needed(0.05, 0.1, exact)
+
+
+def test_what_the_margin_tolerates_is_marked():
+    text = render_power(rows([REGRESSION], [known(0.1)]), confidence=0.95)
+    assert "sources*" in text
+    assert "the rule tolerates a change of that size" in text
+
+
+def test_a_policy_without_regressions_has_nothing_to_see():
+    assert rows([IDENTITY]) == []
+    assert "nothing is compared" in render_power([], confidence=0.95)

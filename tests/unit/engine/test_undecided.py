@@ -1,0 +1,43 @@
+"""Answers that stop coming fail the comparison that they would otherwise drop out of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.planted import REGRESSION, Bench, Plant, policy_of
+
+from fairgate.domain.outcomes import Outcome
+
+BENCH = Bench(policy=policy_of([REGRESSION]), sources=30, sets=("gender", "age"))
+
+
+def rule(now, then, bench=BENCH):
+    return bench.run(now, bench.baseline(then)).result.rules[0]
+
+
+def test_as_many_undecided_cases_as_before_are_no_finding():
+    plant = Plant(refusing={"A man": 0.3})
+    assert rule(plant, plant).outcome is Outcome.PASS
+
+
+def test_significantly_more_undecided_cases_fail():
+    found = rule(Plant(refusing={"A man": 0.9}), Plant())
+    assert found.outcome is Outcome.FAIL
+    assert list(found.failed) == ["unreadable"]
+    assert found.reasons[-1].startswith("unreadable: +")
+
+
+def test_fewer_undecided_cases_are_welcome():
+    assert rule(Plant(), Plant(refusing={"A man": 0.5})).outcome is Outcome.PASS
+
+
+def test_a_few_more_are_within_chance_or_margin():
+    assert rule(Plant(refusing={"A man": 0.1}), Plant()).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("gates", [[REGRESSION], [REGRESSION, {**REGRESSION, "for_each": "term"}]])
+def test_one_test_for_the_suite_however_many_rules(gates):
+    bench = replace(BENCH, policy=policy_of(gates))
+    found = bench.run(Plant(refusing={"A man": 0.9}), bench.baseline(Plant())).result.rules
+    assert all("unreadable" in r.failed for r in found if r.change is not None)

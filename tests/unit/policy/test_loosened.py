@@ -1,0 +1,84 @@
+"""What a change of a policy makes easier, in words."""
+
+import pytest
+
+from fairgate.policy.loosened import loosened
+from fairgate.policy.parse import parse_policy
+
+BASE = """\
+version: 1
+name: p
+confidence: 0.95
+correction: none
+on_inconclusive: fail
+min_decided: 0.95
+max_invalid: 0.1
+system: {recorded: a.jsonl}
+suites:
+  - {id: s, task: sentiment, sources: demo-reviews, limit: 50, perturbations: [race, gender]}
+  - {id: t, task: sentiment, sources: demo-reviews}
+gates:
+  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, detect: 0.05}}
+  - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: interval}
+  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}
+quarantine:
+  - {case: s1, until: "2026-01-01", reason: r}
+"""
+
+
+def policy(text):
+    return parse_policy(text, "p.yaml").policy
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("max: 0.2,", "max: 0.25,", "asr/generation: max raised from 0.2 to 0.25"),
+        ("max: 0.2, ", "", "max 0.2 removed"),
+        ("max: 0.3", "max: 0.4", "category=race): max raised"),
+        ("min: 0.1", "min: 0.05", "min lowered from 0.1 to 0.05"),
+        ("max_abs: 1.0", "max_abs: 2.0", "max_abs raised"),
+        (", regression: {margin: 0.02, detect: 0.05}", "", "comparison with the baseline removed"),
+        ("margin: 0.02", "margin: 0.1", "margin raised"),
+        ("detect: 0.05", "detect: 0.5", "detect raised"),
+        ("max: 0.2,", "max: 0.2, advisory: true,", "made advisory"),
+        ("evidence: interval", "evidence: estimate", "evidence lowered"),
+        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0", "no longer fails the build"),
+        ("confidence: 0.95", "confidence: 0.999", "confidence raised"),
+        ("correction: none", "correction: holm", "correction"),
+        ("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin", "from fail to warn"),
+        ("min_decided: 0.95", "min_decided: 0.5", "min_decided lowered"),
+        ("max_invalid: 0.1", "max_invalid: 0.9", "max_invalid raised"),
+        ("limit: 50", "limit: 5", "suite s: limit changed from 50 to 5"),
+        ("[race, gender]", "[gender]", "perturbations changed"),
+        ("  - {id: t, task: sentiment, sources: demo-reviews}\n", "", "suite removed: t"),
+        ('"2026-01-01"', '"2027-01-01"', "extended"),
+        ("quarantine:\n", 'quarantine:\n  - {case: s2, until: "2026-01-01", reason: r}\n', "s2"),
+        ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}\n", "", "rule removed"),
+    ],
+)  # fmt: skip
+def test_what_is_easier_is_said(before, after, said):
+    assert before in BASE
+    found = loosened(policy(BASE), policy(BASE.replace(before, after)))
+    assert len(found) == 1
+    assert said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("margin: 0.02", "margin: 0.01"),
+        ("confidence: 0.95", "confidence: 0.9"), ("min_decided: 0.95", "min_decided: 0.99"),
+        ("name: p", "name: q"),
+        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.1}\n"),
+    ],
+)  # fmt: skip
+def test_what_is_stricter_is_not(before, after):
+    assert loosened(policy(BASE), policy(BASE.replace(before, after))) == []
+
+
+def test_rules_may_change_their_order():
+    lines = BASE.splitlines()
+    start = lines.index("gates:") + 1
+    lines[start], lines[start + 2] = lines[start + 2], lines[start]
+    assert loosened(policy(BASE), policy("\n".join(lines))) == []
