@@ -1,0 +1,188 @@
+"""Prepare the interpreter that runs the gate: an environment of its own, outside the checkout.
+
+Runs under `python3 -I` with nothing but the standard library, so that no file of the checkout can
+take part. Everything is installed from the lock beside this file, by hash; an index or mirror that
+the machine's own pip configuration names can therefore serve nothing else.
+"""
+
+# ruff: noqa: INP001, T201, S603, S607  (a script of its own that talks to the log)
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+OLDEST = (3, 11)
+HERE = Path(__file__).resolve().parent
+EXECUTION, USAGE = 4, 2
+DROPPED = ("PIP_", "PYTHON", "UV_", "VIRTUAL_ENV", "CONDA")
+"""Prefixes of environment variables that could change what is installed, or run code."""
+
+
+class PrepareError(Exception):
+    """Nothing can be prepared; carries what to say and the exit code."""
+
+    def __init__(self, message: str, code: int = EXECUTION) -> None:
+        """Keep both."""
+        super().__init__(message)
+        self.code = code
+
+
+def main() -> int:
+    """Prepare, and name interpreter and device in the step's outputs."""
+    try:
+        device = device_of(os.environ.get("FAIRGATE_DEVICE", ""))
+        named = os.environ.get("FAIRGATE_PYTHON", "")
+        python = given_python(named) if named else own_environment(device)
+    except PrepareError as stop:
+        message = " ".join(str(stop).split()).replace("%", "%25")
+        print(f"::error title=FairGate%3A not prepared::{message}")
+        outputs({"outcome": "error", "exit-code": str(stop.code)})
+        return stop.code
+    outputs({"python": str(python), "device": device})
+    return 0
+
+
+def device_of(asked: str) -> str:
+    """Return `cpu` or `cuda`; `auto` takes a GPU that is there."""
+    if asked not in ("auto", "cpu", "cuda"):
+        raise PrepareError(f"device is {asked[:40]!r}, expected `auto`, `cpu` or `cuda`", USAGE)
+    if asked == "cpu":
+        return asked
+    has_gpu = has_nvidia_gpu()
+    if asked == "cuda" and not has_gpu:
+        raise PrepareError(
+            "device is `cuda`, but nvidia-smi lists no GPU here; say `auto` to use the CPU then"
+        )
+    return "cuda" if has_gpu else "cpu"
+
+
+def has_nvidia_gpu() -> bool:
+    """Return whether the driver lists a GPU."""
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0 and b"GPU" in done.stdout
+
+
+def given_python(named: str) -> Path:
+    """Return the interpreter that the workflow names; it must have FairGate's dependencies."""
+    found = shutil.which(named)
+    if found is None:
+        raise PrepareError(
+            f"python is {named[:200]!r}, which is no program; give a path or leave it out", USAGE
+        )
+    return Path(found).absolute()
+
+
+def own_environment(device: str) -> Path:
+    """Return the interpreter of the environment for this lock, making it where it is missing."""
+    base = base_python()
+    lock = HERE / f"requirements-{device}.txt"
+    target = home() / key(base, lock)
+    python = target / "bin" / "python"
+    if (target / "complete").is_file() and python.exists():
+        print(f"fairgate: environment {target.name} is there")
+        return python
+    print(f"fairgate: making environment {target.name} from {lock.name}", flush=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    try:
+        install(base, draft, lock)
+        (draft / "complete").touch()
+        adopt(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return python
+
+
+def adopt(draft: Path, target: Path) -> None:
+    """Put a finished environment in its place, unless another job was quicker."""
+    if target.exists() and not (target / "complete").is_file():
+        shutil.rmtree(target, ignore_errors=True)
+    try:
+        draft.rename(target)
+    except OSError:
+        if not (target / "complete").is_file():
+            raise PrepareError(f"the environment cannot be put into {target.parent}") from None
+
+
+def base_python() -> str:
+    """Return a Python that is new enough: this one, or a newer one on the PATH."""
+    if sys.version_info[:2] >= OLDEST:
+        return sys.executable
+    for minor in (13, 12, 11):
+        found = shutil.which(f"python3.{minor}")
+        if found:
+            return found
+    raise PrepareError(
+        f"python3 is {platform.python_version()}, FairGate needs 3.11 or newer; put "
+        "`actions/setup-python` before this step, or name an interpreter with `python:`"
+    )
+
+
+def home() -> Path:
+    """Return where environments live: kept on a machine of one's own, else for this job."""
+    kept = os.environ.get("RUNNER_TOOL_CACHE", "")
+    if os.environ.get("RUNNER_ENVIRONMENT") == "self-hosted" and kept:
+        folder = Path(kept) / "fairgate"
+    else:
+        temporary = os.environ.get("RUNNER_TEMP", "")
+        if not temporary:
+            raise PrepareError("RUNNER_TEMP is not set; this is a step of a GitHub workflow")
+        folder = Path(temporary) / "fairgate" / "environments"
+    workspace = os.environ.get("GITHUB_WORKSPACE", "")
+    if workspace and Path(workspace).resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise PrepareError(f"{folder} lies in the checkout, which a pull request can write")
+    return folder.absolute()
+
+
+def key(base: str, lock: Path) -> str:
+    """Return a name that changes with the lock, the Python and the machine's kind."""
+    said = run([base, "-I", "-c", "import sys; print(sys.version, sys.base_prefix)"], "ask Python")
+    digest = hashlib.sha256()
+    for part in (lock.read_bytes(), said.encode(), platform.platform().encode()):
+        digest.update(hashlib.sha256(part).digest())
+    return f"{lock.stem.rpartition('-')[2]}-{digest.hexdigest()[:16]}"
+
+
+def install(base: str, folder: Path, lock: Path) -> None:
+    """Make a virtual environment with exactly what the lock lists."""
+    run([base, "-I", "-m", "venv", str(folder)], "make a virtual environment")
+    pip = [str(folder / "bin" / "python"), "-I", "-m", "pip", "--isolated", "--no-input"]
+    quiet = ["--disable-pip-version-check", "--quiet", "--no-cache-dir"]
+    strict = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--requirement", str(lock)]
+    run([*pip, "install", *quiet, *strict], f"install {lock.name}")
+
+
+def run(command: list[str], what: str) -> str:
+    """Run a command away from the checkout, with nothing in its environment that steers it."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
+    clean["PYTHONUTF8"] = "1"
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean, cwd="/")
+    if done.returncode != 0:
+        tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
+        raise PrepareError(f"could not {what} (exit code {done.returncode}): {tail}")
+    return done.stdout
+
+
+def outputs(values: dict[str, str]) -> None:
+    """Append to the runner's file of outputs; a value with a line end would be two."""
+    path = os.environ.get("GITHUB_OUTPUT")
+    if not path:
+        return
+    with Path(path).open("a", encoding="utf-8") as file:
+        for name, value in values.items():
+            if "\n" in value or "\r" in value:
+                raise PrepareError(f"output {name} has a line end")
+            file.write(f"{name}={value}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

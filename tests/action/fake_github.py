@@ -1,0 +1,238 @@
+"""A GitHub that keeps its limits: comment length, pages, read-only tokens, rate limits, outages.
+
+It answers the endpoints that FairGate uses, over real HTTP, as GitHub documents them; faults are
+queued by a test and answer the next matching request.
+"""
+
+import json
+import re
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+COMMENT_CHARACTERS = 65_536
+TOKEN = "ghs_writesEverything0123456789"  # noqa: S105
+READ_ONLY = "ghs_readsOnly0123456789abcdef"
+BOT = {"login": "github-actions[bot]", "type": "Bot"}
+REPOSITORY = "octo/shop"
+
+
+class FakeGitHub:
+    """State of one repository and the server that serves it."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.comments = {}
+        self.pulls = {}
+        self.commits = {}
+        self.faults = []
+        self.requests = []
+        self.artifacts = {}
+        self.blobs = {}
+        self.hooks = []
+        self._next = 1000
+        handler = type("Handler", (_Handler,), {"github": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+
+    def stop(self):
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def fail(self, method, pattern, status, *, headers=None, message="", times=1, after=False):
+        """Answer the next requests that match with an error; `after`: once it has been done."""
+        self.faults += [(method, pattern, status, headers or {}, message, after)] * times
+
+    def comment(self, number, body, user=None):
+        with self.lock:
+            self._next += 1
+            url = f"{self.url}/{REPOSITORY}/pull/{number}#issuecomment-{self._next}"
+            self.comments[self._next] = {
+                "id": self._next, "number": number, "body": body, "user": user or BOT,
+                "html_url": url,
+            }  # fmt: skip
+            return self.comments[self._next]
+
+    def of(self, number):
+        return [c for c in self.comments.values() if c["number"] == number]
+
+    def ours(self, number):
+        return [c for c in self.of(number) if "fairgate:report" in c["body"] and c["user"] == BOT]
+
+    def made(self, method, pattern=""):
+        return [p for m, p in self.requests if m == method and re.search(pattern, p)]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    github = None
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self._answer("GET")
+
+    def do_POST(self):
+        self._answer("POST")
+
+    def do_PATCH(self):
+        self._answer("PATCH")
+
+    def do_DELETE(self):
+        self._answer("DELETE")
+
+    def _answer(self, method):
+        hub = self.github
+        if self.path.startswith("/blob/"):
+            assert "Authorization" not in self.headers, "the token went to the storage"
+            self._send(200, hub.blobs[self.path.split("?")[0]])
+            return
+        address = urllib.parse.urlsplit(self.path)
+        path = urllib.parse.unquote(address.path)
+        query = dict(urllib.parse.parse_qsl(address.query))
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(raw) if raw else None
+        with hub.lock:
+            hub.requests.append((method, self.path))
+            fault = next(
+                (f for f in hub.faults if f[0] == method and re.search(f[1], self.path)), None
+            )
+            if fault:
+                hub.faults.remove(fault)
+                if fault[5]:
+                    self._route(method, path, query, body, silent=True)
+                said = fault[4] if isinstance(fault[4], list) else {"message": fault[4] or "fault"}
+                self._send(fault[2], said, fault[3])
+                return
+            for hook in list(hub.hooks):
+                hook(method, path, body)
+            self._route(method, path, query, body)
+
+    def _token(self):
+        return (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+
+    def _route(self, method, path, query, body, *, silent=False):
+        send = (lambda *_: None) if silent else self._send
+        token = self._token()
+        if token not in (TOKEN, READ_ONLY):
+            return send(401, {"message": "Bad credentials"})
+        if method != "GET" and path != "/graphql" and token == READ_ONLY:
+            return send(403, {"message": "Resource not accessible by integration"})
+        if path == "/graphql":
+            return send(200, {"data": {"viewer": {"login": "github-actions[bot]"}}})
+        inner = path.removeprefix(f"/repos/{REPOSITORY}")
+        if inner == path:
+            return send(404, {"message": "Not Found"})
+        for pattern, serve in (
+            (r"/issues/(\d+)/comments", self._comments),
+            (r"/issues/comments/(\d+)", self._comment),
+            (r"/actions/runs/(\d+)/artifacts", self._artifacts),
+            (r"/actions/artifacts/(\d+)/zip", self._zip),
+            (r"/pulls/(\d+)", self._pull),
+            (r"/pulls", self._pulls),
+            (r"/git/commits/([0-9a-f]+)", self._commit),
+            (r"/contents/(.+)", self._contents),
+        ):
+            match = re.fullmatch(pattern, inner)
+            if match:
+                return serve(method, match, query, body, send)
+        return send(404, {"message": "Not Found"})
+
+    def _comments(self, method, match, query, body, send):
+        hub, number = self.github, int(match[1])
+        if method == "POST":
+            if not self._fits(body, send):
+                return
+            if number not in hub.pulls:
+                send(404, {"message": "Not Found"})
+                return
+            send(201, hub.comment(number, body["body"]))
+            return
+        self._page(sorted(hub.of(number), key=lambda c: c["id"]), query, send)
+
+    def _fits(self, body, send):
+        if len(body["body"]) <= COMMENT_CHARACTERS:
+            return True
+        send(422, {"message": "Validation Failed: Body is too long (maximum is 65536 characters)"})
+        return False
+
+    def _page(self, items, query, send):
+        size, page = min(int(query.get("per_page", 30)), 100), int(query.get("page", 1))
+        shown = items[(page - 1) * size : page * size]
+        headers = {}
+        if page * size < len(items):
+            rest = urllib.parse.urlencode({**query, "page": page + 1})
+            path = urllib.parse.urlsplit(self.path).path
+            headers["Link"] = f'<{self.github.url}{path}?{rest}>; rel="next"'
+        send(200, shown, headers)
+
+    def _comment(self, method, match, query, body, send):
+        hub, number = self.github, int(match[1])
+        if number not in hub.comments:
+            send(404, {"message": "Not Found"})
+        elif method == "DELETE":
+            del hub.comments[number]
+            send(204, None)
+        elif self._fits(body, send):
+            hub.comments[number]["body"] = body["body"]
+            send(200, hub.comments[number])
+
+    def _pull(self, method, match, query, body, send):
+        pull = self.github.pulls.get(int(match[1]))
+        send(200, pull) if pull else send(404, {"message": "Not Found"})
+
+    def _pulls(self, method, match, query, body, send):
+        wanted = query.get("head", "")
+        found = [
+            pull for pull in self.github.pulls.values()
+            if f"{pull['head']['repo']['owner']['login']}:{pull['head']['ref']}" == wanted
+        ]  # fmt: skip
+        self._page(found, query, send)
+
+    def _artifacts(self, method, match, query, body, send):
+        found = self.github.artifacts.get(int(match[1]), {})
+        rows = [
+            {"id": number, "name": name, "expired": False, "size_in_bytes": len(raw)}
+            for number, (name, raw) in found.items()
+        ]
+        send(200, {"total_count": len(rows), "artifacts": rows})
+
+    def _zip(self, method, match, query, body, send):
+        number = int(match[1])
+        raw = next((f[number][1] for f in self.github.artifacts.values() if number in f), None)
+        if raw is None:
+            send(404, {"message": "Not Found"})
+            return
+        self.github.blobs[f"/blob/{number}"] = raw
+        send(302, b"", {"Location": f"{self.github.url}/blob/{number}?sig=x"})
+
+    def _commit(self, method, match, query, body, send):
+        known = match[1] in self.github.commits
+        send(200, {"sha": match[1]}) if known else send(404, {"message": "Not Found"})
+
+    def _contents(self, method, match, query, body, send):
+        file = self.github.commits.get(query.get("ref"), {}).get(match[1])
+        if file is None:
+            send(404, {"message": "Not Found"})
+        else:
+            send(200, file)
+
+    def _send(self, status, value, headers=None):
+        data = (
+            b""
+            if value is None
+            else value
+            if isinstance(value, bytes)
+            else json.dumps(value).encode()
+        )
+        self.send_response(status)
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)

@@ -1,0 +1,111 @@
+"""A real git history: a policy with recorded answers, its baseline, and pull requests on it."""
+
+import json
+import os
+import subprocess
+
+from fairgate.cli import main
+
+POLICY = """\
+version: 1
+name: small
+system: {recorded: answers.jsonl}
+suites:
+  - id: sentiment
+    task: sentiment
+    sources: sources.jsonl
+    perturbations: [race, gender]
+gates:
+  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
+  - {metric: unreadable/net, max: 0.02}
+"""
+WORKFLOW = "name: fairness\non: pull_request\n"
+WORKFLOW_PATH = ".github/workflows/fairness.yml"
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t",
+    "GIT_COMMITTER_EMAIL": "t@example.org", "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}  # fmt: skip
+
+
+def fair(key):
+    return "positive"
+
+
+def worse(key):
+    """Change 2 of 13 terms' answers: within the bound of 0.2, a regression all the same."""
+    return "negative" if "#race/asian" in key or "#race/black" in key else "positive"
+
+
+def broken(key):
+    return "negative" if "#race/" in key else "positive"
+
+
+class History:
+    """A clone with a branch `main`, in which a test makes commits."""
+
+    def __init__(self, root):
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.write(".gitignore", ".fairgate/\nout/\n")
+        self.write(WORKFLOW_PATH, WORKFLOW)
+        self.sources(20)
+
+    def git(self, *arguments):
+        done = subprocess.run(
+            ["git", "-C", str(self.root), *arguments],
+            capture_output=True, text=True, check=True, env={**os.environ, **IDENTITY},
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def read(self, name):
+        return (self.root / name).read_text()
+
+    def sources(self, count):
+        rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]
+        self.write("sources.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+    def answers(self, answer, capsys):
+        """Write an answer for every case of the policy."""
+        (self.root / "answers.jsonl").touch()
+        capsys.readouterr()
+        assert main(["plan", "policies/small.yaml"]) == 0
+        cases = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        lines = [
+            json.dumps({"key": case["key"], "response": response})
+            for case in cases
+            if (response := answer(case["key"])) is not None
+        ]
+        self.write("answers.jsonl", "\n".join(lines) + "\n")
+
+    def accept(self, reason="start"):
+        """Make the checked-out state the baseline; the gate's own code is of no interest."""
+        main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
+        code = main(["baseline", "accept", "out", "--reason", reason, "--date", "2026-01-01"])
+        assert code == 0
+
+    def commit(self, message="change"):
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def branch(self, name="topic"):
+        self.git("checkout", "--quiet", "-B", name, "main")
+
+    def merge(self, message="merge"):
+        """Check out what GitHub checks out for a pull request: the merge of both."""
+        head = self.git("rev-parse", "HEAD")
+        self.git("checkout", "--quiet", "--detach", "main")
+        self.git("merge", "--quiet", "--no-ff", "-m", message, head)
+        return head
+
+    def land(self):
+        """Put the checked-out merge onto main."""
+        self.git("branch", "--force", "main", "HEAD")
+        self.git("checkout", "--quiet", "main")

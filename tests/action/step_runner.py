@@ -1,0 +1,111 @@
+"""Runs a composite action's steps as the runner does: expressions, files, `bash -eo pipefail`."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from action.conftest import parse_outputs
+from ruamel.yaml import YAML
+
+_EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
+
+
+class Finished:
+    """What a run of the action left."""
+
+    def __init__(self, code, log, outputs, summary):
+        self.code, self.log, self.outputs, self.summary = code, log, outputs, summary
+
+
+class StepRunner:
+    """A runner for the action in `folder`; jobs run in `workspace`, with `temp` beside it."""
+
+    def __init__(self, folder, workspace, temp):
+        self.folder, self.workspace, self.temp = Path(folder), Path(workspace), Path(temp)
+        self.action = YAML(typ="safe").load((self.folder / "action.yml").read_text())
+        self.token = ""
+
+    def run(self, inputs, environment):
+        """Run all steps with `inputs` and return what they left; a failed step ends the run."""
+        unknown = set(inputs) - set(self.action["inputs"])
+        assert not unknown, unknown
+        values = {
+            name: inputs.get(name, self._evaluated(str(declared.get("default", "")), {}, {}))
+            for name, declared in self.action["inputs"].items()
+        }
+        steps, log, code, summary = {}, "", 0, ""
+        for number, step in enumerate(self.action["runs"]["steps"]):
+            assert set(step) <= {"name", "id", "shell", "env", "run"}, (
+                "a key the runner below lacks"
+            )
+            if code:
+                break
+            files = self.temp / "_runner_file_commands" / str(number)
+            files.mkdir(parents=True, exist_ok=True)
+            code, said = self._step(step, values, steps, environment, files)
+            log += said
+            steps[step["id"]] = parse_file(files / "GITHUB_OUTPUT")
+            summary += (files / "GITHUB_STEP_SUMMARY").read_text()
+        outputs = {
+            name: self._evaluated(declared["value"], values, steps)
+            for name, declared in self.action["outputs"].items()
+        }
+        return Finished(code, log, outputs, summary)
+
+    def _step(self, step, inputs, steps, environment, files):
+        assert step["shell"] == "bash"
+        script = files / "script.sh"
+        script.write_text(self._evaluated(step["run"], inputs, steps))
+        assert "${{" not in step["run"], "an expression in a script is an injection"
+        commands = {
+            name: str(files / name)
+            for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
+        }
+        for file in commands.values():
+            Path(file).write_text("")
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+            cwd=self.workspace, capture_output=True, text=True, check=False,
+            env={
+                **{k: v for k, v in os.environ.items() if not k.startswith(("GITHUB_", "FAIRGATE_"))},
+                **environment, **commands,
+                "GITHUB_ACTION_PATH": str(self.folder), "GITHUB_WORKSPACE": str(self.workspace),
+                "RUNNER_TEMP": str(self.temp),
+                **{k: self._evaluated(str(v), inputs, steps) for k, v in step.get("env", {}).items()},
+            },
+        )  # fmt: skip
+        assert Path(commands["GITHUB_ENV"]).read_text() == "", "the caller's environment is changed"
+        assert Path(commands["GITHUB_PATH"]).read_text() == "", "the caller's PATH is changed"
+        return done.returncode, done.stdout + done.stderr
+
+    def _evaluated(self, text, inputs, steps):
+        return _EXPRESSION.sub(lambda m: self._value(m[1], inputs, steps), text)
+
+    def _value(self, expression, inputs, steps):
+        for part in expression.split("||"):
+            names = part.strip().split(".")
+            match names:
+                case ["inputs", name]:
+                    value = inputs[name]
+                case ["github", "token"]:
+                    value = self.token
+                case ["steps", step, "outputs", name]:
+                    value = steps.get(step, {}).get(name, "")
+                case _:
+                    raise AssertionError(f"an expression the runner does not know: {expression}")
+            if value:
+                return value
+        return ""
+
+
+def parse_file(path):
+    """Read `name=value` lines and blocks with delimiters."""
+    simple, blocks = {}, []
+    for line in path.read_text().splitlines():
+        if not blocks and "=" in line and "<<" not in line.split("=", 1)[0]:
+            name, value = line.split("=", 1)
+            simple[name] = value
+        else:
+            blocks.append(line)
+    return {**simple, **parse_outputs("\n".join(blocks))}

@@ -1,0 +1,349 @@
+"""Policy and baseline of the base commit: full clones, shallow ones, none at all; a baseline's life."""
+
+import subprocess
+
+import pytest
+from action import payloads
+from action.repositories import POLICY, WORKFLOW, WORKFLOW_PATH, broken, fair, worse
+
+LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.9")
+
+
+def shallow(history, tmp_path, *, remote):
+    """Clone the merge commit alone, as `actions/checkout` does by default."""
+    history.git("branch", "--force", "pull", "HEAD")
+    target = tmp_path / "shallow"
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", "--branch", "pull", f"file://{history.root}", target],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    if not remote:
+        subprocess.run(
+            ["git", "-C", target, "remote", "set-url", "origin", "file:///nowhere"], check=True
+        )
+    return target
+
+
+def files_of(history, commit):
+    names = history.git("ls-tree", "-r", "--name-only", commit).splitlines()
+    return {
+        name: subprocess.run(
+            ["git", "-C", history.root, "cat-file", "blob", f"{commit}:{name}"],
+            check=True, capture_output=True,
+        ).stdout
+        for name in names
+    }  # fmt: skip
+
+
+def self_approving(history, capsys):
+    """Make a pull request that loosens its own policy and breaks fairness."""
+    history.branch()
+    history.answers(worse, capsys)
+    history.write("policies/small.yaml", LOOSE)
+    history.commit()
+    base = history.git("rev-parse", "main")
+    return base, history.merge()
+
+
+def test_a_pull_request_cannot_loosen_its_own_policy(job, history, capsys):
+    base, head = self_approving(history, capsys)
+    assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 1
+    body = job.hub.ours(7)[0]["body"]
+    assert "This change edits" in body
+    assert "max raised from 0.2 to 0.9" in body
+    assert "comparison with the baseline removed" in body
+    assert "**decides**" in body
+    assert "max raised" in job.summary
+
+
+def test_nor_in_a_shallow_clone_that_can_fetch(job, history, capsys, tmp_path):
+    base, head = self_approving(history, capsys)
+    job.workspace = shallow(history, tmp_path, remote=True)
+    assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 1
+    assert "raised" in job.summary
+
+
+def test_nor_where_only_the_api_knows_the_base(job, history, capsys, tmp_path):
+    base, head = self_approving(history, capsys)
+    job.workspace = shallow(history, tmp_path, remote=False)
+    job.hub.commits[base] = files_of(history, base)
+    assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 1
+    assert "raised" in job.summary
+    assert job.hub.made("GET", "/contents/policies/small.yaml")
+
+
+@pytest.mark.parametrize("token", ["", "ghs_unknown"])
+def test_a_base_that_cannot_be_had_is_exit_3_and_says_how(job, history, capsys, tmp_path, token):
+    base, head = self_approving(history, capsys)
+    job.workspace = shallow(history, tmp_path, remote=False)
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, FAIRGATE_GITHUB_TOKEN=token) == 3
+    assert "fetch-depth: 2" in job.err
+    assert job.outputs["exit-code"] == "3"
+
+
+def test_the_merge_commit_s_own_parent_is_newer_than_the_event(job, history):
+    history.branch()
+    history.commit()
+    stale = history.git("rev-list", "--max-parents=0", "main")
+    history.git("checkout", "-q", "main")
+    history.write("policies/small.yaml", POLICY.replace("max: 0.02", "max: 0.03"))
+    fresh = history.commit()
+    history.git("checkout", "-q", "topic")
+    head = history.merge()
+    assert job.run("pull_request", payloads.on_pull_request(7, head, stale)) == 0
+    assert fresh[:12] in job.summary
+
+
+def test_a_policy_that_is_a_link_in_the_base_is_refused(job, history):
+    history.write("policies/real.yaml", POLICY)
+    (history.root / "policies" / "small.yaml").unlink()
+    (history.root / "policies" / "small.yaml").symlink_to("real.yaml")
+    history.commit()
+    history.branch()
+    history.commit()
+    assert job.pull(history) == 3
+    assert "link" in job.err
+
+
+def test_an_upload_of_a_worse_baseline_does_not_approve_itself(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.accept("I say so")
+    history.commit()
+    assert job.pull(history) == 1
+    body = job.hub.ours(7)[0]["body"]
+    assert "baselines/small.json" in body
+    assert "What separates the baselines" in body
+    assert "| this change | ✅ PASS" in body
+
+
+def test_an_accepted_trade_off_is_let_through_by_the_workflow_of_the_base(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.accept("known trade-off, issue 12")
+    history.commit()
+    assert job.pull(history, FAIRGATE_BASELINE_CHANGE="allow") == 0
+    assert "this change's own policy and baseline decide" in job.summary.replace("`", "")
+    assert "FAIL" in job.hub.ours(7)[0]["body"]
+
+
+def test_a_change_cannot_allow_itself(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.accept("I say so")
+    history.write(WORKFLOW_PATH, WORKFLOW + "# with: {baseline-change: allow}\n")
+    history.commit()
+    assert job.pull(history, FAIRGATE_BASELINE_CHANGE="allow") == 1
+    assert "does not count" in job.summary
+
+
+def test_a_workflow_that_base_lacks_allows_nothing(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.accept("I say so")
+    history.write(".github/workflows/new.yml", WORKFLOW)
+    history.commit()
+    named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
+    assert job.pull(history, FAIRGATE_BASELINE_CHANGE="allow", GITHUB_WORKFLOW_REF=named) == 1
+    assert "has no workflow" in job.summary
+
+
+def test_a_removed_policy_still_decides(job, history, capsys):
+    history.branch()
+    history.answers(broken, capsys)
+    history.git("rm", "-q", "policies/small.yaml")
+    history.commit()
+    assert job.pull(history) == 1
+    assert "removed" in job.summary
+
+
+def test_a_reformatted_policy_is_no_change_of_it(job, history):
+    history.branch()
+    history.write("policies/small.yaml", "# a comment\n" + POLICY)
+    history.commit()
+    assert job.pull(history) == 0
+    assert "This change edits" not in job.summary
+
+
+def test_a_damaged_proposal_is_an_error_before_it_is_merged(job, history):
+    history.branch()
+    history.write("baselines/small.json", "{")
+    history.commit()
+    assert job.pull(history) == 3
+    assert "small.json" in job.err
+
+
+def test_the_life_of_a_baseline(job, history, capsys):
+    """Introduction, unchanged, regression, trade-off, more sources, a narrow run that is refused."""
+    git = history.git
+    git("rm", "-q", "-r", "--cached", "policies", "baselines")
+    saved = {name: history.read(name) for name in ("policies/small.yaml", "baselines/small.json")}
+    for name in saved:
+        (history.root / name).unlink()
+    history.commit("a repository without a gate")
+
+    # 1. The pull request that introduces the gate: bounds decide, nothing is compared yet.
+    history.branch("introduce")
+    history.write("policies/small.yaml", saved["policies/small.yaml"])
+    history.commit()
+    assert job.pull(history) == 0
+    assert "introduces the gate" in job.summary
+    assert "no baseline yet" in job.summary
+    history.land()
+
+    # 2. Its first baseline.
+    history.branch("first-baseline")
+    history.accept("first")
+    history.commit()
+    assert job.pull(history) == 0
+    assert "first run" in job.summary
+    history.land()
+
+    # 3. An unchanged pull request.
+    history.branch("unchanged")
+    history.write("README.md", "hello")
+    history.commit()
+    assert job.pull(history) == 0
+    history.land()
+
+    # 4. A regression.
+    history.branch("regression")
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history) == 1
+
+    # 5. The same, accepted on purpose.
+    git("checkout", "-q", "regression")
+    history.accept("accepted trade-off")
+    history.commit()
+    assert job.pull(history) == 1
+    assert job.pull_again(history, FAIRGATE_BASELINE_CHANGE="allow") == 0
+    history.land()
+    commit = git("rev-parse", "HEAD")
+    assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
+
+    # 6. More sources: what is shared is compared, what is new is listed.
+    history.branch("more-sources")
+    history.sources(22)
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history) == 0
+    assert "s21" in (job.folder / "fairgate/reports/small/run.json").read_text()
+
+    # 7. Far fewer sources: not the same suite any more.
+    history.branch("narrow")
+    history.sources(5)
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history) == 3
+    assert "min_overlap" in job.summary
+
+
+def test_an_upgrade_that_changes_a_metric_asks_for_a_new_baseline(job, history, monkeypatch):
+    from dataclasses import replace
+
+    from fairgate.engine import baseline as module
+
+    newer = [replace(metric, version=metric.version + 1) for metric in module.METRICS]
+    history.branch()
+    history.commit()
+    monkeypatch.setattr(module, "METRICS", newer)
+    assert job.pull(history) == 3
+    assert "version" in job.summary
+
+
+def test_a_narrow_run_cannot_become_the_baseline(job, history, capsys):
+    from fairgate.cli import main
+
+    before = history.read("baselines/small.json")
+    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None, capsys)
+    assert main(["run", "policies/small.yaml", "--out", "narrow", "--quiet"]) != 0
+    assert main(["baseline", "accept", "narrow", "--reason", "quick"]) == 3
+    assert history.read("baselines/small.json") == before
+
+
+def test_git_runs_no_hook_of_the_checkout(job, history, tmp_path):
+    trace = tmp_path / "hooked"
+    hooks = history.root / "hooks"
+    hooks.mkdir()
+    for name in ("post-checkout", "reference-transaction", "fsmonitor"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {trace}\n")
+        (hooks / name).chmod(0o700)
+    history.branch()
+    history.commit()
+    history.git("config", "core.fsmonitor", str(hooks / "fsmonitor"))
+    trace.unlink(missing_ok=True)
+    base, head = history.git("rev-parse", "main"), history.git("rev-parse", "topic")
+    trace.unlink(missing_ok=True)
+    job.run("pull_request", payloads.on_pull_request(7, head, base))
+    assert not trace.exists()
+
+
+def test_nor_where_every_rule_waits_for_a_baseline(job, history, capsys):
+    from fairgate.cli import main
+
+    gates = "gates:\n  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
+    history.write("policies/small.yaml", POLICY.split("gates:")[0] + gates)
+    (history.root / "baselines" / "small.json").unlink()
+    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None, capsys)
+    assert main(["run", "policies/small.yaml", "--out", "narrow", "--quiet"]) == 5
+    assert main(["baseline", "accept", "narrow", "--reason", "quick"]) == 3
+    assert not (history.root / "baselines" / "small.json").exists()
+    history.answers(fair, capsys)
+    assert main(["run", "policies/small.yaml", "--out", "whole", "--quiet"]) == 5
+    assert main(["baseline", "accept", "whole", "--reason", "first"]) == 0
+
+
+@pytest.mark.parametrize("place", ["/etc/hostname", "../outside.jsonl", "link.jsonl"])
+def test_no_answers_from_outside_of_the_checkout(job, history, tmp_path, place):
+    outside = history.root.parent / "outside.jsonl"
+    outside.write_text(history.read("answers.jsonl"))
+    (history.root / "link.jsonl").symlink_to(outside)
+    history.write("policies/small.yaml", POLICY.replace("answers.jsonl", place))
+    commit = history.commit()
+    assert job.run("push", payloads.on_push("0" * 40, commit)) == 2
+    assert "leads out of" in job.err
+
+
+def test_a_link_in_place_of_a_folder_does_not_hide_the_baseline(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    (history.root / "elsewhere").mkdir()
+    history.git("mv", "policies", "elsewhere/policies")
+    (history.root / "policies").symlink_to("elsewhere/policies")
+    history.commit()
+    assert job.pull(history) == 1
+    assert "fairness regressed" in job.summary
+
+
+def test_a_policy_in_a_part_of_the_repository_is_read_from_base_too(job, history, capsys):
+    history.git("checkout", "-q", "main")
+    (history.root / "services" / "shop").mkdir(parents=True)
+    for name in ("policies", "baselines", "answers.jsonl", "sources.jsonl"):
+        history.git("mv", name, f"services/shop/{name}")
+    history.commit()
+    history.branch()
+    lines = history.read("services/shop/answers.jsonl").splitlines(keepends=True)
+    worsened = [
+        line.replace("positive", "negative")
+        if "#race/asian" in line or "#race/black" in line
+        else line
+        for line in lines
+    ]
+    history.write("services/shop/answers.jsonl", "".join(worsened))
+    history.write("services/shop/policies/small.yaml", LOOSE)
+    history.commit()
+    assert job.pull(history, FAIRGATE_ROOT="services/shop") == 1
+    assert "max raised from 0.2 to 0.9" in job.summary
+
+
+def test_a_folder_that_is_no_checkout_has_no_base(job, history, tmp_path):
+    import shutil
+
+    target = tmp_path / "plain"
+    shutil.copytree(history.root, target, ignore=shutil.ignore_patterns(".git"))
+    job.workspace = target
+    event = payloads.on_pull_request(7, "a" * 40, "b" * 40)
+    assert job.run("pull_request", event) == 3
+    assert "no git checkout" in job.err

@@ -1,0 +1,348 @@
+"""What the gate says on a pull request: verdict, comment, summary, annotations, outputs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from action import payloads
+from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
+from action.repositories import POLICY, broken, fair, worse
+
+from fairgate.cli.github import run
+from fairgate.cli.github_inputs import read_inputs
+
+
+def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
+    history.branch()
+    history.commit()
+    assert job.pull(history) == 0
+    assert job.outputs["outcome"] == "pass"
+    assert job.outputs["exit-code"] == "0"
+    assert job.outputs["violations"] == job.outputs["regressions"] == "0"
+    assert job.hub.of(7) == []
+    assert "::error" not in job.out
+    assert "no fairness regression" in job.summary
+
+
+def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history) == 1
+    assert job.outputs["outcome"] == "fail"
+    assert job.outputs["regressions"] == "1"
+    (comment,) = job.hub.ours(7)
+    assert comment["body"].startswith('<!-- fairgate:report:v1 key="small" head="')
+    assert "fairness regressed" in comment["body"]
+    assert job.outputs["comment-url"] == comment["html_url"]
+    line = POLICY.splitlines().index(
+        "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
+    )
+    assert (
+        f"::error file=policies/small.yaml,line={line + 1},title=FairGate%3A rule failed::"
+        in job.out
+    )
+    for name in ("report-md", "report-html", "report-json", "sarif-file", "junit-file"):
+        assert Path(job.outputs[name]).read_text()
+    assert "fairness regressed" in job.summary
+
+
+def test_the_comment_follows_the_state_and_stays_one(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history) == 1
+    (first,) = job.hub.ours(7)
+    assert job.pull(history, GITHUB_RUN_ID="501") == 1
+    history.git("checkout", "-q", "topic")
+    history.answers(fair, capsys)
+    history.commit()
+    assert job.pull(history, GITHUB_RUN_ID="502") == 0
+    (last,) = job.hub.ours(7)
+    assert last["id"] == first["id"]
+    assert "no fairness regression" in last["body"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer", "comments"),
+    [
+        ("always", fair, 1), ("on-change", fair, 0), ("on-failure", fair, 0), ("never", fair, 0),
+        ("always", worse, 1), ("on-change", worse, 1), ("on-failure", worse, 1), ("never", worse, 0),
+    ],
+)  # fmt: skip
+def test_when_a_comment_is_made(job, history, capsys, mode, answer, comments):
+    history.branch()
+    history.answers(answer, capsys)
+    history.commit()
+    job.pull(history, FAIRGATE_COMMENT=mode)
+    assert len(job.hub.ours(7)) == comments
+
+
+def test_no_verdict_is_red_and_says_why(job, history, capsys):
+    history.branch()
+    history.answers(lambda key: "I cannot say.", capsys)
+    history.commit()
+    assert job.pull(history) == 5
+    assert job.outputs["outcome"] == "inconclusive"
+    assert len(job.hub.ours(7)) == 1
+
+
+def test_report_only_is_green_and_loud(job, history, capsys):
+    history.branch()
+    history.answers(broken, capsys)
+    history.commit()
+    assert job.pull(history, FAIRGATE_REPORT_ONLY="true") == 0
+    assert job.outputs["outcome"] == "fail"
+    assert job.outputs["exit-code"] == "1"
+    assert "report-only" in job.out
+    assert "FAIL" in job.hub.ours(7)[0]["body"]
+
+
+def test_a_forks_read_only_token_changes_nothing_but_the_comment(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    code = job.pull(history, repo="stranger/shop", FAIRGATE_GITHUB_TOKEN=READ_ONLY)
+    assert code == 1
+    assert job.hub.of(7) == []
+    assert job.hub.made("POST") == []
+    assert "fork" in job.summary
+
+
+def test_a_token_without_the_right_is_a_warning(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history, FAIRGATE_GITHUB_TOKEN=READ_ONLY) == 1
+    assert "::warning title=FairGate%3A no comment::" in job.out
+    assert "pull-requests: write" in job.summary
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, 1), (404, 1), (422, 1), (500, 1), (502, 1)])
+def test_a_failing_api_never_changes_the_verdict(job, history, capsys, status, code):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    job.hub.fail("POST", "/issues/7/comments", status, times=20)
+    assert job.pull(history) == code
+    assert "the verdict stands" in job.summary
+    assert str(status) in job.out or "again and again" in job.out
+
+
+def test_no_token_is_a_warning(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history, FAIRGATE_GITHUB_TOKEN="") == 1
+    assert "github-token" in job.summary
+
+
+def test_dependabot_gets_no_comment(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history, GITHUB_ACTOR="dependabot[bot]") == 1
+    assert job.hub.requests == []
+
+
+def test_the_merge_queue_is_judged_against_its_own_base(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    base = history.git("rev-parse", "main")
+    head = history.merge()
+    assert job.run("merge_group", payloads.on_merge_group(7, head, base)) == 1
+    assert job.hub.of(7) == []
+
+
+def test_a_push_is_judged_by_its_own_files(job, history):
+    commit = history.git("rev-parse", "HEAD")
+    assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
+    assert job.outputs["comment-url"] == ""
+
+
+def test_a_dispatch_may_name_a_pull_request(job, history, capsys):
+    history.answers(worse, capsys)
+    payload = {"inputs": {}, "repository": payloads.repository(), "ref": "refs/heads/main"}
+    assert job.run("workflow_dispatch", payload, FAIRGATE_PR_NUMBER="7") == 1
+    assert len(job.hub.ours(7)) == 1
+
+
+@pytest.mark.parametrize("name", ["pull_request_target", "workflow_run", "issue_comment"])
+def test_a_forks_head_never_meets_a_writing_token(job, history, name):
+    head, base = "c" * 40, history.git("rev-parse", "main")
+    fork = payloads.pull_request(7, head, base, repo="stranger/shop")
+    job.hub.pulls[7] = fork
+    payload = {
+        "pull_request_target": payloads.on_pull_request(7, head, base, repo="stranger/shop"),
+        "workflow_run": payloads.on_workflow_run(head, repo="stranger/shop"),
+        "issue_comment": payloads.on_issue_comment(7),
+    }[name]
+    assert job.run(name, payload) == 2
+    assert "refusing to run" in job.err
+    assert job.outputs["outcome"] == "error"
+    assert job.hub.of(7) == []
+
+
+def test_a_deleted_fork_is_a_fork(job, history):
+    payload = payloads.on_pull_request(7, "c" * 40, history.git("rev-parse", "main"))
+    payload["pull_request"]["head"]["repo"] = None
+    assert job.run("pull_request_target", payload) == 2
+
+
+def test_a_comment_when_github_cannot_be_asked_is_refused(job):
+    job.hub.fail("GET", "/pulls/7", 500, times=10)
+    assert job.run("issue_comment", payloads.on_issue_comment(7)) == 2
+    assert "does not name" in job.err
+
+
+def test_our_own_branch_may_run_on_a_comment(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    head = history.commit()
+    base = history.git("rev-parse", "main")
+    job.hub.pulls[7] = payloads.pull_request(7, head, base)
+    assert job.run("issue_comment", payloads.on_issue_comment(7)) == 1
+    assert len(job.hub.ours(7)) == 1
+
+
+def test_a_workflow_run_finds_its_pull_request_by_its_head(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    head = history.commit()
+    base = history.git("rev-parse", "main")
+    job.hub.pulls[8] = payloads.pull_request(8, "d" * 40, base)
+    job.hub.pulls[7] = payloads.pull_request(7, head, base)
+    assert job.run("workflow_run", payloads.on_workflow_run(head)) == 1
+    assert len(job.hub.ours(7)) == 1
+    assert job.hub.ours(8) == []
+
+
+def test_hostile_names_reach_no_log_and_no_comment_alive(job, history, capsys):
+    history.branch()
+    evil = (
+        "::error::pwned @octo/admins <!-- fairgate:report:v1 --> ![x](https://evil.invalid/x.png)"
+    )
+    history.answers(lambda key: f"positive {evil}" if "gender" in key else "negative", capsys)
+    history.commit()
+    assert job.pull(history) in {1, 5}
+    assert "::error::pwned" not in job.out + job.err
+    body = job.hub.ours(7)[0]["body"]
+    assert "\n<!--" not in body
+    assert not re.search(r"^::|\n::", body)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"FAIRGATE_COMMENT": "sometimes"}, "on-change"),
+        ({"FAIRGATE_REPORT_ONLY": "yes"}, "`true` or `false`"),
+        ({"FAIRGATE_POLICY": "../../etc/passwd"}, "inside the checkout"),
+        ({"FAIRGATE_POLICY": "/etc/passwd"}, "inside the checkout"),
+        ({"FAIRGATE_POLICY": ""}, "policy is empty"),
+        ({"FAIRGATE_POLICY": "policies/none.yaml"}, "there is no policy"),
+        ({"FAIRGATE_REPORT_DIR": "../out"}, "inside the checkout"),
+        ({"FAIRGATE_PR_NUMBER": "7; rm"}, "expected a number"),
+        ({"FAIRGATE_DEVICE": "tpu"}, "`cuda`"),
+        ({"GITHUB_REPOSITORY": "nonsense"}, "GITHUB_REPOSITORY"),
+    ],
+)
+def test_bad_inputs_are_usage_errors_with_outputs(job, history, inputs, said):
+    commit = history.git("rev-parse", "HEAD")
+    assert job.run("push", payloads.on_push("0" * 40, commit), **inputs) == 2
+    assert said in job.err
+    assert job.outputs["outcome"] == "error"
+    assert job.outputs["exit-code"] == "2"
+    assert "no verdict" in job.summary
+
+
+@pytest.mark.parametrize("payload", ["", "[]", "{", "{}", "null", '{"pull_request": 3}'])
+def test_an_event_that_is_none_is_a_usage_error(job, payload):
+    assert job.run("pull_request", payload) == 2
+    assert "payload" in job.err
+
+
+def test_a_policy_behind_a_link_out_of_the_checkout_is_refused(job, history, tmp_path):
+    (tmp_path / "outside.yaml").write_text(POLICY)
+    (history.root / "policies" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
+    assert job.run("push", payload, FAIRGATE_POLICY="policies/link.yaml") == 2
+
+
+def test_a_policy_error_is_annotated_at_its_line(job, history):
+    history.branch()
+    history.write(
+        "policies/small.yaml", POLICY.replace("asr/generation/controlled", "asr/generatoin")
+    )
+    history.commit()
+    assert job.pull(history) == 2
+    assert re.search(r"::error file=policies/small\.yaml,line=10,", job.out)
+
+
+def test_an_internal_error_leaves_outputs(job, history, monkeypatch):
+    monkeypatch.setattr("fairgate.engine.gate.judge", lambda *_: 1 / 0)
+    payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
+    assert job.run("push", payload) == 4
+    assert job.outputs["exit-code"] == "4"
+
+
+def test_stored_answers_of_the_checkout_are_not_believed(job, history):
+    history.branch()
+    history.git("rm", "--quiet", "--cached", ".gitignore")
+    history.write(".fairgate/store.sqlite", "poison")
+    history.commit()
+    assert job.pull(history) == 0
+    assert (history.root / ".fairgate" / "store.sqlite").read_text() == "poison"
+
+
+def test_the_addresses_of_an_enterprise_server_are_used(job, history, capsys):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    job.pull(history, GITHUB_SERVER_URL="https://ghe.example.org")
+    assert f"https://ghe.example.org/{REPOSITORY}/actions/runs/500" in job.hub.ours(7)[0]["body"]
+
+
+def test_the_token_is_gone_from_the_environment_of_children(job, history, monkeypatch):
+    seen = []
+    import subprocess
+
+    original = subprocess.run
+    monkeypatch.setattr(
+        subprocess, "run", lambda *a, **k: (seen.append(k.get("env")), original(*a, **k))[1]
+    )
+    history.branch()
+    history.commit()
+    job.pull(history)
+    assert seen
+    assert not any(TOKEN in (env or {}).values() for env in seen if env and "GITHUB_ACTIONS" in env)
+
+
+def test_answers_are_stored_outside_of_the_checkout(job, history):
+    environment = job.environment("push", {"x": 1})
+    defaults = {option.name: option.default for option in run.params}
+    inputs = read_inputs({**defaults, "policy": "policies/small.yaml"}, environment)
+    assert not inputs.runtime.cache.is_relative_to(history.root)
+    assert inputs.runtime.confined
+
+
+def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeypatch):
+    monkeypatch.setattr("fairgate.composition.ci_files.SUMMARY_BYTES", 6_000)
+    history.branch()
+    history.answers(broken, capsys)
+    history.commit()
+    assert job.pull(history) == 1
+    assert 0 < len(job.summary.encode()) <= 6_002
+    assert "Left out" in job.summary
+
+
+def test_the_comment_keeps_below_githubs_limit(job, history, capsys, monkeypatch):
+    monkeypatch.setattr("fairgate.reports.pull_request.COMMENT_LIMIT", 3_000)
+    history.branch()
+    history.answers(broken, capsys)
+    history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))
+    history.commit()
+    assert job.pull(history) == 1
+    body = job.hub.ours(7)[0]["body"].split("\n", 1)[1]
+    assert len(body) <= 3_000
+    assert "max raised" in body
