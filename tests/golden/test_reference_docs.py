@@ -132,3 +132,18 @@ def test_action_page(check_page):
         for name, given in action["outputs"].items():
             parts.append(f"| `{name}` | {' '.join(given['description'].split())} |\n")
     check_page("action.md", "".join(parts))
+
+
+def test_readme_shows_the_comment_that_is_really_posted(request):
+    """The first sections of the golden comment stand in the README between two markers."""
+    comment = (Path(__file__).parent / "expected/regression/comment.md").read_text("utf-8")
+    shown = comment[: comment.index("<details><summary>Retrieval")].rstrip()
+    quoted = "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
+    readme = (ROOT / "README.md").read_text("utf-8")
+    head, _, rest = readme.partition("<!-- report -->\n")
+    _, _, tail = rest.partition("<!-- /report -->")
+    expected = f"{head}<!-- report -->\n{quoted}\n<!-- /report -->{tail}"
+    if request.config.getoption("--update-golden", default=False):
+        (ROOT / "README.md").write_text(expected, encoding="utf-8")
+        return
+    assert readme == expected, "README.md shows an old comment; run `make docs`"
