@@ -32,13 +32,20 @@ def check_page(request):
     return check
 
 
-def commands(command, name):
-    """Yield (name, context) of a command and everything below it."""
-    context = click.Context(command, info_name=name, max_content_width=88, terminal_width=88)
+def commands(command, name, parent=None):
+    """Yield (name, context) of a command and everything below it, as a real call has them."""
+    context = click.Context(
+        command,
+        parent=parent,
+        info_name=name.split()[-1],
+        max_content_width=88,
+        terminal_width=88,
+        **command.context_settings,
+    )
     yield name, context
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
-            yield from commands(command.get_command(context, child), f"{name} {child}")
+            yield from commands(command.get_command(context, child), f"{name} {child}", context)
 
 
 def test_command_line_page(check_page):
