@@ -15,7 +15,7 @@ test: $(VENV)/test.stamp lint  ## the test suite
 	$(BIN)/python -m pytest -n 2 -m "not torch and not slow and not benchmark"
 
 test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
-	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -p no:randomly -m torch
+	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
 
 test-slow: $(VENV)/test.stamp  ## long calibration tables
 	$(BIN)/python -m pytest -m slow
