@@ -82,7 +82,8 @@ def _stepwise(p_values: Floats, alpha: float, *, downward: bool) -> list[Correct
         adjusted = np.minimum(np.minimum.accumulate((ordered / shares)[::-1])[::-1], 1.0)
         last = np.flatnonzero(ordered <= alpha * shares)
         rejected = np.arange(size) <= (int(last[-1]) if len(last) else -1)
-        levels = np.full(size, alpha * max(1, int(rejected.sum())) / max(1, size))
+        # The very product that the last rejection was compared with, so that both agree.
+        levels = np.full(size, alpha * shares[max(0, int(rejected.sum()) - 1)] if size else alpha)
     # Rounding in a product may not contradict the comparison that was made.
     above = np.nextafter(alpha, np.inf)
     adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairgate.stats.auc import auc
@@ -79,6 +79,7 @@ def test_exchanging_the_runs_turns_the_change(runs):
 
 
 @given(PROBABILITIES, st.floats(0.001, 0.5))
+@example([0.0, 0.0, 0.1199944961536997], 0.1199944961536997)
 def test_corrections_say_the_same_in_three_ways(p_values, alpha):
     for correct in (holm, benjamini_hochberg):
         found = correct(p_values, alpha=alpha)
