@@ -293,11 +293,9 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     bundled = find("models", "minilm", runtime.root) / "tokenizer.json"
     if name == "bundled":
         return TokenizerFile(bundled, "bundled")
-    local = runtime.root / name
-    if local.is_dir():
-        local = local / "tokenizer.json"
-    if local.is_file():
-        return TokenizerFile(local, name)
+    if (runtime.root / name).exists():
+        local = existing(name, runtime.root, confined=runtime.confined)
+        return TokenizerFile(local / "tokenizer.json" if local.is_dir() else local, name)
     return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} could not be had)")
 
 

@@ -20,7 +20,7 @@ from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.engine.plan import SuiteInput, build_plan
 from fairgate.engine.plan_items import ItemSuiteInput, with_items
 from fairgate.engine.quarantine import quarantine_problems
-from fairgate.engine.rules import rule_problems
+from fairgate.engine.rules import rule_problems, unknown_metrics
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.schema import (
     Columns,
@@ -84,8 +84,10 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     ]
     item_suites = load_item_suites(parsed, runtime, problems)
     problems += _system_problems(parsed, runtime)
+    unknown = [problem(parsed, *found) for found in unknown_metrics(parsed.policy)]
     if problems:
-        raise PolicyError(problems)
+        raise PolicyError([*problems, *unknown])
+    problems += unknown
     plan = with_items(build_plan(suites), item_suites)
     problems += [
         problem(parsed, *found)

@@ -81,6 +81,14 @@ def _slices(gate: GatePolicy, levels: Mapping[str, Sequence[str]]) -> Iterator[d
         yield {**gate.where, gate.for_each: level}
 
 
+def unknown_metrics(policy: Policy) -> Iterator[tuple[Path, str]]:
+    """Yield every metric that does not exist; needs no plan, so it is told with missing files."""
+    for position, gate in enumerate(policy.gates):
+        if gate.metric not in BY_ID:
+            hint = suggestion(gate.metric, BY_ID)
+            yield ("gates", position, "metric"), f"unknown metric {quoted(gate.metric)}; {hint}"
+
+
 def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:
     """Yield (path in the policy, message) for every gate that no suite can answer."""
     suites = [suite.id for suite in policy.suites]
@@ -88,10 +96,6 @@ def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:
         path: Path = ("gates", position)
         metric = BY_ID.get(gate.metric)
         if metric is None:
-            yield (
-                (*path, "metric"),
-                f"unknown metric {quoted(gate.metric)}; {suggestion(gate.metric, BY_ID)}",
-            )
             continue
         if gate.suite is not None and gate.suite not in suites:
             yield (

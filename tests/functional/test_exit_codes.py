@@ -197,3 +197,11 @@ def test_the_run_record_has_the_documented_fields(workspace):
     text = (workspace.root / "out" / "rows.jsonl").read_text()
     rows = [json.loads(line) for line in text.splitlines()]
     assert {row["key"] for row in rows} >= {"s0#race/asian", "s0#neutral/reader"}
+
+
+def test_missing_files_and_unknown_metrics_are_told_together(workspace):
+    workspace.answers(fair)
+    workspace.policy(gates="  - {metric: rrs/maen, max: 1.0}\n", suite="    control: neutrall")
+    assert workspace.run("check", "policy.yaml") == 2
+    assert "did you mean `neutral`" in workspace.err
+    assert "did you mean `rrs/mean`" in workspace.err

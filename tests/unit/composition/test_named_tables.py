@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from fairgate.composition.building import token_counter
 from fairgate.composition.loading import Runtime
 from fairgate.composition.tables import find_table, named_on_hub
 from fairgate.domain.errors import DataError
@@ -56,3 +57,12 @@ def test_a_dataset_that_cannot_be_had_is_explained(hub, tmp_path):
 def test_paths_and_embedded_names_are_never_looked_up_on_the_hub(name, tmp_path):
     (tmp_path / "data").mkdir()
     assert named_on_hub(name, Runtime(root=tmp_path)) is None
+
+
+def test_a_tokenizer_outside_a_confined_root_is_refused(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(DataError, match="leads out of"):
+        token_counter("../tokenizer.json", Runtime(root=root, confined=True))
+    assert token_counter("../tokenizer.json", Runtime(root=root)).name == "../tokenizer.json"
