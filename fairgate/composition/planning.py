@@ -11,7 +11,7 @@ from fairgate.adapters.files.durable import write_lines
 from fairgate.composition.loading import LoadedPolicy, Runtime
 from fairgate.composition.run_folder import replay
 from fairgate.domain.cases import Case
-from fairgate.engine.attribution import cross
+from fairgate.engine.crossing import cross
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
 
 

@@ -1,21 +1,21 @@
-"""The second wave: cross texts and documents, and attribute what changed to its path.
+"""What the crossed answers say: which path, retriever or generator, changed an answer.
 
 What the numbers mean, and what noise does to them, stands in `metrics/attribution.py`.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.domain.findings import AttributedPart, Attribution
 from fairgate.domain.verdicts import JudgedPair
-from fairgate.engine.judge import JudgeOptions, document_key, read_answers
+from fairgate.engine.crossing import documents_of_pair
+from fairgate.engine.judge import JudgeOptions, read_answers
 from fairgate.engine.ports import Executed
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import observe
@@ -26,9 +26,6 @@ from fairgate.stats.observations import ClusterTotals, cluster_totals
 from fairgate.stats.ratio import ratio_interval
 from fairgate.stats.t_interval import contrast
 
-FEWEST = 30
-"""Satisfied pairs that are crossed in each arm even where fewer are violated."""
-_WAVE = 2
 _DECIMALS = 6
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
@@ -46,75 +43,6 @@ class _Parts:
     retrieval: float
     generator: float
     interaction: float
-
-
-def cross(
-    plan: TestPlan, judged: Sequence[JudgedPair], executions: Executed, policy: Policy
-) -> TestPlan:
-    """Return the cases that tell retrieval from generator; empty where nothing is to be asked.
-
-    Deterministic: satisfied pairs are drawn by a hash of the policy's seed and their key, so most
-    of a sample stays when other pairs change.
-    """
-    modes = {suite.id: getattr(suite, "attribution", "off") for suite in policy.suites}
-    known = {(case.suite, case.key): case for case in plan.cases}
-    repeats = {suite.id: getattr(suite, "repeats", 1) for suite in policy.suites}
-    cases: dict[tuple[str, str], Case] = {}
-    for item in _drawn(judged, executions, modes, policy.seed):
-        pair = item.pair
-        again = repeats[pair.suite] + 1
-        source, follow_up = known[pair.suite, pair.source], known[pair.suite, pair.key]
-        for case in (
-            _again(source, again),
-            _again(follow_up, again),
-            _crossed(source, pair.key),
-            _crossed(follow_up, pair.source),
-        ):
-            cases.setdefault((case.suite, case.key), case)
-    return TestPlan(cases=list(cases.values()), pairs=(), tasks=plan.tasks)
-
-
-def _again(case: Case, number: int) -> Case:
-    return replace(case, key=f"{case.key}@repeat={number}", wave=_WAVE, repeat=number - 1)
-
-
-def _crossed(case: Case, other: str) -> Case:
-    return replace(case, key=f"{case.key}@documents={other}", wave=_WAVE, documents_of=other)
-
-
-def _drawn(
-    judged: Sequence[JudgedPair], executions: Executed, modes: Mapping[str, str], seed: int
-) -> Iterator[JudgedPair]:
-    """Yield the pairs to cross, arm by arm: the violated ones and as many satisfied ones."""
-    arms: dict[tuple[str, bool], list[JudgedPair]] = {}
-    for item in judged:
-        if modes[item.pair.suite] != "off" and _kind(item, executions) == "different":
-            arms.setdefault((item.pair.suite, item.pair.control), []).append(item)
-    for (suite, _), items in arms.items():
-        violated = [item for item in items if item.generation is True]
-        satisfied = [item for item in items if item.generation is False]
-        wanted = len(satisfied) if modes[suite] == "all" else max(len(violated), FEWEST)
-        chosen = sorted(satisfied, key=lambda item: _lot(seed, item))[:wanted]
-        keys = {item.pair.key for item in (*violated, *chosen)}
-        yield from (item for item in items if item.pair.key in keys)
-
-
-def _lot(seed: int, item: JudgedPair) -> str:
-    name = f"{seed}\0{item.pair.suite}\0{item.pair.key}"
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _kind(item: JudgedPair, executions: Executed) -> str:
-    """Return `different` or `equal` documents, `unknown` ones, or `undecided` for the pair."""
-    if not isinstance(item.generation, bool):
-        return "undecided"
-    lists = []
-    for key in (item.pair.source, item.pair.key):
-        execution = executions.get((item.pair.suite, key))
-        if execution is None or execution.documents is None:
-            return "unknown"
-        lists.append([document_key(document) for document in execution.documents])
-    return "equal" if lists[0] == lists[1] else "different"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +131,7 @@ class _Reader:
 
 
 def _obstacle(rows: Sequence[JudgedPair], reader: _Reader) -> str | None:
-    kinds = {(_kind(item, reader.executions), item.pair.control) for item in rows}
+    kinds = {(documents_of_pair(item, reader.executions), item.pair.control) for item in rows}
     if not any(control for _, control in kinds):
         return _NO_CONTROLS
     if len({control for kind, control in kinds if kind != "undecided"}) < 2:
@@ -228,7 +156,7 @@ def _with_columns(table: Table, rows: Sequence[JudgedPair], reader: _Reader) -> 
     parts: list[_Parts | None] = []
     strata: list[tuple[bool, bool] | None] = []
     for item in rows:
-        kind = _kind(item, reader.executions)
+        kind = documents_of_pair(item, reader.executions)
         is_different = kind == "different"
         strata.append((item.pair.control, item.generation is True) if is_different else None)
         if kind == "equal":
@@ -276,7 +204,7 @@ def _finding(
         total=_rounded(contrast(whole)),
         parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
         pairs=sum(isinstance(item.generation, bool) for item in rows),
-        equal_documents=sum(_kind(item, reader.executions) == "equal" for item in rows),
+        equal_documents=sum(documents_of_pair(item, reader.executions) == "equal" for item in rows),
         crossed=read,
         undecided=len(crossed) - read,
         repeated=repeated,

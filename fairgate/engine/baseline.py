@@ -15,7 +15,8 @@ from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
 from fairgate.policy.item_suites import BbqSuitePolicy
-from fairgate.policy.schema import Policy, SuitePolicy
+from fairgate.policy.metamorphic_suites import SuitePolicy
+from fairgate.policy.schema import Policy
 
 SCHEMA_VERSION = 1
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.metric import Metric
-from fairgate.policy.schema import GatePolicy
+from fairgate.policy.gates import GatePolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

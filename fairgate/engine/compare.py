@@ -19,16 +19,12 @@ from fairgate.engine.rules import Rule
 from fairgate.engine.undecided import UndecidedChange, check_undecided, undecided_change
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
-from fairgate.policy.schema import Policy, RegressionPolicy
+from fairgate.policy.gates import RegressionPolicy
+from fairgate.policy.schema import Policy
+from fairgate.stats.evidence import RegressionEvidence, RegressionSettings, Worse
 from fairgate.stats.multiplicity import holm, uncorrected
 from fairgate.stats.observations import pair_by_key
-from fairgate.stats.regression import (
-    PreparedRegression,
-    RegressionEvidence,
-    RegressionSettings,
-    Worse,
-    prepare_regression,
-)
+from fairgate.stats.regression import PreparedRegression, prepare_regression
 
 FIRST_RUN = "first run: there is no baseline to compare with; accept this run to make one"
 _DECIMALS = 6

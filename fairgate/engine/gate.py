@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
-from fairgate.engine.attribution import Crossing, attribute, cross
+from fairgate.engine.attribution import Crossing, attribute
 from fairgate.engine.baseline import Baseline, overlap, pair_contents
 from fairgate.engine.compare import Comparison, compare
+from fairgate.engine.crossing import cross
 from fairgate.engine.decide import decide, weigh_evidence
 from fairgate.engine.identity import compare_identities, identity_measurements
 from fairgate.engine.instability import instability

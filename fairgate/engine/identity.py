@@ -14,7 +14,7 @@ from fairgate.engine.bounds import Check
 from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.metrics.metric import demographic_rows, observe
 from fairgate.metrics.table import Table
-from fairgate.policy.schema import GatePolicy
+from fairgate.policy.gates import GatePolicy
 from fairgate.stats.identity import identity_test
 from fairgate.stats.multiplicity import Corrected
 

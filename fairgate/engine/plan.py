@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.cases import Case, Pair, Rejected, Source, Task, TestPlan
-from fairgate.policy.schema import SuitePolicy
+from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.relations.catalogue import by_id
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet

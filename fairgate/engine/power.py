@@ -16,7 +16,8 @@ import numpy as np
 from fairgate.domain.cases import TestPlan
 from fairgate.engine.baseline import KnownSd
 from fairgate.engine.rules import Rule
-from fairgate.policy.schema import Policy, RegressionPolicy
+from fairgate.policy.gates import RegressionPolicy
+from fairgate.policy.schema import Policy
 from fairgate.stats.observations import cluster_contributions
 from fairgate.stats.power import (
     RuleDesign,

@@ -12,7 +12,8 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.social_bias import compares_settings, evaluated_without_documents
-from fairgate.policy.schema import GatePolicy, Policy
+from fairgate.policy.gates import GatePolicy
+from fairgate.policy.schema import Policy
 
 Path = tuple[str | int, ...]
 

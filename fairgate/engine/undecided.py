@@ -16,9 +16,10 @@ from fairgate.domain.verdicts import Reason
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
 from fairgate.metrics.table import Table
+from fairgate.stats.evidence import RegressionEvidence, RegressionSettings
 from fairgate.stats.multiplicity import Corrected
 from fairgate.stats.observations import Observations, pair_by_key
-from fairgate.stats.regression import RegressionEvidence, RegressionSettings, prepare_regression
+from fairgate.stats.regression import prepare_regression
 
 MARGIN = 0.02
 """Growth of the undecided share that is accepted, as a regression's default margin."""

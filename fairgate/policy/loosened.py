@@ -9,7 +9,8 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 
-from fairgate.policy.schema import GatePolicy, Policy
+from fairgate.policy.gates import GatePolicy
+from fairgate.policy.schema import Policy
 
 _LOWER_IS_STRICTER = ("max", "max_abs")
 _SUITE_FIELDS = frozenset({"id", "kind"})

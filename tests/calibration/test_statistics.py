@@ -14,7 +14,8 @@ from calibration.worlds import (
     stable_verdicts,
 )
 
-from fairgate.stats.regression import RegressionSettings, regression_evidence
+from fairgate.stats.evidence import RegressionSettings
+from fairgate.stats.regression import regression_evidence
 
 ALPHA = 0.05
 NAIVE = "naive +2 points"

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from fairgate.stats.auc import auc
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap
 from fairgate.stats.entropy import entropy
+from fairgate.stats.evidence import RegressionSettings, Worse
 from fairgate.stats.interval import Interval
 from fairgate.stats.multiplicity import benjamini_hochberg, holm
 from fairgate.stats.observations import Observations, cluster_totals, estimate, pair_by_key
 from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
-from fairgate.stats.regression import RegressionSettings, Worse, regression_evidence
+from fairgate.stats.regression import regression_evidence
 from fairgate.stats.typical_values import TypicalValues
 from fairgate.stats.wilson import wilson
 

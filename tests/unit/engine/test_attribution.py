@@ -8,7 +8,7 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.executions import Execution
-from fairgate.engine.attribution import FEWEST, cross
+from fairgate.engine.crossing import FEWEST, cross, most_questions
 from fairgate.engine.gate import run_gate
 from fairgate.engine.ports import SILENT
 from fairgate.engine.recorded import RecordedSystem
@@ -65,6 +65,15 @@ def test_all_crosses_every_pair_whose_documents_differ():
     plant = Plant(neutral_retrieval=1.0)
     bench = replace(BENCH, policy=policy_of(attribution="all"))
     assert len(crossed_keys(bench.run(plant))) == 2 * 20 * 15
+
+
+@pytest.mark.parametrize("bench", [BENCH, SAMPLED], ids=["greedy", "sampled"])
+def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
+    everything = replace(bench, policy=policy_of(attribution="all"))
+    system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Remembering())
+    run = run_gate(everything.given(), system, SILENT)
+    asked = system._system.generator.asked - len(run.result.plan.cases)
+    assert asked == most_questions(run.result.plan.pairs, is_greedy=bench is BENCH)
 
 
 def test_off_asks_nothing_and_says_so():

@@ -7,14 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from fairgate.stats.evidence import Method, RegressionSettings, Worse
 from fairgate.stats.observations import estimate, pair_by_key, select
-from fairgate.stats.regression import (
-    Method,
-    RegressionSettings,
-    Worse,
-    prepare_regression,
-    regression_evidence,
-)
+from fairgate.stats.regression import prepare_regression, regression_evidence
 
 NAN = math.nan
 

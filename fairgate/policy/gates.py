@@ -1,0 +1,81 @@
+"""The policy's `gates`: bounds, regressions, and cases that count for nothing for a while."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from fairgate.policy.fields import Finite, Strict, Text
+
+
+class RegressionPolicy(Strict):
+    """When a change against the baseline fails the build: significant and larger than `margin`."""
+
+    margin: Annotated[float, Field(ge=0, le=3)] = Field(
+        default=0.02, description="Largest change that is accepted."
+    )
+    detect: Annotated[float, Field(gt=0, le=3)] = Field(
+        default=0.05, description="Change that the suite must be able to see to say `pass`."
+    )
+    strict: bool = Field(
+        default=False,
+        description="Test 'change <= margin' itself (approximate) instead of 'no change'.",
+    )
+    sd: Annotated[float, Field(gt=0, le=3)] | None = Field(
+        default=None,
+        description="Standard deviation of the per-source change that is known beforehand; the "
+        "detectable change never rests on a smaller one.",
+    )
+
+
+class GatePolicy(Strict):
+    """One rule: a metric, where it applies, and what it must keep."""
+
+    metric: Text = Field(description="Id of a metric, see `fairgate metrics list`.")
+    suite: str | None = Field(
+        default=None, description="Suite; default: every suite that has the metric."
+    )
+    where: dict[str, str] = Field(
+        default_factory=dict, description="Slice: category, term, band, setting, …"
+    )
+    for_each: str | None = Field(
+        default=None,
+        description="One rule for each value of this dimension (`category`, `term`, …).",
+    )
+    max: Finite | None = Field(default=None, description="Upper bound of the value.")
+    min: Finite | None = Field(default=None, description="Lower bound of the value.")
+    max_abs: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="Bound of the absolute value."
+    )
+    regression: RegressionPolicy | None = Field(
+        default=None, description="Compare with the baseline."
+    )
+    evidence: Literal["estimate", "interval"] = Field(
+        default="estimate", description="Whether bounds judge the estimate or the whole interval."
+    )
+    on_inconclusive: Literal["warn", "fail"] | None = Field(
+        default=None, description="Overrides the policy's `on_inconclusive`."
+    )
+    advisory: bool = Field(default=False, description="Report, never fail the build.")
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if self.max is None and self.min is None and self.max_abs is None and not self.regression:
+            raise ValueError("asks nothing: give `max`, `min`, `max_abs` or `regression`")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"`min` {self.min:g} is above `max` {self.max:g}")
+        if self.for_each is not None and self.for_each in self.where:
+            raise ValueError(f"`{self.for_each}` is in both `where` and `for_each`")
+        return self
+
+
+class QuarantinePolicy(Strict):
+    """A case that counts for nothing until a date: known to be unstable, being looked into."""
+
+    case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
+    until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
+        description="Last day in quarantine, YYYY-MM-DD; afterwards the entry is an error."
+    )
+    reason: Text = Field(description="Why, for the reviewer; stands in every report.")
+    suite: str | None = Field(default=None, description="Suite; default: every suite.")

@@ -1,0 +1,92 @@
+"""The policy's suites of metamorphic tests, and tasks of the user's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, field_validator
+
+from fairgate.policy.fields import ByShape, Name, Strict, Text
+from fairgate.policy.system import Columns
+
+
+class TaskPolicy(Strict):
+    """A task of the user's own."""
+
+    id: Name = Field(description="Name of the task in reports.")
+    description: str = Field(default="", description="For readers.")
+    source: str = Field(default="", description="Where the task comes from.")
+    licence: str = Field(default="", description="Licence of the instruction.")
+    instruction: Text = Field(description="What the model is asked to do with the text.")
+    labels: Annotated[list[Text], Field(min_length=2)] = Field(description="Admissible answers.")
+    equivalent: list[Annotated[list[Text], Field(min_length=2)]] = Field(
+        default_factory=list, description="Groups of labels that count as the same answer."
+    )
+
+
+class SuitePolicy(Strict):
+    """Metamorphic tests: sources, relations and what perturbs them."""
+
+    id: Name = Field(description="Name of the suite; unique in the policy.")
+    kind: Literal["metamorphic"] = Field(default="metamorphic", description="Kind of the suite.")
+    task: Annotated[
+        Annotated[Text, Tag("<scalar>")] | Annotated[TaskPolicy, Tag("<mapping>")], ByShape
+    ] = Field(
+        description="`sentiment`, `toxicity`, a task file, or a task of your own written here."
+    )
+    sources: Annotated[
+        Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")], ByShape
+    ] = Field(description="Embedded name, path, or path with columns.")
+    limit: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Use only the first so many sources."
+    )
+    relations: Annotated[list[Text], Field(min_length=1)] = Field(
+        default=["set-equivalence"], description="Ids of metamorphic relations."
+    )
+    perturbations: Annotated[list[Text], Field(min_length=1)] = Field(
+        default=["race", "gender", "orientation", "age"],
+        description="Embedded perturbation sets or paths of your own.",
+    )
+    control: Text = Field(
+        default="neutral",
+        description="Perturbation set of the placebo arm; `none` switches the arm off.",
+    )
+    criterion: Literal["count", "any", "sequence"] = Field(
+        default="count", description="When two label profiles of the top k differ (asr/retrieval)."
+    )
+    matching: Literal["hungarian", "greedy"] = Field(
+        default="hungarian", description="Assignment in RRS; `greedy` reproduces P1's code."
+    )
+    distance: Literal["euclidean", "cosine"] = Field(
+        default="euclidean", description="Distance between document embeddings in RRS."
+    )
+    bands: Annotated[
+        Annotated[Literal["paper", "from-baseline"], Tag("<scalar>")]
+        | Annotated[
+            Annotated[list[Annotated[float, Field(gt=0, le=3)]], Field(min_length=2, max_length=2)],
+            Tag("<list>"),
+        ],
+        ByShape,
+    ] = Field(
+        default="paper",
+        description="Upper limits of the RRS bands high and moderate: P1's cut-offs, "
+        "quartiles of the baseline, or two numbers.",
+    )
+    repeats: Annotated[int, Field(ge=1, le=20)] = Field(
+        default=1, description="Ask so many times with different sampling seeds."
+    )
+    unstable_margin: Annotated[float, Field(ge=0)] = Field(
+        default=0.02, description="Label margin in nats below which an answer counts as unstable."
+    )
+    attribution: Literal["sampled", "all", "off"] = Field(
+        default="sampled",
+        description="Cross texts and documents to tell retrieval from generator: violated pairs "
+        "and as many satisfied ones, all pairs, or none. Without a retriever there is none.",
+    )
+
+    @field_validator("bands")
+    @classmethod
+    def _rising_bands(cls, bands: str | list[float]) -> str | list[float]:
+        if isinstance(bands, list) and bands[0] >= bands[1]:
+            raise ValueError("needs two rising numbers, such as [0.63, 1.31]")
+        return bands
