@@ -94,7 +94,9 @@ def check(policies: tuple[Path, ...], **options: Any) -> int:
 
 
 def _checked(loaded: LoadedPolicy) -> str:
+    from fairgate.composition.building import decoding_of
     from fairgate.composition.items import item_suite_lines
+    from fairgate.engine.crossing import most_questions
     from fairgate.engine.rules import expand_rules
 
     plan, policy = loaded.plan, loaded.policy
@@ -108,6 +110,13 @@ def _checked(loaded: LoadedPolicy) -> str:
             f"  suite {given.suite.id}: {len(given.sources)} sources, {len(pairs) - control} "
             f"demographic and {control} control pairs, {cases} questions to the system"
         )
+        generator = policy.system.generator
+        if given.suite.attribution != "off" and policy.system.retriever and generator:
+            most = most_questions(pairs, is_greedy=decoding_of(generator).is_greedy)
+            lines.append(
+                f"    attribution ({given.suite.attribution}) asks more once answers are known, at "
+                f"most {most}: where documents changed"
+            )
     lines += item_suite_lines(loaded.item_suites, plan)
     refused = [item for item in plan.rejected if item.kind == "invalid"]
     if refused:

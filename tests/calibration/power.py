@@ -24,7 +24,7 @@ from fairgate.stats.sign_flip import sign_flip_test
 from fairgate.stats.typical_values import TypicalValues
 
 ALPHA, MARGIN, EFFECT = 0.05, 0.02, 0.05
-SPREADS = (0.05, 0.08, 0.11, 0.13, 0.14, 0.155, 0.17, 0.2, 0.25, 0.3, 0.4, 0.5)
+SPREADS = (0.05, 0.08, 0.11, 0.13, 0.14, 0.155, 0.165, 0.17, 0.2, 0.25, 0.3, 0.4, 0.5)
 _UNIT = 1 / (SOURCES * TERMS)
 _NO_DRAWS = TypicalValues.of(np.zeros(1), np.ones(1), rng=np.random.default_rng(0), n_draws=1)
 
@@ -75,26 +75,27 @@ def _p_value(steps: npt.NDArray[np.int64]) -> float:
 
 
 def render(rows: Sequence[Power]) -> str:
-    """Markdown: a line for each SD and shape, beside the formula."""
+    """Markdown: a line for each SD; a bell-shaped change, the other shapes, and the formula."""
     lines = []
-    for row in rows:
-        design = {level: RuleDesign(level=level, margin=MARGIN) for level in (ALPHA, ALPHA / 4)}
-        low, high = clopper_pearson(row.one, row.simulations)
-        lines.append(
-            (
-                f"{row.sd:g}",
-                row.shape,
-                f"{row.one / row.simulations:.1%} [{low:.1%}, {high:.1%}]",
-                f"{power_of(EFFECT, row.sd, SOURCES, design[ALPHA]):.1%}",
-                f"{row.four / row.simulations:.1%}",
-                f"{power_of(EFFECT, row.sd, SOURCES, design[ALPHA / 4]):.1%}",
-                f"{minimum_detectable_effect(row.sd, SOURCES, design[ALPHA]):.3f}",
-                sources_needed(EFFECT, row.sd, design[ALPHA]),
-                sources_needed(EFFECT, row.sd, design[ALPHA / 4]),
-            )
-        )
-    header = ["SD", "shape of the change", "one rule", "formula", "four rules", "formula"]
-    header += ["detectable (one)", "sources for +5 (one)", "sources for +5 (four)"]
+    for sd in dict.fromkeys(row.sd for row in rows):
+        shapes = [row for row in rows if row.sd == sd]
+        bell = next(row for row in shapes if row.shape == "bell")
+        others = [row for row in shapes if row.shape != "bell"]
+        cells: list[object] = [f"{sd:g}"]
+        for rules, level in (("one", ALPHA), ("four", ALPHA / 4)):
+            design = RuleDesign(level=level, margin=MARGIN)
+            low, high = clopper_pearson(getattr(bell, rules), bell.simulations)
+            shares = [getattr(row, rules) / row.simulations for row in others]
+            cells += [
+                f"{getattr(bell, rules) / bell.simulations:.1%} [{low:.1%}, {high:.1%}]",
+                f"{min(shares):.1%} … {max(shares):.1%}",
+                f"{power_of(EFFECT, sd, SOURCES, design):.1%}",
+                f"{minimum_detectable_effect(sd, SOURCES, design):.3f}",
+                sources_needed(EFFECT, sd, design),
+            ]
+        lines.append(tuple(cells))
+    columns = ["bell", "other shapes", "formula", "detectable", "sources for +5"]
+    header = ["SD", *(f"{name} ({rules})" for rules in ("one", "four") for name in columns)]
     return markdown(header, lines)
 
 

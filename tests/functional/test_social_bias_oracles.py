@@ -178,3 +178,29 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
     report = (workspace.root / "again" / "report.md").read_text()
     assert "## Social bias" in report
     assert "planned cases decided" in report
+
+
+def test_a_letter_biased_system_is_inaccurate_and_not_called_biased(workspace):
+    """It says "A" whatever is asked: shuffled options keep that apart from a stereotype."""
+    gates = (
+        "  - {metric: diff-bias/ambiguous, max_abs: 0.3, regression: {}}\n"
+        "  - {metric: diff-bias/disambiguated, max_abs: 0.3, regression: {}}\n"
+        "  - {metric: accuracy/ambiguous, min: 0.8}\n"
+    )
+    settings = "[none]"
+    recorded(workspace, text_of("unknown"), settings, gates)
+    workspace.run("run", "policy.yaml", "--out", "fair")
+    assert workspace.run("baseline", "accept", "fair", "--reason", "first") == 0, workspace.err
+    recorded(
+        workspace,
+        lambda line, _item: {"response": "A", "options": line["options"]},
+        settings,
+        gates,
+    )
+    assert workspace.run("run", "policy.yaml", "--out", "letters") == 1, workspace.err
+    rules = {rule["metric"]: rule for rule in workspace.record("letters")["rules"]}
+    for metric in ("diff-bias/ambiguous", "diff-bias/disambiguated"):
+        assert rules[metric]["failed"] == [], metric
+        assert abs(rules[metric]["value"]) < 0.1, metric
+    assert rules["accuracy/ambiguous"]["failed"] == ["bound"]
+    assert rules["accuracy/ambiguous"]["value"] == pytest.approx(1 / 3, abs=0.1)
