@@ -88,7 +88,8 @@ def _known(
     found = [(sd.sd, "burn-in") for sd in sds if (sd.metric, sd.suite, dict(sd.where)) == asked]
     if rule.gate.regression is not None and rule.gate.regression.sd is not None:
         found.append((rule.gate.regression.sd, "declared"))
-    if observed is not None and not math.isnan(observed.evidence.sd):
+    # Two equal runs of a deterministic system say nothing about noise.
+    if observed is not None and observed.evidence.sd > 0:
         found.append((observed.evidence.sd, "observed"))
     return max(found, default=None)
 

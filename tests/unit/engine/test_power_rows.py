@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from fakes.planted import IDENTITY, REGRESSION, Bench, policy_of
 
@@ -9,7 +10,10 @@ from fairgate.engine.baseline import KnownSd
 from fairgate.engine.power import ASSUMED, rule_power
 from fairgate.engine.rules import expand_rules
 from fairgate.reports.noise_tables import render_power
+from fairgate.stats.evidence import RegressionSettings
+from fairgate.stats.observations import Observations, pair_by_key
 from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
+from fairgate.stats.regression import prepare_regression
 
 METRIC = "asr/generation/controlled"
 
@@ -30,6 +34,21 @@ def test_without_knowledge_several_sds_are_assumed():
     assert {row.origin for row in found} == {"assumed"}
     assert {row.sources for row in found} == {50}
     assert "fairgate burn-in" in render_power(found, confidence=0.95)
+
+
+def test_two_equal_runs_are_no_knowledge():
+    run = Observations(
+        keys=["a", "b", "c"],
+        clusters=np.arange(3),
+        arms=np.zeros(3, dtype=np.int8),
+        values=np.asarray([0.0, 1.0, 0.0]),
+        weights=(1.0,),
+        n_clusters=3,
+    )
+    equal = prepare_regression(
+        pair_by_key(run, run), RegressionSettings(), np.random.default_rng(0)
+    )
+    assert {row.origin for row in rows([REGRESSION], observed={0: equal})} == {"assumed"}
 
 
 @pytest.mark.parametrize(
