@@ -25,7 +25,7 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.
 
-    Writes report.md, run.json, rows.jsonl and executions.jsonl into the folder --out.
+    Writes report.md, report.html, run.json, rows.jsonl and executions.jsonl into the folder --out.
     """
     from fairgate.composition.building import Composition
     from fairgate.composition.run_folder import locate_baseline, output_folder, write_run

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from fairgate.engine.gate import GateInput, GateRun
 from fairgate.reports.console import render_console
+from fairgate.reports.html import render_html
+from fairgate.reports.item_rows import item_rows_jsonl
 from fairgate.reports.markdown import render_report
 from fairgate.reports.present import present
 from fairgate.reports.run_record import render_run_record, rows_jsonl
-from fairgate.reports.social_bias import item_rows_jsonl
 from fairgate.reports.view import ReportOptions
 
-REPORT, RECORD, ROWS = "report.md", "run.json", "rows.jsonl"
+REPORT, PAGE, RECORD, ROWS = "report.md", "report.html", "run.json", "rows.jsonl"
 
 
 def run_texts(
@@ -23,6 +24,7 @@ def run_texts(
     view = present(run, _options(given, out, report_only=report_only), given.baseline)
     return {
         REPORT: lambda: render_report(view),
+        PAGE: lambda: render_html(view),
         ROWS: lambda: "".join(
             (*rows_jsonl(run.result.judged), *item_rows_jsonl(run.result.judged_items))
         ),
@@ -45,5 +47,5 @@ def _options(given: GateInput, out: Path, *, report_only: bool) -> ReportOptions
         report_only=report_only,
         run_path=str(out),
         has_explain=True,
-        files={"report": str(out / REPORT), "record": str(out / RECORD)},
+        files={"report": str(out / REPORT), "page": str(out / PAGE), "record": str(out / RECORD)},
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairgate.reports.measured import Figure
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BiasCell:
@@ -15,6 +17,24 @@ class BiasCell:
     ambiguous_mark: str
     """`max` or `min` of the category's settings; empty in between."""
     disambiguated_mark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasPoint:
+    """Diff-Bias of a setting, now and in the baseline: ambiguous and disambiguated."""
+
+    setting: str
+    now: tuple[Figure, Figure]
+    base: tuple[Figure, Figure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasGroup:
+    """The settings of a category, for the chart."""
+
+    category: str
+    """Empty for all of them together."""
+    points: Sequence[BiasPoint]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +66,32 @@ class SweepLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRow:
+    """One answer that is wrong or undecided, in a line, for tables that can be searched."""
+
+    key: str
+    condition: str
+    setting: str
+    answer: str
+    """`stereotype`, `counter`, `unknown`, or why it is undecided."""
+    right: str
+    """What would have been right, in the same words."""
+    stereotypes: float | None
+    """Share of stereotypical documents among those shown."""
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BiasView:
-    """A suite of question items."""
+    """A suite of question items, measured by Diff-Bias."""
 
     suite: str
     size: str
     cautions: Sequence[str]
     """What the reader must know before reading any bias into the figures."""
     categories: Sequence[str]
+    groups: Sequence[BiasGroup]
+    """Everything together, then each category."""
     rows: Sequence[SettingRow]
     shares: Sequence[tuple[str, str, str, str]]
     """Setting, retriever, share of stereotypical documents, interval."""
@@ -64,3 +102,13 @@ class BiasView:
     """How often each letter was chosen; empty where that is not known."""
     own_scores: Sequence[tuple[str, str, str]]
     """Setting, BBQ's s_amb and s_dis."""
+
+    @property
+    def has_base(self) -> bool:
+        """Return whether the baseline has a value of Diff-Bias to stand beside this run's."""
+        return any(
+            base.value is not None
+            for group in self.groups
+            for point in group.points
+            for base in point.base
+        )

@@ -6,13 +6,15 @@ docs/explanation/verdict.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
 from fairgate.domain.outcomes import GateResult
 from fairgate.reports import figures
+from fairgate.reports.cause_view import CauseView, PartRow
 from fairgate.reports.escaping import name
-from fairgate.reports.view import CauseView, PartRow
+from fairgate.reports.measured import Bounds, Figure
 
 _PARTS = {
     "retrieval": "through the retrieved documents",
@@ -21,6 +23,8 @@ _PARTS = {
 }
 _METRIC = "asr/generation/net"
 _CERTAIN = 0.05
+_FAR = 10.0
+"""Shares beyond this, ten times the total, are not told apart."""
 
 
 def cause_views(result: GateResult) -> list[CauseView]:
@@ -38,7 +42,11 @@ def cause_views(result: GateResult) -> list[CauseView]:
         if sentences:
             parts = attribution.parts if attribution and attribution.crossed else ()
             views.append(
-                CauseView(suite=name(suite), sentences=sentences, parts=[_row(p) for p in parts])
+                CauseView(
+                    suite=name(suite),
+                    sentences=sentences,
+                    parts=[_row(part, _bounds(result, suite, part)) for part in parts],
+                )
             )
     return views
 
@@ -96,16 +104,45 @@ def _attribution(found: Attribution | None) -> Iterator[str]:
     )
 
 
-def _row(part: AttributedPart) -> PartRow:
-    interval = part.share_interval
+def _row(part: AttributedPart, bounds: Bounds | None) -> PartRow:
     return PartRow(
         path=_PARTS[part.name],
         points=figures.signed(part.amount, _METRIC),
+        measured=Figure(
+            shown=figures.signed(part.amount, _METRIC),
+            interval=figures.signed_interval(bounds, _METRIC),
+            value=part.amount,
+            bounds=bounds,
+        ),
         share=figures.NONE if part.share is None else _percent(part.share),
         interval=figures.NONE
-        if interval is None
-        else f"{100 * interval[0]:.0f} … {100 * interval[1]:.0f}".replace("-", figures.MINUS),
+        if part.share_interval is None
+        else " … ".join(map(_bound, part.share_interval)),
     )
+
+
+def _bounds(result: GateResult, suite: str, part: AttributedPart) -> Bounds | None:
+    """Return the interval of a part in points, as it was measured for the whole suite."""
+    wanted = f"attribution/{part.name}"
+    return next(
+        (
+            m.interval
+            for m in result.measurements
+            if m.metric == wanted and m.suite == suite and not m.where
+        ),
+        None,
+    )
+
+
+def _bound(share: float) -> str:
+    """Return a bound of a share; where the total is close to 0, its size means nothing more."""
+    if abs(share) > _FAR:
+        return (
+            f"{'below' if share < 0 else 'over'} {100 * math.copysign(_FAR, share):,.0f}".replace(
+                "-", figures.MINUS
+            )
+        )
+    return f"{100 * share:.0f}".replace("-", figures.MINUS)
 
 
 def _percent(share: float) -> str:

@@ -6,13 +6,16 @@ picture. Tracks stretch to whatever room there is, on a phone too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairgate.reports.view import RuleRow, SliceRow, SuiteView
+from fairgate.reports.bias_view import BiasGroup, BiasPoint, BiasView
+from fairgate.reports.cause_view import CauseView, PartRow
+from fairgate.reports.measured import Bounds, Figure
+from fairgate.reports.scales import Scale, scale
+from fairgate.reports.trend_view import TrendGroup, TrendRow
+from fairgate.reports.view import SliceRow, SuiteView
 
-_TICKS = 4
 _BINS = 30
 _HEADROOM = 1.05
 
@@ -25,6 +28,8 @@ class Track:
     low: float | None = None
     high: float | None = None
     base: float | None = None
+    base_low: float | None = None
+    base_high: float | None = None
     neutral: float | None = None
 
 
@@ -53,21 +58,24 @@ class Histogram:
     """Pairs in the highest bar."""
 
 
-def slice_groups(suite: SuiteView) -> tuple[list[Group], list[tuple[float, str]]]:
-    """Return the rows of a suite by category, and the ticks of their common scale."""
+def slice_groups(suite: SuiteView) -> tuple[list[Group], Track, Scale]:
+    """Return the rows of a suite by category, neutral wording's track, and their common scale."""
     rows = [*suite.terms, *suite.categories]
-    full = _full(
-        [row.value for row in rows]
-        + [row.bounds[1] for row in rows if row.bounds]
-        + [row.base_value for row in rows]
-        + [suite.neutral_value]
+    shared = scale(
+        (
+            *(row.value for row in rows),
+            *_ends([*(row.bounds for row in rows), suite.neutral_bounds]),
+            *(row.base_value for row in rows),
+            suite.neutral_value,
+        ),
+        unit=" %",
     )
     groups = [
         Group(
             category=category,
-            track=_track(category, suite, full),
+            track=_slice(category, suite, shared),
             terms=[
-                (row, _track(row, suite, full))
+                (row, _slice(row, suite, shared))
                 for row in suite.terms
                 if row.category == category.category
             ],
@@ -75,28 +83,55 @@ def slice_groups(suite: SuiteView) -> tuple[list[Group], list[tuple[float, str]]
         for category in suite.categories
     ]
     if not groups and suite.terms:
-        terms = [(row, _track(row, suite, full)) for row in suite.terms]
+        terms = [(row, _slice(row, suite, shared)) for row in suite.terms]
         groups = [Group(category=None, track=None, terms=terms)]
-    return groups, ticks(full)
+    neutral = _track(shared, suite.neutral_value, suite.neutral_bounds)
+    return groups, neutral, shared
 
 
-def _track(row: SliceRow, suite: SuiteView, full: float) -> Track:
-    low, high = row.bounds or (None, None)
-    return Track(
-        value=_position(row.value, full),
-        low=_position(low, full),
-        high=_position(high, full),
-        base=_position(row.base_value, full),
-        neutral=_position(suite.neutral_value, full),
+def trend_rows(group: TrendGroup) -> tuple[list[tuple[TrendRow, Track]], Scale]:
+    """Return the rows of a trend with their tracks, and their common scale."""
+    shared = scale(
+        _of_figures([row.base for row in group.rows] + [row.now for row in group.rows]),
+        both_sides=group.both_sides,
+        factor=group.factor,
+        unit=" %" if group.factor != 1 and not group.both_sides else "",
     )
+    return [(row, _two(shared, row.now, row.base)) for row in group.rows], shared
 
 
-def rule_track(row: RuleRow) -> Track | None:
-    """Return how a rule moved from the baseline to now, on a scale of its own from 0."""
-    if row.now_value is None or row.base_value is None or min(row.now_value, row.base_value) < 0:
-        return None
-    full = _full([row.now_value, row.base_value])
-    return Track(value=_position(row.now_value, full), base=_position(row.base_value, full))
+def bias_rows(
+    bias: BiasView,
+) -> tuple[list[tuple[BiasGroup, list[tuple[BiasPoint, list[Track]]]]], Scale]:
+    """Return Diff-Bias by category and setting with a track for each condition, and their scale."""
+    points = [point for group in bias.groups for point in group.points]
+    shared = scale(
+        _of_figures([one for point in points for one in (*point.now, *point.base)]),
+        both_sides=True,
+    )
+    return [
+        (
+            group,
+            [
+                (
+                    point,
+                    [
+                        _two(shared, now, base)
+                        for now, base in zip(point.now, point.base, strict=True)
+                    ],
+                )
+                for point in group.points
+            ],
+        )
+        for group in bias.groups
+    ], shared
+
+
+def part_rows(cause: CauseView) -> tuple[list[tuple[PartRow, Track]], Scale]:
+    """Return the paths with their tracks, to both sides of 0."""
+    shared = scale(_of_figures([part.measured for part in cause.parts]), both_sides=True)
+    nothing = Figure()
+    return [(part, _two(shared, part.measured, nothing)) for part in cause.parts], shared
 
 
 def histogram(suite: SuiteView) -> Histogram | None:
@@ -129,27 +164,39 @@ def histogram(suite: SuiteView) -> Histogram | None:
     )
 
 
-def ticks(full: float) -> list[tuple[float, str]]:
-    """Return (position, label) of round values from 0 to `full`, a fraction."""
-    step = _round_step(100 * full / _TICKS)
-    marks, value = [], 0.0
-    while value <= 100 * full + 1e-9:
-        marks.append((round(value / full, 2), f"{value:g}"))
-        value = round(value + step, 6)
-    return marks
+def _slice(row: SliceRow, suite: SuiteView, shared: Scale) -> Track:
+    return _track(shared, row.value, row.bounds, base=row.base_value, neutral=suite.neutral_value)
 
 
-def _round_step(step: float) -> float:
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step)
+def _two(shared: Scale, now: Figure, base: Figure) -> Track:
+    return _track(shared, now.value, now.bounds, base=base.value, base_bounds=base.bounds)
 
 
-def _full(values: Sequence[float | None]) -> float:
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    return max([*known, 0.01]) * _HEADROOM
+def _track(
+    shared: Scale,
+    value: float | None,
+    bounds: Bounds | None,
+    *,
+    base: float | None = None,
+    base_bounds: Bounds | None = None,
+    neutral: float | None = None,
+) -> Track:
+    low, high = bounds or (None, None)
+    base_low, base_high = base_bounds or (None, None)
+    return Track(
+        value=shared.position(value),
+        low=shared.position(low),
+        high=shared.position(high),
+        base=shared.position(base),
+        base_low=shared.position(base_low),
+        base_high=shared.position(base_high),
+        neutral=shared.position(neutral),
+    )
 
 
-def _position(value: float | None, full: float) -> float | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return round(100 * min(1.0, max(0.0, value / full)), 2)
+def _of_figures(shown: Sequence[Figure]) -> list[float | None]:
+    return [*(one.value for one in shown), *_ends([one.bounds for one in shown])]
+
+
+def _ends(intervals: Sequence[Bounds | None]) -> list[float | None]:
+    return [end for interval in intervals if interval is not None for end in interval]

@@ -46,9 +46,7 @@ def headline(result: GateResult, before: Sequence[Measurement] = ()) -> Headline
     rule = _leading(result)
     if rule is None:
         return _plain(title, "No rule has a value.")
-    claim, after = _CLAIMS.get(rule.metric, (f"{figures.title(rule.metric).capitalize()}: ", ""))
-    if rule.where:
-        claim = f"For {name(', '.join(rule.where.values()))}: {claim[0].lower()}{claim[1:]}"
+    claim, after = _claim(rule)
     worst = "Most affected" if result.outcome is Outcome.FAIL else "Highest"
     return Headline(
         title=title,
@@ -58,6 +56,16 @@ def headline(result: GateResult, before: Sequence[Measurement] = ()) -> Headline
         affected_label=worst,
         affected=_affected(result, rule, before),
     )
+
+
+def _claim(rule: RuleResult) -> tuple[str, str]:
+    """Return what stands before and after the figure."""
+    where = name(", ".join(f"{part} {level}" for part, level in rule.where.items()))
+    if rule.metric in _CLAIMS:
+        claim, after = _CLAIMS[rule.metric]
+        return (f"For {where}: {claim[0].lower()}{claim[1:]}" if where else claim), after
+    title = figures.title(rule.metric)
+    return f"{title[:1].upper()}{title[1:]}{f', {where}' if where else ''}: ", ""
 
 
 def _plain(title: str, words: str) -> Headline:

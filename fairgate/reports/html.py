@@ -11,13 +11,13 @@ import hashlib
 from importlib import resources
 
 from fairgate.reports import figures
-from fairgate.reports.charts import histogram, rule_track, slice_groups
+from fairgate.reports.charts import bias_rows, histogram, part_rows, slice_groups, trend_rows
 from fairgate.reports.markdown import rule_names
 from fairgate.reports.templating import html_environment
 from fairgate.reports.view import View
 
 ROWS_SHOWN = 2000
-"""Rows of the case table; all of them stand in rows.jsonl."""
+"""Rows of a case table; all of them stand in rows.jsonl."""
 
 
 def render_html(view: View) -> str:
@@ -36,10 +36,14 @@ def render_html(view: View) -> str:
         style=markupsafe.Markup(style),  # noqa: S704 (our own file)
         script=markupsafe.Markup(script),  # noqa: S704 (our own file)
         rows=view.rows[:ROWS_SHOWN],
+        answers=view.answers[:ROWS_SHOWN],
         rule_names=rule_names(view.rules),
-        rule_track=rule_track,
         slice_groups=slice_groups,
+        trend_rows=trend_rows,
+        bias_rows=bias_rows,
+        part_rows=part_rows,
         histogram=histogram,
+        title=figures.title,
         count=figures.count,
     )
 

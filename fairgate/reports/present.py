@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import GateResult, Outcome
@@ -12,13 +12,16 @@ from fairgate.domain.verdicts import Reason
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateRun
 from fairgate.reports import figures
+from fairgate.reports.bias_view import BiasView
 from fairgate.reports.cases import case_rows, changed_pairs, clearest
 from fairgate.reports.causes import cause_views
 from fairgate.reports.escaping import name, sentence
 from fairgate.reports.headline import headline, is_first_run
+from fairgate.reports.item_rows import answer_rows
 from fairgate.reports.rule_rows import SYMBOLS, rule_rows
 from fairgate.reports.slices import suite_views
 from fairgate.reports.social_bias import bias_views
+from fairgate.reports.trends import trend_groups
 from fairgate.reports.view import (
     BaselineView,
     EvidenceView,
@@ -53,6 +56,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
     """Return the presentation model of a run; `baseline` is what it was compared with."""
     result = run.result
     before = baseline.measurements if baseline else ()
+    bias = bias_views(result, before)
     policy_path = result.provenance.policy_path
     accept = f'fairgate baseline accept {shlex.quote(options.run_path)} --reason "…"'
     return View(
@@ -74,12 +78,14 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         rows=case_rows(result.judged),
         evidence=_evidence(result),
         baseline=_baseline(result, baseline),
-        ran=_ran(result, baseline),
+        ran=_ran(result, baseline, bias),
         notices=tuple(map(sentence, result.notices)),
         run_command=options.run_command or f"fairgate run {shlex.quote(policy_path)}",
         accept_command=accept if options.run_path else "",
         files=options.files,
-        bias=bias_views(result),
+        bias=bias,
+        answers=answer_rows(result.judged_items),
+        trends=trend_groups(result, before),
     )
 
 
@@ -116,13 +122,13 @@ def _baseline(result: GateResult, baseline: Baseline | None) -> BaselineView | N
     )
 
 
-def _ran(result: GateResult, baseline: Baseline | None) -> RanView:
+def _ran(result: GateResult, baseline: Baseline | None, bias: Sequence[BiasView]) -> RanView:
     provenance = result.provenance
     now, then = provenance.under_test, baseline.provenance.under_test if baseline else None
     return RanView(
         suites=[
             *((name(suite), _size(result, suite)) for suite in result.plan.tasks),
-            *((suite.suite, suite.size) for suite in bias_views(result)),
+            *((suite.suite, suite.size) for suite in bias),
         ],
         under_test=[
             (name(part), name(now.get(part, "nothing")), name(_since(part, now, then)))

@@ -39,6 +39,7 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         metric=metric,
         suite=name(rule.suite) if several else "",
         where=name(", ".join(rule.where.values())),
+        slice=name(", ".join(f"{part} {value}" for part, value in rule.where.items())),
         position=rule.position,
         outcome=rule.outcome,
         symbol=SYMBOLS[rule.outcome],
@@ -61,6 +62,5 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         detectable=figures.signed(change.minimum_detectable, metric) if change else figures.NONE,
         advisory=rule.advisory,
         warns=rule.warns,
-        now_value=rule.value,
         base_value=change.base if change else None,
     )

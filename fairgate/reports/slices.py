@@ -164,6 +164,7 @@ def _bands(now: Measured, base: Measured, limits: tuple[float, float]) -> list[B
                 band=band.replace("-", " "),
                 limits=limit,
                 share=share,
+                base_share=then,
                 shown=figures.value(share, "rrs/band"),
                 base=figures.value(then, "rrs/band"),
             )

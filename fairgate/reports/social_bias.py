@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fairgate.domain.items import NO_RETRIEVAL
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult
-from fairgate.domain.verdicts import JudgedItem, Reason
+from fairgate.domain.verdicts import JudgedItem
 from fairgate.reports import figures
+from fairgate.reports.bias_groups import CONDITIONS, Measured, bias_groups
 from fairgate.reports.bias_view import BiasCell, BiasView, SettingRow, SweepLine
 from fairgate.reports.escaping import name
 
-Where = tuple[tuple[str, str], ...]
-Measured = Mapping[tuple[str, Where], Measurement]
-_AMB, _DIS = "diff-bias/ambiguous", "diff-bias/disambiguated"
-_CONDITIONS = (("ambiguous", _AMB), ("disambiguated", _DIS))
+_AMB, _DIS = (metric for _, metric in CONDITIONS)
 _CHANCE = 1 / 3
 _BAR = 20
 _MANY = 0.1
 """Share of answers without an option above which the report warns."""
 
 
-def bias_views(result: GateResult) -> list[BiasView]:
-    """Return a view of every suite of question items, in the order of the policy."""
+def bias_views(result: GateResult, before: Sequence[Measurement]) -> list[BiasView]:
+    """Return a view of every suite of question items; `before` is what the baseline measured."""
     suites = dict.fromkeys(item.case.suite for item in result.judged_items)
-    return [_view(result, suite) for suite in suites]
+    return [_view(result, suite, before) for suite in suites]
 
 
-def _view(result: GateResult, suite: str) -> BiasView:
+def _view(result: GateResult, suite: str, before: Sequence[Measurement]) -> BiasView:
     judged = [item for item in result.judged_items if item.case.suite == suite]
-    measured = {
-        (m.metric, tuple(sorted(m.where.items()))): m
-        for m in result.measurements
-        if m.suite == suite and m.value is not None
-    }
+    measured, base = _known(result.measurements, suite), _known(before, suite)
     settings = list(dict.fromkeys(item.case.setting for item in judged))
     categories = list(dict.fromkeys(item.case.item.category for item in judged))
     retrievers = list(dict.fromkeys(i.case.retriever for i in judged if i.case.retriever))
@@ -47,6 +40,7 @@ def _view(result: GateResult, suite: str) -> BiasView:
         f"{figures.count(len(judged), 'question')} asked",
         cautions=_cautions(measured, settings, result, suite),
         categories=[name(category) for category in categories],
+        groups=bias_groups(measured, base, settings, categories),
         rows=[_row(measured, setting, settings, categories, judged) for setting in settings],
         shares=_shares(measured, settings, retrievers),
         retrievers=_by_retriever(measured, settings, retrievers),
@@ -58,6 +52,14 @@ def _view(result: GateResult, suite: str) -> BiasView:
             for where in [{"setting": setting}]
         ],
     )
+
+
+def _known(measurements: Sequence[Measurement], suite: str) -> Measured:
+    return {
+        (m.metric, tuple(sorted(m.where.items()))): m
+        for m in measurements
+        if m.suite == suite and m.value is not None
+    }
 
 
 def _get(measured: Measured, metric: str, where: Mapping[str, str]) -> Measurement | None:
@@ -81,7 +83,7 @@ def _row(
     judged: Sequence[JudgedItem],
 ) -> SettingRow:
     where = {"setting": setting}
-    found = [_get(measured, metric, where) for _, metric in _CONDITIONS]
+    found = [_get(measured, metric, where) for _, metric in CONDITIONS]
     bounds = [figures.interval(m.interval if m else None, _AMB) for m in found]
     return SettingRow(
         setting=setting,
@@ -103,7 +105,7 @@ def _row(
 
 def _cell(measured: Measured, setting: str, settings: Sequence[str], category: str) -> BiasCell:
     shown, marks = [], []
-    for _, metric in _CONDITIONS:
+    for _, metric in CONDITIONS:
         values = {
             one: value
             for one in settings
@@ -205,7 +207,7 @@ def _sweep(
     if len(depths) < 2:
         return []
     lines = []
-    for condition, metric in _CONDITIONS:
+    for condition, metric in CONDITIONS:
         for setting in settings:
             for retriever in retrievers if setting != NO_RETRIEVAL else ():
                 own = {"setting": setting} | (
@@ -260,34 +262,3 @@ def sweep_chart(lines: Sequence[SweepLine]) -> str:
                 f"{shown:>6}  {left:>{_BAR}}|{right}"
             )
     return "\n".join(row.rstrip() for row in rows)
-
-
-def item_rows_jsonl(judged: Sequence[JudgedItem]) -> Iterator[str]:
-    """Yield a line of JSON, with its line end, for each question item in the order of the plan."""
-    for row in judged:
-        case, item = row.case, row.case.item
-        shares = row.stereotypes
-        record = {
-            "key": case.key,
-            "suite": case.suite,
-            "category": item.category,
-            "template": item.template,
-            "condition": str(item.condition),
-            "alignment": None if item.alignment is None else str(item.alignment),
-            "setting": case.setting,
-            "retriever": case.retriever or None,
-            "k": case.top_k or None,
-            "instruction": case.instruction,
-            "answer": _answer(row),
-            "correct": None if isinstance(row.is_correct, Reason) else row.is_correct,
-            "letter": None if row.letter is None else "ABC"[row.letter],
-            "stereotype_share": None if isinstance(shares, Reason) else shares,
-            "margin": row.margin,
-        }
-        yield json.dumps(record, allow_nan=False, separators=(",", ":")) + "\n"
-
-
-def _answer(row: JudgedItem) -> str:
-    if isinstance(row.bias, Reason):
-        return f"inconclusive({row.bias})"
-    return {1: "stereotype", -1: "counter", 0: "unknown"}[row.bias]

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports.bias_view import BiasView
+from fairgate.reports.bias_view import AnswerRow, BiasView
+from fairgate.reports.cause_view import CauseView
 from fairgate.reports.escaping import Redaction
+from fairgate.reports.trend_view import TrendGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ class RuleRow:
     metric: str
     suite: str
     where: str
+    slice: str
+    """`where` with the names of its dimensions: `setting stereo`."""
     position: int
     outcome: Outcome
     symbol: str
@@ -80,7 +84,6 @@ class RuleRow:
     advisory: bool
     warns: bool
     """Inconclusive but, by policy, no reason to stop the build."""
-    now_value: float | None
     base_value: float | None
 
     @property
@@ -117,6 +120,7 @@ class BandRow:
     band: str
     limits: str
     share: float
+    base_share: float | None
     shown: str
     base: str
 
@@ -150,26 +154,6 @@ class SuiteView:
     scores: Sequence[float]
     """RRS of the demographic pairs, sorted, for the distribution chart."""
     limits: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartRow:
-    """One path's part of the violations."""
-
-    path: str
-    points: str
-    share: str
-    interval: str
-    """Of the share."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CauseView:
-    """Where a suite's violations come from, as far as it is known."""
-
-    suite: str
-    sentences: Sequence[str]
-    parts: Sequence[PartRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +278,10 @@ class View:
     files: Mapping[str, str]
     bias: Sequence[BiasView] = ()
     """Suites of question items."""
+    answers: Sequence[AnswerRow] = ()
+    """Wrong and undecided answers to question items."""
+    trends: Sequence[TrendGroup] = ()
+    """From the baseline to now."""
 
     @property
     def has_changes(self) -> bool:

@@ -36,7 +36,7 @@ gates:
   - {metric: rrs/mean, max: 3}
 """
 DOCUMENTS = 120
-FILES = ("report.md", "run.json", "rows.jsonl", "executions.jsonl")
+FILES = ("report.md", "report.html", "run.json", "rows.jsonl", "executions.jsonl")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""Four results by construction, small enough to check by eye; no statistics run in here.
+"""Five results by construction, small enough to check by eye; no statistics run in here.
 
-`pass` with a baseline, `regression`, `first-run`, `no-verdict`. Intervals are invented, counts are
+`pass` with a baseline, `regression`, `first-run`, `no-verdict`, `social-bias` with a regression. Intervals are invented, counts are
 true to the judged pairs.
 """
 
@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from canonical_bias import social_bias
+from canonical_rules import PROVENANCE, SUITE, UNDER_TEST, change, rule
+
 from fairgate.domain.cases import Case, Pair, Rejected, Task, TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import (
-    Change,
     Degradation,
     Evidence,
     GateResult,
     Outcome,
     Overlap,
-    Provenance,
     RuleResult,
 )
 from fairgate.domain.verdicts import JudgedPair, Reading, Reason
@@ -29,7 +30,6 @@ from fairgate.engine.gate import GateRun
 from fairgate.engine.measure import tabulate
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 
-SUITE = "sentiment"
 TASK = Task(
     id="sentiment",
     instruction="What is the sentiment?",
@@ -71,20 +71,6 @@ FLIPS = {
         (4, "middle eastern"), (4, "woman"), (2, "reader"), (4, "reader"),
     },
 }  # fmt: skip
-UNDER_TEST = {
-    "corpus": "demo (5,000 documents, sha256:a1b2c3d4e5f6)",
-    "embedder": "minilm (sha256:77aa00bb11cc)",
-    "generator": "demo-slm (sha256:0f1e2d3c4b5a)",
-    "prompt": "sha256:9988776655aa",
-}
-ENVIRONMENT = {"processor": "x86-64 avx512-vnni", "onnxruntime": "1.31.1"}
-PROVENANCE = Provenance(
-    under_test=UNDER_TEST,
-    environment=ENVIRONMENT,
-    fairgate="0.1.0",
-    policy_path="policies/rag-sentiment.yaml",
-    commit="0123456789abcdef0123456789abcdef01234567",
-)
 
 
 def source_key(number: int) -> str:
@@ -272,39 +258,6 @@ def _rate(metric: str, verdicts: Sequence[bool | Reason], where: Mapping[str, st
         inconclusive=len(verdicts) - len(decided),
         violated=violated,
         note="too few clusters: 1 source has a violation" if few else "",
-    )
-
-
-def change(base: float, now: float, **figures: object) -> Change:
-    defaults: dict[str, object] = {
-        "base": base,
-        "now": now,
-        "change": round(now - base, 6),
-        "lower": round(now - base - 0.03, 6),
-        "upper": round(now - base + 0.03, 6),
-        "p_value": 0.4,
-        "p_corrected": 0.8,
-        "significant": False,
-        "sources": 10,
-        "changed_sources": 2,
-        "changed_sources_needed": 6,
-        "discordant": 3,
-        "minimum_detectable": 0.041,
-        "margin": 0.02,
-        "detect": 0.05,
-        "method": "exact sign-flip test",
-    }
-    return Change(**{**defaults, **figures})  # type: ignore[arg-type]
-
-
-def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: object) -> RuleResult:
-    defaults: dict[str, object] = {"suite": SUITE, "where": {}}
-    return RuleResult(
-        metric=metric,
-        position=position,
-        outcome=outcome,
-        reasons=[reason],
-        **{**defaults, **more},  # type: ignore[arg-type]
     )
 
 
@@ -510,4 +463,5 @@ CANONICAL = {
     "regression": regression,
     "first-run": first_run,
     "no-verdict": no_verdict,
+    "social-bias": social_bias,
 }

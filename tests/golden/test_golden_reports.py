@@ -3,6 +3,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, SUITE, baseline
 
 from fairgate.reports.console import render_console
@@ -27,6 +28,7 @@ gates:
   - {metric: asr/retrieval, regression: {margin: 0.02}}
   - {metric: unreadable/net, max: 0.02, advisory: true}
 """
+BASELINES = {"pass": baseline, "regression": baseline, "social-bias": bias_baseline}
 MUST_MATCH = {SUITE: {"task.labels": '["positive", "negative"]', "criterion": '"count"'}}
 
 
@@ -37,8 +39,8 @@ def _run(name):
 
 @cache
 def _view(name, options=OPTIONS):
-    compared = baseline() if name in ("pass", "regression") else None
-    return present(_run(name), options, compared)
+    compared = BASELINES.get(name)
+    return present(_run(name), options, compared() if compared else None)
 
 
 @pytest.mark.parametrize("name", CANONICAL)

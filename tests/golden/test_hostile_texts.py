@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
 from canonical_results import baseline, regression
 from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
+from poisoning import Elements, check_lines, poisoned
 
-from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
@@ -27,27 +23,9 @@ from fairgate.reports.run_record import render_run_record, rows_jsonl
 from fairgate.reports.sarif import render_sarif
 from fairgate.reports.view import ReportOptions
 
-OURS = {*BY_ID, *BANDS, "asr/generation/controlled/control", "category", "term", "band"} | {
-    "bound", "regression", "max", "invalid", "exact sign-flip test",
-}  # fmt: skip
 TAGS = re.compile(r"</?(?:details|summary|sub|code)>|<br>")
 LIVE = re.compile(r"@\w|://|\bwww\.|#\d|\b[A-Z]+-\d|\b[0-9a-f]{7,}\b|:\w+:|mailto:|<!--", re.ASCII)
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-
-
-def poisoned(value, payload, *, keys=()):
-    """Return a copy of `value` whose texts all begin and end with `payload`."""
-    if isinstance(value, Enum) or value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, str):
-        return value if value in OURS else f"{payload}{value}{payload}"
-    if isinstance(value, Mapping):
-        return {poisoned(k, payload): poisoned(v, payload) for k, v in value.items()}
-    if isinstance(value, set | frozenset | list | tuple):
-        return type(value)(poisoned(item, payload) for item in value)
-    assert is_dataclass(value), type(value)
-    changes = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value)}
-    return replace(value, **changes)
 
 
 @cache
@@ -120,12 +98,6 @@ def _check_markdown(text):
     assert "<!--" not in text
 
 
-def _check_lines(text):
-    assert "::" not in text
-    assert "##[" not in text
-    assert not [c for c in text if not c.isprintable() and c not in "\n \N{NO-BREAK SPACE}"]
-
-
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts(payload):
     run = _run(payload)
@@ -141,7 +113,7 @@ def test_payload_never_acts(payload):
 def _check_both_markdowns(view):
     for compact in (False, True):
         text = _rendered(view, compact)
-        _check_lines(text)
+        check_lines(text)
         _check_markdown(_without_code_elements(text))
         assert _blocks(text) == _shape(compact)
 
@@ -158,7 +130,7 @@ def _without_code_elements(text):
 
 def _check_console(view):
     text = render_console(view)
-    _check_lines(text)
+    check_lines(text)
     coloured = render_console(view, colour=True)
     assert re.sub("\033\\[[0-9]+m", "", coloured) == text
 
@@ -173,38 +145,15 @@ def _check_record(run, payload):
     assert all(line.isascii() and line.count("\n") == 1 for line in lines)
 
 
-class _Elements(HTMLParser):
-    """Collects elements with their attributes, without what a reader sees."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append(
-            (tag, [(k, v) for k, v in attrs if not re.fullmatch(r"x[12]?|width|content", k)])
-        )
-
-    def handle_endtag(self, tag):
-        self.found.append((f"/{tag}", []))
-
-    def handle_comment(self, data):
-        self.found.append(("comment", []))
-
-    handle_decl = handle_pi = unknown_decl = handle_comment
-
-
 @cache
 def _elements():
-    return _Elements(render_html(_view(_run("word"), "word"))).found
+    return Elements(render_html(_view(_run("word"), "word"))).found
 
 
 def _check_html(view):
     page = render_html(view)
-    _check_lines(re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page, flags=re.DOTALL))
-    assert _Elements(page).found == _elements()
+    check_lines(re.sub(r"<style>.*?</style>|<script>.*?</script>", "", page, flags=re.DOTALL))
+    assert Elements(page).found == _elements()
     page.encode()
 
 
@@ -219,7 +168,7 @@ def _xml_tags(text):
 
 def _check_xml(view):
     text = render_junit(view)
-    _check_lines(text)
+    check_lines(text)
     assert _xml_tags(text) == _tags()
 
 
@@ -228,7 +177,7 @@ def _check_sarif(view):
     assert text.isascii()
     for result in json.loads(text)["runs"][0]["results"]:
         message = result["message"]["text"]
-        _check_lines(message)
+        check_lines(message)
         assert not re.search(r"(?<!\\)(?:\\\\)*\[|@\w|://|\{\d", message, re.ASCII), message
 
 
@@ -254,7 +203,7 @@ def test_huge_texts_stay_small(payload, redact):
     report, comment, console = render_report(view), render_comment(view), render_console(view)
     assert len(render_html(view)) < 300_000
     for text in (report, comment, console):
-        _check_lines(text)
+        check_lines(text)
     assert length(comment) <= 60_000
     assert length(report) <= (700_000 if redact == "none" else 60_000)
     assert len(console.splitlines()) < 50

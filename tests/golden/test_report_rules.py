@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, baseline, regression
 
 from fairgate.domain.errors import ExitCode
@@ -165,8 +166,36 @@ def test_junit_counts_what_it_holds():
         assert (found.tests, found.failures, found.errors, found.skipped) == counts
 
 
-def test_html_asks_for_nothing_from_outside():
-    page = render_html(_view())
+@pytest.mark.parametrize("name", CANONICAL)
+def test_html_asks_for_nothing_from_outside(name):
+    page = render_html(_view(name))
     assert not re.search(r"\b(?:src|href|srcset|action)\s*=|url\(|@import|\bon\w+=", page)
     assert "default-src 'none'" in html.unescape(page)
     assert ' style="' not in page
+
+
+def test_html_shows_the_way_from_the_baseline_to_now():
+    page = render_html(_view())
+    assert "Trend: baseline of <bdi>2026-11-02</bdi> → now" in page
+    assert page.count('<svg class="lanes"') == 6
+    assert "Trend" not in render_html(present(CANONICAL["first-run"](), ReportOptions()))
+
+
+def test_html_draws_diff_bias_of_every_setting_beside_the_baseline():
+    page = render_html(present(social_bias(), ReportOptions(), bias_baseline()))
+    start = page.index('aria-label="Diff-Bias, ambiguous"')
+    chart = page[start : page.index("</table>", start)]
+    assert chart.count('<line class="dot"') == 3 * 4
+    assert chart.count('<line class="base"') == 3 * 4
+    assert chart.count('<line class="range"') == chart.count(" … ")
+    assert chart.count('class="zero" x1="50.0"') == 3 * 4
+    without = render_html(present(social_bias(), ReportOptions()))
+    assert '<line class="base"' not in without[without.index('id="bias"') :]
+
+
+def test_html_lists_every_wrong_or_undecided_answer():
+    page = render_html(present(social_bias(), ReportOptions(), bias_baseline()))
+    judged = social_bias().result.judged_items
+    wrong = sum(row.is_correct is not True for row in judged)
+    assert page.count("<tr data-verdict=") == wrong
+    assert page.count('<tr data-verdict="inconclusive"') == 2

@@ -1,54 +1,56 @@
 "use strict";
 (() => {
-  const table = document.getElementById("cases");
-  if (!table) return;
-  const body = table.tBodies[0];
-  const rows = Array.from(body.rows);
-  const controls = document.getElementById("controls");
-  const text = document.getElementById("filter");
-  const verdict = document.getElementById("verdict");
-  const shown = document.getElementById("shown");
-  controls.hidden = false;
+  const searchable = (section) => {
+    const table = section.querySelector("table");
+    const body = table.tBodies[0];
+    const rows = Array.from(body.rows);
+    const controls = section.querySelector(".controls");
+    const text = controls.querySelector("input");
+    const verdict = controls.querySelector("select");
+    const shown = controls.querySelector("[role=status]");
+    controls.hidden = false;
 
-  const filter = () => {
-    const wanted = text.value.trim().toLowerCase();
-    let count = 0;
-    for (const row of rows) {
-      const fits = row.textContent.toLowerCase().includes(wanted) &&
-        (!verdict.value || row.dataset.verdict === verdict.value);
-      row.hidden = !fits;
-      count += fits ? 1 : 0;
-    }
-    shown.textContent = count + " of " + rows.length + " shown";
-  };
+    const filter = () => {
+      const wanted = text.value.trim().toLowerCase();
+      let count = 0;
+      for (const row of rows) {
+        const fits = row.textContent.toLowerCase().includes(wanted) &&
+          (!verdict.value || row.dataset.verdict === verdict.value);
+        row.hidden = !fits;
+        count += fits ? 1 : 0;
+      }
+      shown.textContent = count + " of " + rows.length + " shown";
+    };
 
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    const number = Number.parseFloat(cell.dataset.n);
-    return Number.isNaN(number) ? cell.textContent.trim() : number;
-  };
+    const value = (row, column) => {
+      const cell = row.cells[column];
+      const number = Number.parseFloat(cell.dataset.n);
+      return Number.isNaN(number) ? cell.textContent.trim() : number;
+    };
 
-  const sort = (header, column) => {
-    const down = header.getAttribute("aria-sort") === "ascending";
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    header.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const sign = down ? -1 : 1;
-    rows.sort((a, b) => {
-      const x = value(a, column), y = value(b, column);
-      if (typeof x === "number" && typeof y === "number") return sign * (x - y);
-      return sign * String(x).localeCompare(String(y));
+    const sort = (header, column) => {
+      const down = header.getAttribute("aria-sort") === "ascending";
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      header.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const sign = down ? -1 : 1;
+      rows.sort((a, b) => {
+        const x = value(a, column), y = value(b, column);
+        if (typeof x === "number" && typeof y === "number") return sign * (x - y);
+        return sign * String(x).localeCompare(String(y));
+      });
+      body.append(...rows);
+    };
+
+    Array.from(table.tHead.rows[0].cells).forEach((header, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...header.childNodes);
+      button.addEventListener("click", () => sort(header, column));
+      header.append(button);
     });
-    body.append(...rows);
+    text.addEventListener("input", filter);
+    verdict.addEventListener("change", filter);
+    filter();
   };
-
-  Array.from(table.tHead.rows[0].cells).forEach((header, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...header.childNodes);
-    button.addEventListener("click", () => sort(header, column));
-    header.append(button);
-  });
-  text.addEventListener("input", filter);
-  verdict.addEventListener("change", filter);
-  filter();
+  document.querySelectorAll("section.searchable").forEach(searchable);
 })();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
@@ -40,6 +42,32 @@ def test_nothing_crossed_says_nothing_about_paths():
     view = told(Plant(biased=SOME))
     assert view.parts == []
     assert not any("By path" in sentence for sentence in view.sentences)
+
+
+def test_each_path_has_points_with_their_own_interval():
+    result = BENCH.run(Plant(retrieval=SOME)).result
+    (view,) = cause_views(result)
+    measured = {m.metric: m for m in result.measurements if not m.where}
+    for part, name in zip(view.parts, ("retrieval", "generator", "interaction"), strict=True):
+        assert part.measured.value == pytest.approx(measured[f"attribution/{name}"].value)
+        assert part.measured.bounds == measured[f"attribution/{name}"].interval
+    assert view.parts[0].measured.bounds is not None
+
+
+@pytest.mark.parametrize(
+    ("bounds", "shown"),
+    [
+        ((0.55, 1.2), "55 … 120"),
+        ((0.55, 183.8), "55 … over 1,000"),
+        ((-329.2, 0.367), "below −1,000 … 37"),
+    ],
+)
+def test_shares_of_almost_nothing_are_not_told_to_the_last_digit(bounds, shown):
+    result = BENCH.run(Plant(retrieval=SOME)).result
+    (found,) = result.attribution
+    parts = [replace(part, share_interval=bounds) for part in found.parts]
+    (view,) = cause_views(replace(result, attribution=[replace(found, parts=parts)]))
+    assert view.parts[0].interval == shown
 
 
 def test_repeats_are_told_with_their_stability():

@@ -1,0 +1,60 @@
+"""A stranger's text everywhere in a result, and what must be the same of a page then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from html.parser import HTMLParser
+
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.retriever_robustness import BANDS
+
+OURS = {*BY_ID, *BANDS, "asr/generation/controlled/control", "category", "term", "band", "setting"} | {
+    "bound", "regression", "max", "invalid", "exact sign-flip test",
+}  # fmt: skip
+
+
+def poisoned(value, payload, *, keys=()):
+    """Return a copy of `value` whose texts all begin and end with `payload`."""
+    if isinstance(value, Enum) or value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if value in OURS else f"{payload}{value}{payload}"
+    if isinstance(value, Mapping):
+        return {poisoned(k, payload): poisoned(v, payload) for k, v in value.items()}
+    if isinstance(value, set | frozenset | list | tuple):
+        return type(value)(poisoned(item, payload) for item in value)
+    assert is_dataclass(value), type(value)
+    changes = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value)}
+    return replace(value, **changes)
+
+
+def check_lines(text):
+    assert "::" not in text
+    assert "##[" not in text
+    assert not [c for c in text if not c.isprintable() and c not in "\n \N{NO-BREAK SPACE}"]
+
+
+class Elements(HTMLParser):
+    """Collects elements with their attributes, without what a reader sees."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(
+            (tag, [(k, v) for k, v in attrs if not re.fullmatch(r"x[12]?|width|content", k)])
+        )
+
+    def handle_endtag(self, tag):
+        self.found.append((f"/{tag}", []))
+
+    def handle_comment(self, data):
+        self.found.append(("comment", []))
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
