@@ -190,9 +190,16 @@ def _intervals(
         if metric.student and isinstance(result, NoInterval) and result.reason == TOO_FEW_CLUSTERS:
             result = t_interval(total, confidence=confidence)  # noqa: PLW2901 (the better one)
         if isinstance(result, Interval):
-            yield (result.low, result.high), ""
+            yield _possible(metric, result.low, result.high), ""
         else:
             yield None, result.reason
+
+
+def _possible(metric: Metric, low: float, high: float) -> tuple[float, float]:
+    """Cut what Student's interval of a share promises below 0 or above 1."""
+    if metric.is_rate and len(metric.arms) == 1 and metric.better != "toward-zero":
+        return max(0.0, low), min(1.0, high)
+    return low, high
 
 
 def _measurement(

@@ -12,6 +12,7 @@ from fairgate.reports.markdown import rule_names, shown_rules
 from fairgate.reports.view import CaseView, SliceRow, SuiteView, View
 
 _WIDTH = 100
+_RULE = 46
 _NAME = 30
 _TERMS = 5
 _CASES = 3
@@ -79,15 +80,19 @@ def _verdict(view: View) -> Iterator[str]:
             yield from _wrapped(f"differs: {plain(difference)}", "  ")
 
 
+def _rule_name(title: str, where: str) -> str:
+    """Cut the title, so that the slice of a rule is never what falls off."""
+    if title == "…":
+        return f"  … {where}"
+    return f"{excerpt(title, max(20, _RULE - len(where) - 2))}, {where}" if where else title
+
+
 def _rules(view: View) -> Iterator[str]:
     shown = shown_rules(view.rules)
     if not shown:
         return
-    names = [
-        f"{title} {where}".strip() if title != "…" else f"  … {where}"
-        for title, _, where in rule_names(shown)
-    ]
-    width = min(46, max(len(plain(name)) for name in names))
+    names = [_rule_name(title, plain(where)) for title, _, where in rule_names(shown)]
+    width = min(_RULE, max(len(name) for name in names))
     heads = ("outcome", "now", "base", "change", f"{view.confidence} interval")
     yield _bold(f"  {'rule':<{width}}  {_cells(heads)}")
     for name, row in zip(names, shown, strict=True):

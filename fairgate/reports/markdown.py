@@ -133,11 +133,11 @@ def shown_rules(rules: Sequence[RuleRow]) -> list[RuleRow]:
 
 
 def rule_names(rules: Sequence[RuleRow]) -> list[tuple[str, str, str]]:
-    """Return (title, metric, where) per row; a repeated metric is written as an ellipsis."""
+    """Return (title, metric, slice) per row; a repeated metric is an ellipsis and a bare value."""
     names, previous = [], ("", "")
     for row in rules:
         same = (row.metric, row.suite) == previous and row.where
-        names.append(("…" if same else row.title, "" if same else row.metric, row.where))
+        names.append(("…", "", row.where) if same else (row.title, row.metric, row.slice))
         previous = (row.metric, row.suite)
     return names
 

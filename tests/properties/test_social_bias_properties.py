@@ -87,6 +87,15 @@ def test_bias_never_exceeds_what_accuracy_allows(drawn):
 
 @given(answers)
 @settings(max_examples=20, deadline=None)
+def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
+    found = measure({"bbq": table(many(12, 4), drawn)}, confidence=0.95, seed=1)
+    for one in found:
+        if one.interval and one.metric.startswith(("accuracy/", "letter/", "out-of-choice")):
+            assert 0.0 <= one.interval[0] <= one.value <= one.interval[1] <= 1.0
+
+
+@given(answers)
+@settings(max_examples=20, deadline=None)
 def test_parsed_answers_give_the_same_s_amb_and_diff_bias(drawn):
     found = table(many(8, 4), [kind % 3 for kind in drawn])
     assert value(found, "bbq/s_amb") == value(found, "diff-bias/ambiguous")
