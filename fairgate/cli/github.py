@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -50,10 +51,11 @@ def run(**options: str) -> int:
     """
     environment = dict(os.environ)
     os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
-    with _accounted(environment):
+    with _accounted(environment) as account:
         inputs = read_inputs(options, environment)
+        account.place = _place(inputs, environment)
         os.chdir(inputs.root)
-        return _gate(inputs, environment)
+        return _gate(inputs, account.place, environment)
 
 
 @github.command()
@@ -86,7 +88,13 @@ def comment(artifact: str, comment_key: str, github_token: str) -> int:
     return ExitCode.PASS
 
 
-def _gate(inputs: Inputs, environment: Mapping[str, str]) -> int:
+def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
+    from fairgate.composition.pull_requests import place_in_repository
+
+    return place_in_repository(inputs.root, Path(environment.get("GITHUB_WORKSPACE") or "."))
+
+
+def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     from fairgate.adapters.github.event import read_event, read_roots
     from fairgate.composition.ci_files import report_change
     from fairgate.composition.presenting import console_text
@@ -99,7 +107,7 @@ def _gate(inputs: Inputs, environment: Mapping[str, str]) -> int:
     judged, remarks = _judged(inputs, event, environment, api)
     name = judged.decides.given.policy.name
     folder = inputs.report_dir or inputs.scratch / "reports" / name
-    report = report_change(judged, folder, remarks, report_only=inputs.report_only)
+    report = report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
     decides = judged.decides
     for notice in decides.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
@@ -114,7 +122,8 @@ def _judged(
     inputs: Inputs, event: Event, environment: Mapping[str, str], api: GitHubApi | None
 ) -> tuple[JudgedChange, list[str]]:
     from fairgate.composition.change import Judge
-    from fairgate.composition.pull_requests import allows_change, base_commit
+    from fairgate.composition.pull_requests import base_commit
+    from fairgate.composition.self_approval import objection_to_allow
 
     judge = Judge(inputs.policy, inputs.runtime, progress_for(quiet=False))
     base = base_commit(event, inputs.root, api)
@@ -123,7 +132,7 @@ def _judged(
     remarks = []
     allow = inputs.allows_change
     if allow:
-        objection = allows_change(event, base, environment, inputs.root)
+        objection = objection_to_allow(event, base, environment)
         allow = not objection
         remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
     return judge.change(base, base.commit, allow=allow), remarks
@@ -161,15 +170,24 @@ def _publish(
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
 
 
+@dataclass(slots=True)
+class Account:
+    """What is known of a run when it ends without a verdict."""
+
+    place: str = ""
+    """Where paths start at, in the repository: `services/shop/`."""
+
+
 @contextlib.contextmanager
-def _accounted(environment: Mapping[str, str]) -> Iterator[None]:
+def _accounted(environment: Mapping[str, str]) -> Iterator[Account]:
     """Give a run that ends without a verdict outputs, annotations and a summary all the same."""
+    account = Account()
     try:
-        yield
+        yield account
     except BaseException as error:
         code = _code_of(error)
         with contextlib.suppress(FairGateError):
-            _say_error(error, code, environment)
+            _say_error(error, code, account, environment)
         raise
 
 
@@ -181,14 +199,16 @@ def _code_of(error: BaseException) -> ExitCode:
     return ExitCode.USAGE if isinstance(error, click.ClickException) else ExitCode.EXECUTION
 
 
-def _say_error(error: BaseException, code: ExitCode, environment: Mapping[str, str]) -> None:
+def _say_error(
+    error: BaseException, code: ExitCode, account: Account, environment: Mapping[str, str]
+) -> None:
     from fairgate.adapters.github import runner
     from fairgate.reports.escaping import markdown_block
 
     known = isinstance(error, FairGateError | click.ClickException)
     text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
     problems = error.problems if isinstance(error, PolicyError) else [Problem("", 0, 0, text)]
-    for line in runner.annotation_lines([_annotation(problem) for problem in problems]):
+    for line in runner.annotation_lines([_annotation(each, account.place) for each in problems]):
         click.echo(line)
     outputs = {"outcome": "error", "exit-code": str(int(code)), "violations": "", "regressions": ""}
     runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
@@ -197,13 +217,15 @@ def _say_error(error: BaseException, code: ExitCode, environment: Mapping[str, s
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
 
 
-def _annotation(problem: Problem) -> Annotation:
+def _annotation(problem: Problem, place: str) -> Annotation:
     from fairgate.adapters.github.runner import Annotation
 
+    # The runner itself shortens an absolute path; a relative one is taken from the repository.
+    is_relative = problem.path and not problem.path.startswith("/")
     return Annotation(
         level="error",
         title="FairGate: no verdict",
         message=problem.message,
-        file=problem.path,
+        file=f"{place}{problem.path}" if is_relative else problem.path,
         line=problem.line,
     )

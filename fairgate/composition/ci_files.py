@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_text
@@ -63,12 +64,21 @@ class ChangeReport:
 
 
 def report_change(
-    judged: JudgedChange, folder: Path, remarks: Sequence[str], *, report_only: bool
+    judged: JudgedChange,
+    folder: Path,
+    remarks: Sequence[str],
+    *,
+    place: str = "",
+    report_only: bool = False,
 ) -> ChangeReport:
-    """Write the run's files into `folder` and return what is said elsewhere."""
+    """Write the run's files into `folder` and return what is said elsewhere.
+
+    `place` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
+    annotations and SARIF results at paths from the repository's own root.
+    """
     decides = judged.decides
-    path = decides.given.provenance.policy_path
-    view = _view(decides, report_only=report_only)
+    path = f"{place}{decides.given.provenance.policy_path}"
+    view = _view(decides, place, report_only=report_only)
     result = decides.run.result
     write_run(
         RunFolder(path=folder),
@@ -100,21 +110,28 @@ def report_change(
         exit_code=int(result.exit_code),
         outputs=outputs,
         annotations=_annotations(result.rules, path, lines),
-        aside=Aside(remarks=[*judged.remarks, *remarks], edits=_edits(judged, path)),
+        aside=Aside(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
     )
 
 
-def _view(evaluation: Evaluation, *, report_only: bool) -> View:
+def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View:
     policy = evaluation.given.policy
     path = evaluation.given.provenance.policy_path
+    command = f"fairgate run {shlex.quote(path)} --out {_RUN_FOLDER}"
     options = ReportOptions(
         redact=policy.redact,
         confidence=policy.confidence,
         report_only=report_only,
         run_path=_RUN_FOLDER,
-        run_command=f"fairgate run {path} --out {_RUN_FOLDER}",
+        run_command=f"cd {shlex.quote(place)} && {command}" if place else command,
     )
-    return present(evaluation.run, options, evaluation.given.baseline)
+    view = present(evaluation.run, options, evaluation.given.baseline)
+    compared = view.baseline
+    return replace(
+        view,
+        ran=replace(view.ran, policy_path=f"{place}{path}"),
+        baseline=replace(compared, path=f"{place}{compared.path}") if compared else None,
+    )
 
 
 def _annotations(
@@ -141,15 +158,15 @@ def _annotations(
     return found
 
 
-def _edits(judged: JudgedChange, policy: str) -> Edits | None:
+def _edits(judged: JudgedChange, place: str) -> Edits | None:
     if judged.other is None and not judged.edited:
         return None
     shown = _shown(judged.decides)
     other = _shown(judged.other) if judged.other is not None else "the policy is gone"
     by_base = judged.decided_by == "base"
     return Edits(
-        files=judged.edited,
-        edits_policy=policy in judged.edited,
+        files=[f"{place}{file}" for file in judged.edited],
+        edits_policy=judged.decides.given.provenance.policy_path in judged.edited,
         decided_by=judged.decided_by,
         base=shown if by_base else other,
         proposed=other if by_base else shown,

@@ -43,12 +43,16 @@ def comment_foreign_report(
     if found is None:
         reason = "no open pull request has the commit that ran; it may have moved on"
         return ForeignComment(posted=None, reason=reason)
-    raw = artifact_member(api, event.repository, event.cause_run, artifact, _MEMBER)
+    raw = artifact_member(
+        api, event.repository, event.cause_run, artifact, _MEMBER, head=event.head_sha
+    )
     record = read_foreign_record(raw)
     url = f"{roots.server}/{event.repository}/actions/runs/{event.cause_run}"
     text = render_foreign_record(record, head=event.head_sha, report_url=url)
     marker = Marker(
-        key=f"fork/{key or record.policy}", head=event.head_sha, run=(event.cause_run, 1)
+        key=f"fork/{key or record.policy}",
+        head=event.head_sha,
+        run=(event.cause_run, event.cause_attempt),
     )
     sticky = StickyComment(
         api, repository=event.repository, number=found.number or 0, graphql=roots.graphql

@@ -6,7 +6,6 @@ Nothing in here can change a verdict: where GitHub cannot be asked or refuses, a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -15,9 +14,8 @@ from fairgate.adapters.github.api import GitHubApi
 from fairgate.adapters.github.base_commit import BaseCommit, Clone, base_of
 from fairgate.adapters.github.comments import Marker, Posted, StickyComment
 from fairgate.adapters.github.event import Event, Roots, pull_request_commits
-from fairgate.composition.change import Checkout
 from fairgate.composition.ci_files import ChangeReport
-from fairgate.domain.errors import ApiError, UsageError
+from fairgate.domain.errors import ApiError, BaselineError, UsageError
 
 CommentMode = Literal["on-change", "always", "on-failure", "never"]
 _BASED_EVENTS = frozenset(
@@ -92,25 +90,13 @@ def base_commit(event: Event, root: Path, api: GitHubApi | None) -> BaseCommit |
     return BaseCommit(clone, commit, api=api, repository=event.repository)
 
 
-def allows_change(
-    event: Event, base: BaseCommit, environment: Mapping[str, str], root: Path
-) -> str:
-    """Return why `baseline-change: allow` does not count; empty where it does.
-
-    It counts only as the base branch's workflow says it: else a change could allow itself.
-    """
-    if event.name in {"pull_request_target", "workflow_run", "issue_comment"}:
-        return ""  # GitHub runs the default branch's workflow for these
-    repository = f"{event.repository}/"
-    named = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]
-    path = named.removeprefix(repository)
-    if not named.lower().startswith(repository.lower()) or ".." in path:
-        return "GITHUB_WORKFLOW_REF does not name the workflow"
-    top = Clone(root).top() or root
-    now, then = Checkout(top).read(path), base.read_from_top(path)
-    if then is None:
-        return f"the base commit has no workflow {path}"
-    return "" if now == then else f"this change edits the workflow {path} itself"
+def place_in_repository(root: Path, workspace: Path) -> str:
+    """Return where the gate's root lies in its repository: nothing, or `services/shop/`."""
+    try:
+        return Clone(root).prefix()
+    except BaselineError:  # no checkout; a verdict that needs one says so itself
+        inner = root.resolve().relative_to(workspace.resolve()).as_posix()
+        return "" if inner == "." else f"{inner}/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,18 @@
 """A repository, a GitHub and a runner for the tests of the action."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from action import payloads
 from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
 from action.repositories import POLICY, WORKFLOW_PATH, History, fair
+from action.step_runner import StepRunner, parse_outputs
 
 from fairgate.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -45,7 +50,9 @@ class Job:
     def environment(self, name, payload, **more):
         self.folder.mkdir(exist_ok=True)
         event = self.folder / "event.json"
-        event.write_text(payload if isinstance(payload, str) else json.dumps(payload))
+        text = payload if isinstance(payload, str) else json.dumps(payload)
+        if not event.exists() or event.read_text() != text:  # another run may be reading it
+            event.write_text(text)
         return {
             "GITHUB_ACTIONS": "true",
             "GITHUB_EVENT_NAME": name,
@@ -92,30 +99,18 @@ class Job:
     def pull_again(self, history, number=7, **more):
         """Gate the merge that is checked out once more."""
         base, head = history.git("rev-parse", "HEAD^1", "HEAD^2").split()
-        return self.run("pull_request", payloads.on_pull_request(number, head, base), **more)
+        inputs = {"GITHUB_WORKFLOW_SHA": history.git("rev-parse", "HEAD"), **more}
+        return self.run("pull_request", payloads.on_pull_request(number, head, base), **inputs)
 
     def pull(self, history, number=7, **more):
         """Gate the branch that is checked out as pull request `number`."""
         base = history.git("rev-parse", "main")
         head = history.merge()
-        inputs = {key: more.pop(key) for key in list(more) if key.isupper()}
+        inputs = {"GITHUB_WORKFLOW_SHA": history.git("rev-parse", "HEAD")}
+        inputs |= {key: more.pop(key) for key in list(more) if key.isupper()}
         return self.run(
             "pull_request", payloads.on_pull_request(number, head, base, **more), **inputs
         )
-
-
-def parse_outputs(text):
-    """Read the runner's file as the runner does."""
-    found, lines = {}, iter(text.splitlines())
-    for line in lines:
-        name, delimiter = line.split("<<", 1)
-        value = []
-        for part in lines:
-            if part == delimiter:
-                break
-            value.append(part)
-        found[name] = "\n".join(value)
-    return found
 
 
 @pytest.fixture
@@ -123,3 +118,47 @@ def job(tmp_path, history, hub, monkeypatch, capsys):
     """Return a job on the repository."""
     monkeypatch.setattr("fairgate.adapters.github.api.time.sleep", lambda _: None)
     return Job(tmp_path / "runner", history.root, hub, monkeypatch, capsys)
+
+
+class Steps:
+    """The real action.yml on the repository's checkout, with this interpreter's packages."""
+
+    def __init__(self, job, history, temp):
+        self.job, self.history = job, history
+        self.gate = StepRunner(ROOT, history.root, temp / "gate")
+        self.comment = StepRunner(ROOT / "comment", temp / "empty", temp / "comment")
+        self.comment.workspace.mkdir(parents=True)
+        self.gate.token = self.comment.token = TOKEN
+
+    def on(self, name, payload, *, inputs=None, **environment):
+        """Run the gate's action on an event."""
+        return self.by(self.gate, name, payload, inputs=inputs, **environment)
+
+    def by(self, runner, name, payload, *, inputs=None, **environment):
+        """Run the gate's action by a runner."""
+        chosen = {"policy": "policies/small.yaml", "python": sys.executable, "device": "cpu"}
+        return self._run(runner, name, payload, {**chosen, **(inputs or {})}, environment)
+
+    def pull(self, *, inputs=None, environment=None, **more):
+        """Run the gate's action on the branch that is checked out, as pull request 7."""
+        base = self.history.git("rev-parse", "main")
+        head = self.history.merge()
+        payload = payloads.on_pull_request(7, head, base, **more)
+        merge = {"GITHUB_WORKFLOW_SHA": self.history.git("rev-parse", "HEAD")}
+        return self.on("pull_request", payload, inputs=inputs, **{**merge, **(environment or {})})
+
+    def told(self, payload, *, inputs=None, **environment):
+        """Run the comment's action on a `workflow_run`; nothing is checked out."""
+        chosen = {"python": sys.executable, **(inputs or {})}
+        return self._run(self.comment, "workflow_run", payload, chosen, environment)
+
+    def _run(self, runner, name, payload, inputs, environment):
+        given = {**self.job.environment(name, payload), **environment}
+        plain = {key: value for key, value in given.items() if not key.startswith("FAIRGATE_")}
+        return runner.run(inputs, plain)
+
+
+@pytest.fixture
+def steps(job, history, tmp_path):
+    """Return both actions, run step by step."""
+    return Steps(job, history, tmp_path / "steps")

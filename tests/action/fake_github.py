@@ -4,10 +4,12 @@ It answers the endpoints that FairGate uses, over real HTTP, as GitHub documents
 queued by a test and answer the next matching request.
 """
 
+import io
 import json
 import re
 import threading
 import urllib.parse
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 COMMENT_CHARACTERS = 65_536
@@ -15,6 +17,13 @@ TOKEN = "ghs_writesEverything0123456789"  # noqa: S105
 READ_ONLY = "ghs_readsOnly0123456789abcdef"
 BOT = {"login": "github-actions[bot]", "type": "Bot"}
 REPOSITORY = "octo/shop"
+
+
+def zipped(content, member="run.json"):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content)
+    return stream.getvalue()
 
 
 class FakeGitHub:
@@ -28,6 +37,8 @@ class FakeGitHub:
         self.faults = []
         self.requests = []
         self.artifacts = {}
+        self.artifact_heads = {}
+        self.barriers = []
         self.blobs = {}
         self.hooks = []
         self._next = 1000
@@ -56,6 +67,13 @@ class FakeGitHub:
                 "html_url": url,
             }  # fmt: skip
             return self.comments[self._next]
+
+    def upload(self, run, head, content, *, name="fairgate-report", member="run.json"):
+        """Keep a file as `actions/upload-artifact` does; None instead of a member: raw bytes."""
+        self._next += 1
+        raw = zipped(content, member) if member else content
+        self.artifacts.setdefault(run, {})[self._next] = (name, raw)
+        self.artifact_heads[self._next] = head
 
     def of(self, number):
         return [c for c in self.comments.values() if c["number"] == number]
@@ -97,6 +115,8 @@ class _Handler(BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(address.query))
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = json.loads(raw) if raw else None
+        for meet in list(hub.barriers):
+            meet(method, path)
         with hub.lock:
             hub.requests.append((method, self.path))
             fault = next(
@@ -191,15 +211,19 @@ class _Handler(BaseHTTPRequestHandler):
         found = [
             pull for pull in self.github.pulls.values()
             if f"{pull['head']['repo']['owner']['login']}:{pull['head']['ref']}" == wanted
+            and pull["state"] == query.get("state", "open")
         ]  # fmt: skip
         self._page(found, query, send)
 
     def _artifacts(self, method, match, query, body, send):
         found = self.github.artifacts.get(int(match[1]), {})
+        heads = self.github.artifact_heads
         rows = [
-            {"id": number, "name": name, "expired": False, "size_in_bytes": len(raw)}
+            {"id": number, "name": name, "expired": False, "size_in_bytes": len(raw),
+             "workflow_run": {"id": int(match[1]), "head_sha": heads.get(number)}}
             for number, (name, raw) in found.items()
-        ]
+            if query.get("name") in (None, name)
+        ]  # fmt: skip
         send(200, {"total_count": len(rows), "artifacts": rows})
 
     def _zip(self, method, match, query, body, send):

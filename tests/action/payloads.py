@@ -44,11 +44,11 @@ def on_merge_group(number, head, base):
     }  # fmt: skip
 
 
-def on_workflow_run(head, *, pulls=(), repo=REPOSITORY, branch="topic"):
+def on_workflow_run(head, *, pulls=(), repo=REPOSITORY, branch="topic", run=30433642, attempt=1):
     return {
         "action": "completed",
         "workflow_run": {
-            "id": 30433642, "name": "tests", "head_branch": branch, "head_sha": head,
+            "id": run, "run_attempt": attempt, "name": "tests", "head_branch": branch, "head_sha": head,
             "event": "pull_request", "status": "completed", "conclusion": "success",
             "pull_requests": list(pulls), "head_repository": repository(repo),
         },

@@ -19,6 +19,7 @@ gates:
   - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
   - {metric: unreadable/net, max: 0.02}
 """
+POLICY_PARTS = ("policies", "baselines", "answers.jsonl", "sources.jsonl")
 WORKFLOW = "name: fairness\non: pull_request\n"
 WORKFLOW_PATH = ".github/workflows/fairness.yml"
 IDENTITY = {

@@ -5,7 +5,6 @@ import re
 import subprocess
 from pathlib import Path
 
-from action.conftest import parse_outputs
 from ruamel.yaml import YAML
 
 _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
@@ -109,3 +108,17 @@ def parse_file(path):
         else:
             blocks.append(line)
     return {**simple, **parse_outputs("\n".join(blocks))}
+
+
+def parse_outputs(text):
+    """Read the runner's file as the runner does."""
+    found, lines = {}, iter(text.splitlines())
+    for line in lines:
+        name, delimiter = line.split("<<", 1)
+        value = []
+        for part in lines:
+            if part == delimiter:
+                break
+            value.append(part)
+        found[name] = "\n".join(value)
+    return found

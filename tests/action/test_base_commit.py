@@ -1,10 +1,10 @@
-"""Policy and baseline of the base commit: full clones, shallow ones, none at all; a baseline's life."""
+"""Policy and baseline of the base commit: full clones, shallow ones, none at all."""
 
 import subprocess
 
 import pytest
 from action import payloads
-from action.repositories import POLICY, WORKFLOW, WORKFLOW_PATH, broken, fair, worse
+from action.repositories import POLICY, broken, worse
 
 LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.9")
 
@@ -118,37 +118,6 @@ def test_an_upload_of_a_worse_baseline_does_not_approve_itself(job, history, cap
     assert "| this change | ✅ PASS" in body
 
 
-def test_an_accepted_trade_off_is_let_through_by_the_workflow_of_the_base(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.accept("known trade-off, issue 12")
-    history.commit()
-    assert job.pull(history, FAIRGATE_BASELINE_CHANGE="allow") == 0
-    assert "this change's own policy and baseline decide" in job.summary.replace("`", "")
-    assert "FAIL" in job.hub.ours(7)[0]["body"]
-
-
-def test_a_change_cannot_allow_itself(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.accept("I say so")
-    history.write(WORKFLOW_PATH, WORKFLOW + "# with: {baseline-change: allow}\n")
-    history.commit()
-    assert job.pull(history, FAIRGATE_BASELINE_CHANGE="allow") == 1
-    assert "does not count" in job.summary
-
-
-def test_a_workflow_that_base_lacks_allows_nothing(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    history.accept("I say so")
-    history.write(".github/workflows/new.yml", WORKFLOW)
-    history.commit()
-    named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
-    assert job.pull(history, FAIRGATE_BASELINE_CHANGE="allow", GITHUB_WORKFLOW_REF=named) == 1
-    assert "has no workflow" in job.summary
-
-
 def test_a_removed_policy_still_decides(job, history, capsys):
     history.branch()
     history.answers(broken, capsys)
@@ -174,95 +143,6 @@ def test_a_damaged_proposal_is_an_error_before_it_is_merged(job, history):
     assert "small.json" in job.err
 
 
-def test_the_life_of_a_baseline(job, history, capsys):
-    """Introduction, unchanged, regression, trade-off, more sources, a narrow run that is refused."""
-    git = history.git
-    git("rm", "-q", "-r", "--cached", "policies", "baselines")
-    saved = {name: history.read(name) for name in ("policies/small.yaml", "baselines/small.json")}
-    for name in saved:
-        (history.root / name).unlink()
-    history.commit("a repository without a gate")
-
-    # 1. The pull request that introduces the gate: bounds decide, nothing is compared yet.
-    history.branch("introduce")
-    history.write("policies/small.yaml", saved["policies/small.yaml"])
-    history.commit()
-    assert job.pull(history) == 0
-    assert "introduces the gate" in job.summary
-    assert "no baseline yet" in job.summary
-    history.land()
-
-    # 2. Its first baseline.
-    history.branch("first-baseline")
-    history.accept("first")
-    history.commit()
-    assert job.pull(history) == 0
-    assert "first run" in job.summary
-    history.land()
-
-    # 3. An unchanged pull request.
-    history.branch("unchanged")
-    history.write("README.md", "hello")
-    history.commit()
-    assert job.pull(history) == 0
-    history.land()
-
-    # 4. A regression.
-    history.branch("regression")
-    history.answers(worse, capsys)
-    history.commit()
-    assert job.pull(history) == 1
-
-    # 5. The same, accepted on purpose.
-    git("checkout", "-q", "regression")
-    history.accept("accepted trade-off")
-    history.commit()
-    assert job.pull(history) == 1
-    assert job.pull_again(history, FAIRGATE_BASELINE_CHANGE="allow") == 0
-    history.land()
-    commit = git("rev-parse", "HEAD")
-    assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
-
-    # 6. More sources: what is shared is compared, what is new is listed.
-    history.branch("more-sources")
-    history.sources(22)
-    history.answers(worse, capsys)
-    history.commit()
-    assert job.pull(history) == 0
-    assert "s21" in (job.folder / "fairgate/reports/small/run.json").read_text()
-
-    # 7. Far fewer sources: not the same suite any more.
-    history.branch("narrow")
-    history.sources(5)
-    history.answers(worse, capsys)
-    history.commit()
-    assert job.pull(history) == 3
-    assert "min_overlap" in job.summary
-
-
-def test_an_upgrade_that_changes_a_metric_asks_for_a_new_baseline(job, history, monkeypatch):
-    from dataclasses import replace
-
-    from fairgate.engine import baseline as module
-
-    newer = [replace(metric, version=metric.version + 1) for metric in module.METRICS]
-    history.branch()
-    history.commit()
-    monkeypatch.setattr(module, "METRICS", newer)
-    assert job.pull(history) == 3
-    assert "version" in job.summary
-
-
-def test_a_narrow_run_cannot_become_the_baseline(job, history, capsys):
-    from fairgate.cli import main
-
-    before = history.read("baselines/small.json")
-    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None, capsys)
-    assert main(["run", "policies/small.yaml", "--out", "narrow", "--quiet"]) != 0
-    assert main(["baseline", "accept", "narrow", "--reason", "quick"]) == 3
-    assert history.read("baselines/small.json") == before
-
-
 def test_git_runs_no_hook_of_the_checkout(job, history, tmp_path):
     trace = tmp_path / "hooked"
     hooks = history.root / "hooks"
@@ -278,21 +158,6 @@ def test_git_runs_no_hook_of_the_checkout(job, history, tmp_path):
     trace.unlink(missing_ok=True)
     job.run("pull_request", payloads.on_pull_request(7, head, base))
     assert not trace.exists()
-
-
-def test_nor_where_every_rule_waits_for_a_baseline(job, history, capsys):
-    from fairgate.cli import main
-
-    gates = "gates:\n  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
-    history.write("policies/small.yaml", POLICY.split("gates:")[0] + gates)
-    (history.root / "baselines" / "small.json").unlink()
-    history.answers(lambda key: fair(key) if key.startswith(("s0", "s1#")) else None, capsys)
-    assert main(["run", "policies/small.yaml", "--out", "narrow", "--quiet"]) == 5
-    assert main(["baseline", "accept", "narrow", "--reason", "quick"]) == 3
-    assert not (history.root / "baselines" / "small.json").exists()
-    history.answers(fair, capsys)
-    assert main(["run", "policies/small.yaml", "--out", "whole", "--quiet"]) == 5
-    assert main(["baseline", "accept", "whole", "--reason", "first"]) == 0
 
 
 @pytest.mark.parametrize("place", ["/etc/hostname", "../outside.jsonl", "link.jsonl"])

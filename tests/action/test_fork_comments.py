@@ -1,22 +1,14 @@
 """The trusted half for forks: an artifact is hostile, GitHub alone says which pull request it is."""
 
-import io
 import json
-import zipfile
 
 import pytest
 from action import payloads
+from action.fake_github import zipped
 from action.repositories import worse
 
 RUN = 30433642
 FORK = "stranger/shop"
-
-
-def zipped(content, member="run.json"):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(member, content)
-    return stream.getvalue()
 
 
 def artifact(hub, raw, name="fairgate-report"):

@@ -17,9 +17,9 @@ from collections.abc import Callable
 import numpy as np
 
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap, bootstrap_many
+from fairgate.stats.evidence import RegressionSettings
 from fairgate.stats.identity import identity_test
 from fairgate.stats.observations import Observations, cluster_totals, pair_by_key
-from fairgate.stats.evidence import RegressionSettings
 from fairgate.stats.regression import prepare_regression
 
 TERMS = 21

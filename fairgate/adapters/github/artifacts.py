@@ -14,26 +14,40 @@ MAX_ARCHIVE_BYTES = 16 << 20
 MAX_MEMBER_BYTES = 16 << 20
 
 
-def artifact_member(api: GitHubApi, repository: str, run: int, artifact: str, member: str) -> bytes:
-    """Return a file of an artifact of a run. Raises ApiError, and DataError where it has none.
+def artifact_member(
+    api: GitHubApi, repository: str, run: int, artifact: str, member: str, *, head: str
+) -> bytes:
+    """Return a file of an artifact that a run of commit `head` has left.
 
     Nothing is unpacked: the one member is read in memory, up to its limit, whatever it claims.
+    Raises ApiError, and DataError where the run has no such artifact of that commit.
     """
-    found = api.get(f"/repos/{repository}/actions/runs/{run}/artifacts", per_page=100)
+    path = f"/repos/{repository}/actions/runs/{run}/artifacts"
+    found = api.get(path, per_page=100, name=artifact)
     listed = found.get("artifacts") if isinstance(found, dict) else None
     matching = [
         item
         for item in (listed if isinstance(listed, list) else [])
-        if isinstance(item, dict) and item.get("name") == artifact and not item.get("expired")
+        if isinstance(item, dict)
+        and item.get("name") == artifact
+        and isinstance(item.get("id"), int)
+        and not item.get("expired")
     ]
-    if not matching or not isinstance(matching[0].get("id"), int):
+    if not matching:
         raise DataError(
             f"run {run} has no artifact {quoted(artifact)}; upload the gate's `report-json` under "
             "that name, or name the artifact in the step's `with:`"
         )
-    number = matching[0]["id"]
-    raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", MAX_ARCHIVE_BYTES)
-    return _member(raw, artifact, member)
+    newest = max(matching, key=lambda item: int(item["id"]))  # a repeated run leaves several
+    origin = newest.get("workflow_run")
+    commit = origin.get("head_sha") if isinstance(origin, dict) else None
+    if commit not in (None, head):  # older servers do not say it
+        raise DataError(
+            f"artifact {quoted(artifact)} of run {run} belongs to commit {quoted(str(commit))}, "
+            f"not to {head[:12]}, which ran; run the gate again"
+        )
+    archive = f"/repos/{repository}/actions/artifacts/{newest['id']}/zip"
+    return _member(api.download(archive, MAX_ARCHIVE_BYTES), artifact, member)
 
 
 def _member(raw: bytes, artifact: str, member: str) -> bytes:

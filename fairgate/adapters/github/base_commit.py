@@ -29,11 +29,6 @@ class Clone:
         """Know the folder; it need not be a repository."""
         self._root = root
 
-    def top(self) -> Path | None:
-        """Return the repository's own root; None where the folder is in no repository."""
-        found = self._git("rev-parse", "--show-toplevel")
-        return None if found is None else Path(os.fsdecode(found).removesuffix("\n"))
-
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`.
 
@@ -80,10 +75,12 @@ class Clone:
         return self._git("cat-file", "blob", blob)
 
     def _git(self, *arguments: str) -> bytes | None:
+        # Containers check out as another user; the folder is the runner's own all the same, and git
+        # asks about the repository's root, which may be any of those above.
+        safe = (f"safe.directory={folder}" for folder in (self._root, *self._root.parents))
         command = [
             "git",
-            # Containers check out as another user; the folder is the runner's own all the same.
-            *("-c", f"safe.directory={self._root}"),
+            *(part for setting in safe for part in ("-c", setting)),
             *("-c", "core.fsmonitor=false"),
             *("-c", f"core.hooksPath={os.devnull}"),
             *("-C", str(self._root)),
@@ -111,6 +108,10 @@ class BaseCommit:
         self._api = api
         self._repository = repository
         self._is_local: bool | None = None
+
+    def of(self, commit: str) -> BaseCommit:
+        """Return the files of another commit of the same repository."""
+        return BaseCommit(self._clone, commit, api=self._api, repository=self._repository)
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes by its path from the folder, None where there is none."""

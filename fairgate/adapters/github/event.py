@@ -58,6 +58,7 @@ class Event:
     """Of a `workflow_run`: the event of the workflow that ran before."""
     cause_run: int = 0
     """Of a `workflow_run`: the run that ran before."""
+    cause_attempt: int = 1
 
     @property
     def is_privileged(self) -> bool:
@@ -170,6 +171,7 @@ def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
         "base_sha": _sha(_at(first, "base", "sha")),
         "cause": str(_at(run, "event"))[:40],
         "cause_run": _natural(_at(run, "id")),
+        "cause_attempt": _natural(_at(run, "run_attempt")),
     }
 
 

@@ -1,0 +1,219 @@
+"""The environment of the action: which lock, which interpreter, where, and nothing else's."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from action import payloads
+from action.conftest import ROOT
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+FOLDER = ROOT / ".github" / "action"
+
+
+@pytest.fixture
+def prepare():
+    """Return prepare.py as a module."""
+    spec = importlib.util.spec_from_file_location("prepare", FOLDER / "prepare.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def driver(folder, monkeypatch, script):
+    """Put an nvidia-smi onto the PATH before any other."""
+    folder.mkdir()
+    (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "nvidia-smi").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+NO_GPU = "echo 'NVIDIA-SMI has failed'; exit 9"
+A_GPU = "echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)'"
+
+
+def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp_path, monkeypatch):
+    driver(tmp_path / "driver", monkeypatch, NO_GPU)
+    history.branch()
+    history.commit()
+    done = steps.pull(inputs={"device": "cuda"})
+    assert done.code == 0, done.log
+    assert done.outputs["outcome"] == "pass"
+    assert re.search(r"^::warning title=FairGate%3A no GPU::.*CPU", done.log, re.MULTILINE)
+    done = steps.pull(inputs={"device": "auto"})
+    assert done.code == 0, done.log
+    assert "::warning" not in done.log
+
+
+@pytest.mark.parametrize(
+    ("device", "script", "chosen"),
+    [
+        ("cuda", A_GPU, "cuda"), ("auto", A_GPU, "cuda"), ("cpu", A_GPU, "cpu"),
+        ("cuda", NO_GPU, "cpu"), ("auto", NO_GPU, "cpu"),
+    ],
+)  # fmt: skip
+def test_the_lock_that_is_installed_is_the_device_s(
+    prepare, tmp_path, monkeypatch, device, script, chosen
+):
+    driver(tmp_path / "driver", monkeypatch, script)
+    installed = []
+
+    def install(base, folder, lock):
+        folder.mkdir(parents=True)
+        installed.append(lock.name)
+
+    monkeypatch.setattr(prepare, "install", install)
+    monkeypatch.setenv("FAIRGATE_DEVICE", device)
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path / "temp"))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    monkeypatch.delenv("RUNNER_ENVIRONMENT", raising=False)
+    assert prepare.main() == 0
+    assert installed == [f"requirements-{chosen}.txt"]
+    assert f"device={chosen}\n" in (tmp_path / "output").read_text()
+
+
+def test_a_missing_interpreter_is_named(history, steps):
+    history.branch()
+    history.commit()
+    done = steps.pull(inputs={"python": "/nowhere/python"})
+    assert done.code == 2
+    assert "/nowhere/python" in done.log
+
+
+def test_an_environment_inside_the_checkout_is_refused(history, steps):
+    history.branch()
+    history.commit()
+    steps.gate.temp = history.root / "temp"
+    done = steps.pull(inputs={"python": ""})
+    assert done.code == 4
+    assert "pull request can write" in done.log
+
+
+def test_the_gate_refuses_to_start_without_isolation():
+    command = [sys.executable, str(FOLDER / "gate.py"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "`python -I`" in done.stdout
+    command.insert(1, "-I")
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_only_the_package_itself_comes_from_the_action_s_folder(tmp_path):
+    (tmp_path / ".github" / "action").mkdir(parents=True)
+    gate = tmp_path / ".github" / "action" / "gate.py"
+    gate.write_text((FOLDER / "gate.py").read_text())
+    (tmp_path / "fairgate").symlink_to(ROOT / "fairgate")
+    for name in ("click", "pydantic", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(99)\n")
+    command = [sys.executable, "-I", str(gate), "run", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_steers_pip_or_python_is_not_passed_on(prepare, monkeypatch):
+    names = ("PIP_CONFIG_FILE", "PIP_INDEX_URL", "UV_INDEX_URL", "PYTHONPATH", "VIRTUAL_ENV")
+    for name in names:
+        monkeypatch.setenv(name, "/hostile")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.org")
+    script = "import os; print(sorted(os.environ), os.getcwd())"
+    said = prepare.run([sys.executable, "-c", script], "ask")
+    assert not [name for name in names if name in said]
+    assert "'HTTPS_PROXY'" in said
+    assert said.rstrip().endswith(" /")
+
+
+def locked(name):
+    """Return name → version of what a lock installs here; every entry must have a hash."""
+    found = {}
+    for block in re.split(r"\n(?=[a-z0-9])", (FOLDER / f"requirements-{name}.txt").read_text()):
+        lines = [line for line in block.splitlines() if not line.startswith("#")]
+        if lines:
+            requirement = Requirement(lines[0].rstrip("\\ "))
+            assert any("--hash=sha256:" in line for line in lines), requirement
+            if requirement.marker is not None and not requirement.marker.evaluate():
+                continue
+            found[canonicalize_name(requirement.name)] = next(iter(requirement.specifier)).version
+    return found
+
+
+@pytest.mark.parametrize("extra", ["cpu", "cuda"])
+def test_the_lock_covers_the_projects_dependencies(extra):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = locked(extra)
+    wanted = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    for requirement in map(Requirement, wanted):
+        name = canonicalize_name(requirement.name)
+        assert name in versions, f"{requirement}: run .github/action/lock"
+        assert Version(versions[name]) in requirement.specifier
+
+
+@pytest.mark.parametrize("extra", ["cpu", "cuda"])
+def test_the_lock_names_no_host(extra):
+    text = (FOLDER / f"requirements-{extra}.txt").read_text()
+    assert "//" not in text
+    assert "index" not in text
+
+
+MODELS = """\
+version: 1
+name: models
+system:
+  retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 4}
+  generator: {model: demo-slm, decoding: greedy}
+suites:
+  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [age]}
+gates:
+  - {metric: asr/generation/controlled, max: 1}
+  - {metric: rrs/mean, max: 3}
+"""
+
+
+@pytest.mark.slow
+def test_the_environment_is_made_from_the_lock_and_used_again(history, steps):
+    history.branch()
+    history.write("uv.toml", '[[index]]\nurl = "http://127.0.0.1:9/simple"\n')
+    history.write("pip.conf", "[global]\nindex-url = http://127.0.0.1:9/simple\n")
+    history.write("yaml.py", "raise SystemExit(99)\n")
+    history.write("sitecustomize.py", "raise SystemExit(99)\n")
+    history.commit()
+    done = steps.pull(inputs={"python": ""})
+    assert done.code == 0, done.log
+    (environment,) = (steps.gate.temp / "fairgate" / "environments").iterdir()
+    assert (environment / "complete").is_file()
+    listed = subprocess.run(
+        [environment / "bin" / "python", "-I", "-m", "pip", "list", "--format=json"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    installed = {
+        canonicalize_name(row["name"]): row["version"] for row in json.loads(listed.stdout)
+    }
+    versions = locked("cpu")
+    assert {
+        name: v for name, v in installed.items() if name in versions
+    }.items() <= versions.items()
+    assert set(installed) <= {*versions, "pip", "setuptools"}
+    before = hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest()
+    done = steps.pull(inputs={"python": ""})
+    assert done.code == 0, done.log
+    assert "is there" in done.log
+    assert hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest() == before
+    history.git("checkout", "-q", "main")
+    labels = ("positive", "negative")
+    rows = [
+        {"id": str(i), "text": f"The film number {i} was fine.", "label": labels[i % 2]}
+        for i in range(20)
+    ]
+    history.write("corpus.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    history.write("policies/models.yaml", MODELS)
+    event = payloads.on_push("0" * 40, history.commit())
+    done = steps.on("push", event, inputs={"policy": "policies/models.yaml", "python": ""})
+    assert done.code == 0, done.log
+    assert done.outputs["outcome"] == "pass"

@@ -1,0 +1,131 @@
+"""A gate in a folder of its repository: GitHub's paths start at the repository's root."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from action.repositories import POLICY, POLICY_PARTS
+from action.test_base_commit import LOOSE, files_of, shallow
+
+ROOT = "services/rag"
+WHERE = f"{ROOT}/policies/small.yaml"
+RULE = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
+LINE = POLICY.splitlines().index(RULE) + 1
+
+
+@pytest.fixture
+def service(history):
+    """Return the repository with everything of the gate in a service's folder."""
+    (history.root / ROOT).mkdir(parents=True)
+    for part in POLICY_PARTS:
+        history.git("mv", part, f"{ROOT}/{part}")
+    history.commit("one folder a service")
+    history.branch()
+    return history
+
+
+def worsen(service):
+    lines = service.read(f"{ROOT}/answers.jsonl").splitlines(keepends=True)
+    worse = [
+        line.replace("positive", "negative") if re.search("#race/(asian|black)", line) else line
+        for line in lines
+    ]
+    service.write(f"{ROOT}/answers.jsonl", "".join(worse))
+
+
+def result_of(done):
+    log = json.loads(Path(done.outputs["sarif-file"]).read_text())
+    return log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+
+
+def test_a_regression_is_anchored_where_the_policy_is(service, steps):
+    worsen(service)
+    service.commit()
+    done = steps.pull(inputs={"root": ROOT})
+    assert done.code == 1, done.log
+    assert f"::error file={WHERE},line={LINE},title=FairGate%3A rule failed::" in done.log
+    anchor = result_of(done)
+    assert anchor["artifactLocation"] == {"uri": WHERE}
+    assert anchor["region"]["startLine"] == LINE
+    assert (service.root / anchor["artifactLocation"]["uri"]).read_text().splitlines()[
+        LINE - 1
+    ] == RULE
+    (comment,) = steps.job.hub.ours(7)
+    assert f"cd {ROOT}/ && fairgate run policies/small.yaml" in comment["body"]
+    assert f"`{ROOT}/baselines/small.json`" in done.summary
+
+
+def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
+    worsen(service)
+    service.write(WHERE, LOOSE)
+    service.commit()
+    done = steps.pull(inputs={"root": ROOT})
+    assert done.code == 1, done.log
+    (comment,) = steps.job.hub.ours(7)
+    assert f"This change edits `{WHERE}`" in comment["body"]
+    assert "max raised from 0.2 to 0.9" in comment["body"]
+
+
+def test_also_where_only_the_api_knows_them(service, steps, tmp_path):
+    worsen(service)
+    service.write(WHERE, LOOSE)
+    service.commit()
+    base = service.git("rev-parse", "main")
+    service.merge()
+    steps.job.hub.commits[base] = files_of(service, base)
+    steps.gate.workspace = shallow(service, tmp_path, remote=False)
+    service.git("checkout", "-q", "topic")
+    done = steps.pull(inputs={"root": ROOT})
+    assert done.code == 1, done.log
+    assert "max raised from 0.2 to 0.9" in done.summary
+    assert steps.job.hub.made("GET", f"/contents/{WHERE}")
+    assert steps.job.hub.made("GET", f"/contents/{ROOT}/baselines/small.json")
+
+
+def test_an_edited_baseline_is_named_where_it_is(service, steps):
+    baseline = f"{ROOT}/baselines/small.json"
+    service.git("rm", "-q", baseline)
+    service.commit()
+    done = steps.pull(inputs={"root": ROOT})
+    assert done.code == 0, done.log
+    assert f"This change edits `{baseline}`" in done.summary
+
+
+def test_a_policy_error_is_anchored_too(service, steps):
+    service.write(WHERE, POLICY.replace("max: 0.02", "max: a lot"))
+    service.commit()
+    done = steps.pull(inputs={"root": ROOT})
+    assert done.code == 2
+    assert re.search(rf"^::error file={WHERE},line={LINE + 1},", done.log, re.MULTILINE)
+
+
+@pytest.mark.parametrize("root", [".", ROOT])
+def test_a_checkout_of_another_user_is_read(service, steps, monkeypatch, root):
+    """A job in a container is another user than the one that checked out."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    top = ["git", "-C", str(service.root), "rev-parse", "--show-toplevel"]
+    assert subprocess.run(top, capture_output=True, check=False).returncode != 0
+    monkeypatch.delenv("GIT_TEST_ASSUME_DIFFERENT_OWNER")
+    policy = "policies/small.yaml" if root == ROOT else WHERE
+    service.commit()
+    if root == ".":
+        for part in POLICY_PARTS[2:]:
+            service.git("mv", f"{ROOT}/{part}", part)
+        service.commit()
+    inputs = {"root": root, "policy": policy}
+    done = steps.pull(inputs=inputs, environment={"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})
+    assert done.code == 0, done.log
+    assert "of the base commit" in done.summary
+
+
+def test_a_checkout_in_a_folder_of_the_workspace_is_its_own_root(service, steps):
+    worsen(service)
+    service.commit()
+    steps.gate.workspace = service.root.parent
+    done = steps.pull(inputs={"root": f"{service.root.name}/{ROOT}"})
+    assert done.code == 1, done.log
+    assert f"::error file={WHERE},line={LINE}," in done.log
+    assert result_of(done)["artifactLocation"] == {"uri": WHERE}

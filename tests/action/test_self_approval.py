@@ -1,0 +1,194 @@
+"""`baseline-change: allow` counts as the base branch's workflow says it; no change allows itself."""
+
+import pytest
+from action import payloads
+from action.repositories import WORKFLOW, WORKFLOW_PATH, worse
+from action.test_base_commit import files_of, shallow
+
+GATE = """\
+name: fairness
+on: pull_request
+jobs:
+  gate:
+    runs-on: ubuntu-24.04
+    steps:
+      - uses: actions/checkout@v5
+      - {uses: org/fairgate@v1, with: {policy: policies/small.yaml, baseline-change: allow}}
+"""
+CALLER = "name: fairness\non: pull_request\njobs: {gate: {uses: ./.github/workflows/gate.yml}}\n"
+REUSABLE = ".github/workflows/gate.yml"
+ALLOW = {"FAIRGATE_BASELINE_CHANGE": "allow"}
+
+
+@pytest.fixture
+def trade_off(history, capsys):
+    """Return a repository whose checked-out branch is worse and has accepted that itself."""
+    history.write(WORKFLOW_PATH, GATE)
+    history.commit("the workflow of main")
+    history.branch()
+    history.answers(worse, capsys)
+    history.accept("known trade-off, issue 12")
+    history.commit()
+    return history
+
+
+def workflow_of_main(history, text, path=WORKFLOW_PATH):
+    """Put a file onto main and the branch on top of it."""
+    history.git("checkout", "-q", "main")
+    history.write(path, text)
+    history.commit()
+    history.git("checkout", "-q", "topic")
+    history.git("merge", "-q", "-m", "main", "main")
+
+
+def refused(job, said):
+    assert "does not count" in job.summary
+    assert said in job.summary.replace("`", "")
+    assert "| this change | ✅ PASS" in job.summary
+    return True
+
+
+def test_an_accepted_trade_off_is_let_through_by_the_workflow_of_the_base(job, trade_off):
+    assert job.pull(trade_off, **ALLOW) == 0
+    assert "this change's own policy and baseline decide" in job.summary.replace("`", "")
+    assert "FAIL" in job.hub.ours(7)[0]["body"]
+
+
+def test_without_allow_the_base_decides(job, trade_off):
+    assert job.pull(trade_off) == 1
+
+
+def test_a_change_of_the_workflow_allows_nothing(job, trade_off):
+    workflow_of_main(trade_off, GATE.replace("allow", "refuse"))
+    trade_off.write(WORKFLOW_PATH, GATE)
+    trade_off.commit()
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "edits the workflow")
+
+
+def test_nor_does_one_that_hides_itself_from_the_checkout(job, trade_off):
+    """The changed workflow puts its old self back before it calls the gate."""
+    workflow_of_main(trade_off, GATE.replace("allow", "refuse"))
+    trade_off.write(WORKFLOW_PATH, GATE)
+    trade_off.commit()
+    base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
+    merge = trade_off.git("rev-parse", "HEAD")
+    trade_off.git("checkout", "-q", "main", "--", WORKFLOW_PATH)
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
+    assert refused(job, "edits the workflow")
+
+
+def test_a_renamed_workflow_allows_nothing(job, trade_off):
+    trade_off.git("mv", WORKFLOW_PATH, ".github/workflows/new.yml")
+    trade_off.commit()
+    named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
+    assert job.pull(trade_off, GITHUB_WORKFLOW_REF=named, **ALLOW) == 1
+    assert refused(job, "has no workflow .github/workflows/new.yml")
+
+
+def test_a_workflow_of_another_name_in_base_is_no_witness(job, trade_off):
+    """The run is that of the new file, whatever else base has."""
+    trade_off.write(".github/workflows/new.yml", GATE)
+    trade_off.commit()
+    named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
+    assert job.pull(trade_off, GITHUB_WORKFLOW_REF=named, **ALLOW) == 1
+    assert refused(job, "has no workflow")
+
+
+def test_a_reusable_workflow_of_the_checkout_allows_nothing(job, trade_off):
+    """The runner names the calling workflow, which does not change: the called one may."""
+    workflow_of_main(trade_off, CALLER)
+    workflow_of_main(trade_off, GATE.replace("allow", "refuse"), REUSABLE)
+    trade_off.write(REUSABLE, GATE)
+    trade_off.commit()
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "calls './.github/workflows/gate.yml' from the checkout")
+
+
+def test_nor_does_an_action_of_the_checkout(job, trade_off):
+    steps = GATE + "      - uses: ./.github/actions/gate\n"
+    workflow_of_main(trade_off, steps)
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "calls './.github/actions/gate' from the checkout")
+
+
+def test_a_reusable_workflow_of_another_repository_is_the_base_s_word(job, trade_off):
+    workflow_of_main(trade_off, CALLER.replace("./", "octo/shared/") + "# @v1\n")
+    assert job.pull(trade_off, **ALLOW) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["jobs: [", "a: 1\na: 2\n", "x: !!python/object:os.system {}\n", "\x00"]
+)
+def test_a_workflow_that_cannot_be_read_allows_nothing(job, trade_off, text):
+    workflow_of_main(trade_off, text)
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_WORKFLOW_REF", ""),
+        ("GITHUB_WORKFLOW_REF", "other/repo/.github/workflows/fairness.yml@refs/heads/main"),
+        ("GITHUB_WORKFLOW_REF", "octo/shop/../../etc/passwd@x"),
+        ("GITHUB_WORKFLOW_REF", "octo/shop/@x"),
+        ("GITHUB_WORKFLOW_SHA", ""),
+        ("GITHUB_WORKFLOW_SHA", "HEAD"),
+        ("GITHUB_WORKFLOW_SHA", "--upload-pack=x"),
+    ],
+)
+def test_a_workflow_that_nobody_names_allows_nothing(job, trade_off, name, value):
+    assert job.pull(trade_off, **ALLOW, **{name: value}) == 1
+    assert refused(job, "do not name the workflow")
+
+
+def test_a_workflow_of_a_commit_that_cannot_be_had_allows_nothing(job, trade_off):
+    assert job.pull(trade_off, **ALLOW, GITHUB_WORKFLOW_SHA="d" * 40) == 1
+    assert refused(job, "the workflow that runs cannot be read")
+
+
+def test_where_only_the_api_knows_the_base_it_is_compared_there(job, trade_off, tmp_path):
+    base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
+    merge = trade_off.git("rev-parse", "HEAD")
+    job.workspace = shallow(trade_off, tmp_path, remote=False)
+    job.hub.commits[base] = files_of(trade_off, base)
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 0
+    job.hub.commits[base][WORKFLOW_PATH] = WORKFLOW.encode()
+    assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
+    assert refused(job, "edits the workflow")
+
+
+def test_the_merge_queue_asks_the_same(job, trade_off):
+    trade_off.write(WORKFLOW_PATH, GATE + "# edited\n")
+    trade_off.commit()
+    base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
+    merge = trade_off.git("rev-parse", "HEAD")
+    event = payloads.on_merge_group(7, head, base)
+    assert job.run("merge_group", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
+    assert refused(job, "edits the workflow")
+
+
+@pytest.mark.parametrize(("workflow", "code"), [(GATE, 0), (CALLER, 1)])
+def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
+    job, trade_off, workflow, code
+):
+    """Under `issue_comment` the change's own edits of the workflow do not run."""
+    workflow_of_main(trade_off, workflow)
+    main = trade_off.git("rev-parse", "main")
+    trade_off.write(WORKFLOW_PATH, GATE + "# edited\n")
+    head = trade_off.commit()
+    trade_off.merge()
+    job.hub.pulls[7] = payloads.pull_request(7, head, main)
+    event = payloads.on_issue_comment(7)
+    assert job.run("issue_comment", event, GITHUB_WORKFLOW_SHA=main, **ALLOW) == code
+
+
+def test_a_composite_run_refuses_by_the_real_action(steps, trade_off):
+    trade_off.write(WORKFLOW_PATH, GATE + "# edited\n")
+    trade_off.commit()
+    done = steps.pull(inputs={"baseline-change": "allow"})
+    assert done.code == 1, done.log
+    assert "edits the workflow" in done.summary
