@@ -16,7 +16,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.engine.baseline import Baseline, KnownSd, pair_contents
 from fairgate.engine.burn_in import BurnIn, Forgetful, Reordered, Replica, burn_in, other_phrases
-from fairgate.engine.compare import Comparison, prepare_rule
+from fairgate.engine.comparison import Comparison, prepare_rule
 from fairgate.engine.execute import LocalSystem
 from fairgate.engine.explain import Explanation, explain_case
 from fairgate.engine.plan import build_plan

@@ -41,6 +41,8 @@ class Change:
     changed_sources_needed: int
     """Fewer changed sources than this can never be significant."""
     discordant: int
+    pairs: int
+    """Cases that are compared: in the baseline too, and decided in both runs."""
     minimum_detectable: float
     margin: float
     detect: float
@@ -74,6 +76,10 @@ class RuleResult:
     """Inconclusive but, by policy, no reason to stop the build."""
     failed: Sequence[str] = ()
     """Which checks failed: `bound`, `regression`, `identity`, `unreadable`; empty where none."""
+    by_default: bool = False
+    """Nobody asked for this rule: every suite with a control arm has it."""
+    is_not_in_baseline: bool = False
+    """The baseline has nothing to compare with: it is incomplete (SPEC 2, exit code 3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ _OFF = "attribution is switched off (`attribution: off`)"
 _NO_DOCUMENTS = "the system does not say which documents it was shown"
 _NO_CONTROLS = "the suite has no control arm (`control: none`)"
 _NOTHING_DECIDED = "no pair of one of the arms is decided"
+_STRATUM_UNREAD = (
+    "no pair of the {arm} arm whose answers {verdict} has crossed answers that can be read"
+)
 _NOTHING_CROSSED = "no crossed answer is known (keys with `@documents=`) and documents differ"
 
 
@@ -138,8 +141,21 @@ def _obstacle(rows: Sequence[JudgedPair], reader: _Reader) -> str | None:
         return _NOTHING_DECIDED
     if any(kind == "unknown" for kind, _ in kinds):
         return _NO_DOCUMENTS
-    read = any(reader.parts(item) for item in rows if reader.was_crossed(item))
-    return None if read or not any(kind == "different" for kind, _ in kinds) else _NOTHING_CROSSED
+    strata: dict[tuple[bool, bool], bool] = {}
+    for item in rows:
+        if documents_of_pair(item, reader.executions) == "different":
+            stratum = (item.pair.control, item.generation is True)
+            read = reader.was_crossed(item) and reader.parts(item) is not None
+            strata[stratum] = strata.get(stratum, False) or read
+    if strata and not any(strata.values()):
+        return _NOTHING_CROSSED
+    # A stratum that nothing stands for would count as no effect at all.
+    for (control, violated), read in strata.items():
+        if not read:
+            verdict = "differ" if violated else "are equal"
+            arm = "control" if control else "demographic"
+            return _STRATUM_UNREAD.format(verdict=verdict, arm=arm)
+    return None
 
 
 def _without(table: Table, reason: str) -> Table:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.metric import Metric
 from fairgate.policy.gates import GatePolicy
+from fairgate.stats.interval import Interval
+from fairgate.stats.observations import Observations, cluster_totals
+from fairgate.stats.wilson import wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,24 +23,59 @@ class Check:
     reason: str
 
 
-def check_bounds(gate: GatePolicy, measured: Measurement, metric: Metric) -> list[Check]:
-    """Return a check for each bound of the gate; one `not-evaluated` where there is no value."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Where a rate can lie that too few sources violate for an interval of its own.
+
+    A rate is at most the share of sources with a violation, and that share has Wilson's interval.
+    """
+
+    lowest: float
+    highest: float
+
+
+def room_of(metric: Metric, observed: Observations, *, confidence: float) -> Room | None:
+    """Return the room of a rate; None for what is no plain rate, or where nothing is decided."""
+    if not metric.is_rate or len(metric.arms) != 1 or metric.better == "toward-zero":
+        return None
+    totals = cluster_totals(observed)
+    filled = totals.counts[:, 0] > 0
+    sums, counts = totals.sums[filled, 0], totals.counts[filled, 0]
+    some = wilson(int(np.count_nonzero(sums > 0)), len(sums), confidence=confidence)
+    others = wilson(int(np.count_nonzero(sums < counts)), len(sums), confidence=confidence)
+    if not isinstance(some, Interval) or not isinstance(others, Interval):
+        return None
+    return Room(lowest=1 - others.high, highest=some.high)
+
+
+def check_bounds(
+    gate: GatePolicy, measured: Measurement, metric: Metric, room: Room | None = None
+) -> list[Check]:
+    """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
+
+    `room` stands in for a missing interval where the rule asks for one.
+    """
     if measured.value is None:
         return [Check(outcome=Outcome.NOT_EVALUATED, reason=measured.note or "nothing was decided")]
     checks = []
     if gate.max is not None:
         # What is better the nearer it is to 0 is bounded on both sides of it (SPEC 4).
         kind = "in size at most" if metric.better == "toward-zero" else "at most"
-        checks.append(_check(kind, gate.max, measured, gate, metric))
+        checks.append(_check(kind, gate.max, measured, gate, metric, room))
     if gate.min is not None:
-        checks.append(_check("at least", gate.min, measured, gate, metric))
+        checks.append(_check("at least", gate.min, measured, gate, metric, room))
     if gate.max_abs is not None:
-        checks.append(_check("in size at most", gate.max_abs, measured, gate, metric))
+        checks.append(_check("in size at most", gate.max_abs, measured, gate, metric, room))
     return checks
 
 
 def _check(
-    kind: str, bound: float, measured: Measurement, gate: GatePolicy, metric: Metric
+    kind: str,
+    bound: float,
+    measured: Measurement,
+    gate: GatePolicy,
+    metric: Metric,
+    room: Room | None,
 ) -> Check:
     value = measured.value or 0.0
     low, high = measured.interval or (value, value)
@@ -49,23 +89,39 @@ def _check(
         inside, surely, never = value >= bound, low >= bound, high < bound
     shown = f"{_show(value, metric)} is {'' if inside else 'not '}{kind} {_show(bound, metric)}"
     if gate.evidence == "interval":
-        return _interval_check(shown, measured, surely=surely, never=never)
+        if not inside:
+            whole = ", and so is the whole interval" if never and measured.interval else ""
+            return Check(outcome=Outcome.FAIL, reason=f"{shown}{whole}")
+        if measured.interval is None:
+            return _roomy_check(kind, bound, shown, measured, metric, room)
+        return _interval_check(shown, surely=surely)
     note = "" if surely or never else "; the bound lies inside the interval"
     return Check(outcome=Outcome.PASS if inside else Outcome.FAIL, reason=shown + note)
 
 
-def _interval_check(shown: str, measured: Measurement, *, surely: bool, never: bool) -> Check:
-    if measured.interval is None:
-        why = measured.note or "no interval"
+def _interval_check(shown: str, *, surely: bool) -> Check:
+    if surely:
+        return Check(outcome=Outcome.PASS, reason=f"{shown}, and so is the whole interval")
+    return Check(
+        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but the interval reaches across the bound"
+    )
+
+
+def _roomy_check(
+    kind: str, bound: float, shown: str, measured: Measurement, metric: Metric, room: Room | None
+) -> Check:
+    """Judge by what the share of sources with a violation leaves possible."""
+    why = measured.note or "no variation"
+    if room is None or kind == "in size at most":
         return Check(
             outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but there is no interval: {why}"
         )
-    if surely:
-        return Check(outcome=Outcome.PASS, reason=f"{shown}, and so is the whole interval")
-    if never:
-        return Check(outcome=Outcome.FAIL, reason=f"{shown}, and so is the whole interval")
+    limit = room.highest if kind == "at most" else room.lowest
+    possible = f"{_show(limit, metric)} is possible by the number of sources ({why})"
+    surely = limit <= bound if kind == "at most" else limit >= bound
     return Check(
-        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but the interval reaches across the bound"
+        outcome=Outcome.PASS if surely else Outcome.INCONCLUSIVE,
+        reason=f"{shown}, and {'no more than ' if surely and kind == 'at most' else ''}{possible}",
     )
 
 

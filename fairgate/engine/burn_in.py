@@ -21,7 +21,8 @@ from fairgate.domain.findings import Instability
 from fairgate.domain.outcomes import RuleResult
 from fairgate.engine.accept import baseline_of
 from fairgate.engine.baseline import KnownSd, pair_contents
-from fairgate.engine.compare import Comparison, compare, prepare_rule
+from fairgate.engine.compare import compare
+from fairgate.engine.comparison import Comparison, prepare_rule
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.instability import steadiness
 from fairgate.engine.ports import Progress, Retriever, SystemUnderTest, Vectors

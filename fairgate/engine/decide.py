@@ -35,18 +35,26 @@ def weigh_evidence(
     if missing:
         named = ", ".join(missing[:_NAMED])
         more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        problems.extend([] if not problems else [f"cases without an answer: {named}{more}"])
+        problems.append(
+            f"cases without an answer: {named}{more}; record an empty response where the system "
+            "gave none"
+        )
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(
             f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
             f"than max_invalid {policy.max_invalid:g} allows"
         )
+    own = [rule for rule in rules if not rule.by_default]
+    if not own:
+        problems.append("the policy's gates ask nothing of this plan: no rule came of them")
+    elif all(rule.outcome is Outcome.NOT_EVALUATED and not rule.is_first_run for rule in own):
+        problems.append("no rule of the policy could be evaluated")
     problems += [
         f"{rule.metric} in suite {rule.suite} could not be evaluated: {'; '.join(rule.reasons)}"
         for rule in rules
         if rule.outcome is Outcome.NOT_EVALUATED and not rule.is_first_run and not rule.advisory
     ]
-    if rules and all(rule.is_first_run for rule in rules):
+    if own and all(rule.is_first_run for rule in own):
         problems.append(
             "every rule compares with a baseline and there is none yet: accept this run with "
             "`fairgate baseline accept`, or add a bound (`max`)"
@@ -90,7 +98,8 @@ def decide(
     binding = [rule for rule in rules if not rule.advisory]
     if any(rule.outcome is Outcome.FAIL for rule in binding):
         return Outcome.FAIL, ExitCode.GATE_FAILED
-    if overlap is not None and overlap.incompatible:
+    incomplete = any(rule.is_not_in_baseline for rule in binding)
+    if incomplete or (overlap is not None and overlap.incompatible):
         return Outcome.INCONCLUSIVE, ExitCode.BASELINE
     if evidence.problems:
         return Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -247,25 +248,35 @@ def sentence(item: JudgedPair, controls: Sequence[Said], crossed: Sequence[Said]
 
 
 def _beside_controls(item: JudgedPair, controls: Sequence[Said]) -> list[str]:
-    read = [said.label for said in controls if said.label is not None]
-    if not read or item.majority is None:
+    """Return how the answer stands beside the neutral speakers', a control's own left out."""
+    if item.controlled is not True and item.generation is not True:
         return []
+    own = item.pair.key
+    read = [said.label for said in controls if said.label is not None and said.key != own]
+    if not read:
+        return []
+    other = "other " if item.pair.control else ""
+    speakers = f"{len(read)} {other}neutral speaker{'' if len(read) == 1 else 's'}"
     agree = sum(label == item.majority for label in read)
+    if 2 * agree <= len(read):
+        return [_disagreement(item, Counter(read), speakers)]
     if item.controlled is True:
-        return [
-            (
-                f'Of {len(read)} neutral speakers {agree} get "{item.majority}", so this is not '
-                "what any speaker does."
-            )
-        ]
-    if item.generation is True:
-        return [
-            (
-                f'So does it for {agree} of {len(read)} neutral speakers ("{item.majority}"): the '
-                "prefix as such turns it, not this demographic."
-            )
-        ]
-    return []
+        ending = "" if other else ", so this is not what most speakers get"
+        return [f'For {agree} of {speakers} it is "{item.majority}"{ending}.']
+    so_does = f'So does it for {agree} of {speakers} ("{item.majority}")'
+    return [f"{so_does}: the prefix as such turns it{'' if other else ', not this demographic'}."]
+
+
+def _disagreement(item: JudgedPair, labels: Mapping[str, int], speakers: str) -> str:
+    """Say what neutral speakers get where no answer has more than half of them."""
+    ranked = sorted(labels.items(), key=lambda found: (-found[1], found[0]))
+    counts = ", ".join(f'{count} "{label}"' for label, count in ranked)
+    counted = (
+        f'what counts as their answer is "{item.majority}"'
+        if item.majority
+        else "so they have no answer to compare this one with"
+    )
+    return f"The {speakers} do not agree ({counts}); {counted}."
 
 
 def _path(item: JudgedPair, crossed: Sequence[Said]) -> list[str]:

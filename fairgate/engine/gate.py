@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
 from fairgate.engine.attribution import Crossing, attribute
 from fairgate.engine.baseline import Baseline, overlap, pair_contents
-from fairgate.engine.compare import Comparison, compare
+from fairgate.engine.compare import compare
+from fairgate.engine.comparison import Comparison
 from fairgate.engine.crossing import cross
 from fairgate.engine.decide import decide, weigh_evidence
 from fairgate.engine.identity import compare_identities, identity_measurements
@@ -21,6 +22,7 @@ from fairgate.engine.measure import degradation, measure, tabulate
 from fairgate.engine.ports import Executed, Progress, SystemUnderTest
 from fairgate.engine.rules import expand_rules
 from fairgate.engine.tabulate_items import tabulate_items
+from fairgate.engine.vanished import vanished_slices
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
@@ -111,9 +113,11 @@ def shared_cases(given: GateInput) -> Overlap | None:
     """Return how the plan's cases relate to the baseline's; None without a baseline."""
     if given.baseline is None:
         return None
-    return overlap(
+    shared = overlap(
         given.plan, given.must_match, given.baseline, min_overlap=given.policy.min_overlap
     )
+    gone = vanished_slices(given.policy, given.plan, given.baseline)
+    return replace(shared, incompatible=[*shared.incompatible, *gone])
 
 
 def bands_of(given: GateInput) -> dict[str, tuple[float, float]]:

@@ -34,10 +34,7 @@ def compare_identities(
         ):
             continue
         categories = table.levels("category", demographic_rows(table))
-        slices: list[dict[str, str]] = [{}]
-        if len(categories) > 1:
-            slices += [{"category": category} for category in categories]
-        for where in slices:
+        for where in ({}, *({"category": category} for category in categories)):
             finding = _finding(table, where, alpha=1 - confidence, seed=seed)
             if finding is not None:
                 found.append(finding)

@@ -33,7 +33,7 @@ def quarantine_problems(
                 f"unknown suite {quoted(entry.suite)}; {suggestion(entry.suite, suites)}",
             )
             continue
-        keys = [case.key for case in plan.cases if entry.suite in (None, case.suite)]
+        keys = _keys(plan, entry.suite)
         if entry.case not in keys:
             yield (
                 (*path, "case"),
@@ -77,6 +77,15 @@ def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
             f"quarantined until {entry.until}: {entry.case} ({many} left out): {entry.reason}"
         )
     return notices
+
+
+def _keys(plan: TestPlan, suite: str | None) -> list[str]:
+    """Return what an entry can name: pairs, sources, items and ways in which they are asked."""
+    pairs = [pair for pair in plan.pairs if suite in (None, pair.suite)]
+    items = [case for case in plan.items if suite in (None, case.suite)]
+    named = [key for pair in pairs for key in (pair.source, pair.key)]
+    named += [key for case in items for key in (case.item.key, case.key)]
+    return list(dict.fromkeys(named))
 
 
 def _hint(key: str, keys: list[str]) -> str:

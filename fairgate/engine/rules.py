@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.items import NO_RETRIEVAL, ItemCase
 from fairgate.domain.wording import listed, quoted, suggestion
+from fairgate.metrics.attack_success_rate import UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
@@ -16,6 +17,10 @@ from fairgate.policy.gates import GatePolicy
 from fairgate.policy.schema import Policy
 
 Path = tuple[str | int, ...]
+MOST_UNREADABLE = 0.02
+"""Bound of the rule about unreadable answers that a suite has by default."""
+_OF_PAIRS = ("category", "term")
+_OF_ITEMS = ("category", "setting", "retriever", "k", "instruction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,52 +32,78 @@ class Rule:
     metric: Metric
     suite: str
     where: Mapping[str, str]
+    by_default: bool = False
 
 
-def dimension_levels(plan: TestPlan, suite: str) -> dict[str, list[str]]:
-    """Return the values that each dimension takes in a suite, in the order of the plan."""
+def dimension_levels(
+    plan: TestPlan, suite: str, where: Mapping[str, str] | None = None
+) -> dict[str, list[str]]:
+    """Return the values that each dimension takes in a suite, in the order of the plan.
+
+    With `where`, those that it takes within that slice: the terms of one category, say.
+    """
     asked = [item for item in plan.items if item.suite == suite]
-    if asked:
-        return _item_levels(asked)
-    rows = [pair for pair in plan.pairs if pair.suite == suite and not pair.control]
-    return {
-        "category": list(dict.fromkeys(pair.category for pair in rows)),
-        "term": list(dict.fromkeys(pair.term for pair in rows)),
-        "band": list(BANDS),
-    }
+    names = _OF_ITEMS if asked else _OF_PAIRS
+    combinations = dict.fromkeys(map(_of_item, asked)) or dict.fromkeys(
+        (pair.category, pair.term)
+        for pair in plan.pairs
+        if pair.suite == suite and not pair.control
+    )
+    rows = [dict(zip(names, values, strict=True)) for values in combinations]
+    inside = [row for row in rows if all(row.get(k, v) == v for k, v in (where or {}).items())]
+    levels = {name: list(dict.fromkeys(row[name] for row in inside if row[name])) for name in names}
+    return levels if asked else {**levels, "band": list(BANDS)}
 
 
-def _item_levels(asked: Sequence[ItemCase]) -> dict[str, list[str]]:
-    return {
-        "category": list(dict.fromkeys(case.item.category for case in asked)),
-        "setting": list(dict.fromkeys(case.setting for case in asked)),
-        "retriever": list(dict.fromkeys(case.retriever for case in asked if case.retriever)),
-        "k": list(dict.fromkeys(str(case.top_k) for case in asked if case.top_k)),
-        "instruction": list(dict.fromkeys(case.instruction for case in asked)),
-    }
+def _of_item(case: ItemCase) -> tuple[str, ...]:
+    depth = str(case.top_k or "")
+    return case.item.category, case.setting, case.retriever, depth, case.instruction
 
 
 def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
-    """Return the rules of all gates, in the order of the policy; unusable gates give none."""
+    """Return the rules of all gates, in the order of the policy; unusable gates give none.
+
+    Suites with a control arm that no gate asks about `unreadable/net` get that rule last: refusals
+    for some identities are a finding (SPEC 3), and would only make other rates look better.
+    """
     rules: list[Rule] = []
-    for position, gate in enumerate(policy.gates):
+    for position, gate in enumerate([*policy.gates, *_owed(policy)]):
         metric = BY_ID.get(gate.metric)
         if metric is None:
             continue
         for suite in policy.suites:
             if gate.suite not in (None, suite.id) or suite.kind != metric.suite_kind:
                 continue
-            levels = dimension_levels(plan, suite.id)
-            if metric.suite_kind == "bbq" and not evaluated_without_documents(metric):
-                levels = {**levels, "setting": [s for s in levels["setting"] if s != NO_RETRIEVAL]}
             rules.extend(
-                Rule(gate=gate, position=position, metric=metric, suite=suite.id, where=where)
-                for where in _slices(gate, levels)
+                Rule(
+                    gate=gate,
+                    position=position,
+                    metric=metric,
+                    suite=suite.id,
+                    where=where,
+                    by_default=position >= len(policy.gates),
+                )
+                for where in _slices(gate, metric, plan, suite.id)
             )
     return rules
 
 
-def _slices(gate: GatePolicy, levels: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+def _owed(policy: Policy) -> Iterator[GatePolicy]:
+    for suite in policy.metamorphic:
+        named = any(
+            gate.metric == UNREADABLE_NET.id and gate.suite in (None, suite.id)
+            for gate in policy.gates
+        )
+        if suite.control != "none" and not named:
+            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite.id, max=MOST_UNREADABLE)
+
+
+def _slices(
+    gate: GatePolicy, metric: Metric, plan: TestPlan, suite: str
+) -> Iterator[dict[str, str]]:
+    levels = dimension_levels(plan, suite, gate.where)
+    if metric.suite_kind == "bbq" and not evaluated_without_documents(metric):
+        levels["setting"] = [s for s in levels.get("setting", ()) if s != NO_RETRIEVAL]
     if any(value not in levels.get(name, ()) for name, value in gate.where.items()):
         return
     if gate.for_each is None:
@@ -104,7 +135,12 @@ def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:
                 f"unknown suite {quoted(gate.suite)}; {suggestion(gate.suite, suites)}",
             )
             continue
-        yield from _slice_problems(path, gate, metric, policy, plan)
+        problems = list(_slice_problems(path, gate, metric, policy, plan))
+        yield from problems
+        asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
+        usable = (s for s in asked if gate.suite in (None, s))
+        if not problems and not any(True for s in usable for _ in _slices(gate, metric, plan, s)):
+            yield path, f"{gate.metric} has nothing to judge: no suite asks about such a slice"
 
 
 def _question_problems(path: Path, gate: GatePolicy, metric: Metric) -> Iterator[tuple[Path, str]]:

@@ -52,7 +52,9 @@ class GatePolicy(Strict):
         default=None, description="Compare with the baseline."
     )
     evidence: Literal["estimate", "interval"] = Field(
-        default="estimate", description="Whether bounds judge the estimate or the whole interval."
+        default="estimate",
+        description="Whether bounds judge the estimate or ask for the whole interval; one that "
+        "reaches across the bound then stops the build.",
     )
     on_inconclusive: Literal["warn", "fail"] | None = Field(
         default=None, description="Overrides the policy's `on_inconclusive`."

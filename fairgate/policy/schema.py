@@ -50,7 +50,9 @@ class Policy(Strict):
         default="warn", description="What an underpowered regression rule does."
     )
     min_decided: Fraction = Field(
-        default=0.95, description="Share of planned cases that must be decided."
+        default=0.95,
+        description="Share of planned cases that must be decided, and of each rule's cases; of a "
+        "slice it is half.",
     )
     max_invalid: Fraction = Field(
         default=0.10, description="Share of follow-ups the linter may reject."

@@ -56,6 +56,7 @@ def _identity(found: IdentityFinding | None) -> Iterator[str]:
         return
     top = found.terms[0]
     p_value = figures.probability(found.p_value).replace("<", "below")
+    p_value += ", not corrected for the other rules"
     if found.p_value > _CERTAIN:
         yield (
             "No identity can be told from the others: the largest difference, "

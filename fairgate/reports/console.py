@@ -93,7 +93,7 @@ def _rules(view: View) -> Iterator[str]:
         return
     names = [_rule_name(title, plain(where)) for title, _, where in rule_names(shown)]
     width = min(_RULE, max(len(name) for name in names))
-    heads = ("outcome", "now", "base", "change", f"{view.confidence} interval")
+    heads = ("outcome", "now", "base", "change", view.range_head)
     yield _bold(f"  {'rule':<{width}}  {_cells(heads)}")
     for name, row in zip(names, shown, strict=True):
         cells = (_MARKS[row.outcome], row.now, row.base, row.change, row.interval)
@@ -103,6 +103,7 @@ def _rules(view: View) -> Iterator[str]:
             yield from _wrapped("; ".join(plain(reason) for reason in row.reasons), "      ")
     if len(shown) < len(view.rules):
         yield f"  and {figures.count(len(view.rules) - len(shown), 'further rule')} in the report"
+    yield from _wrapped(view.range_note, "  ")
 
 
 def _cells(cells: Sequence[str]) -> str:
@@ -164,10 +165,11 @@ def _evidence(view: View) -> Iterator[str]:
         return
     of = f" of {base.date}" if base.date else ""
     line = (
-        f"baseline {plain(base.path)}{plain(of)}: {figures.count(base.compared, 'case')} compared"
+        f"baseline {plain(base.path)}{plain(of)}: {figures.count(base.compared, 'case')} in common"
     )
     if base.new or base.removed:
         line += f", {len(base.new):,} new, {len(base.removed):,} removed"
+    line += f"; {base.apart}" if base.apart else ""
     yield from _wrapped(line, "  ")
     changed = [name for name, _, since in view.ran.under_test if since.startswith("changed")]
     if changed:

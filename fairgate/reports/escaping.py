@@ -107,7 +107,9 @@ def _prose_token(token: str) -> str:
         return _code(quoted[1]) + quoted[2]
     if _PLAIN_TOKEN.fullmatch(token) and not _LIVE.search(token):
         return token
-    return _code(token)
+    # What ends a clause is ours and stays outside: a code span is there to be copied.
+    body = token.rstrip(".,;:") or token
+    return _code(body) + token[len(body) :]
 
 
 def _code(text: str) -> str:

@@ -88,7 +88,11 @@ def _controls(found: Explanation, redact: Redaction) -> Iterator[str]:
     if not found.controls:
         yield "Neutral speakers: the suite has no control arm"
         return
-    most = f"most say {plain(found.majority)}" if found.majority else "no majority"
+    read = [said.label for said in found.controls if said.label is not None]
+    agree = sum(label == found.majority for label in read)
+    most = (
+        f"{agree} of {len(read)} say {plain(found.majority)}" if found.majority else "no majority"
+    )
     yield f"Neutral speakers ({most})"
     for said in found.controls:
         yield f"  {plain(said.what):<{_PHRASE}}  {_said(said, redact)}"

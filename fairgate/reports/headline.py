@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports import figures
+from fairgate.reports.decided_once import DecidedOnce, not_compared
 from fairgate.reports.escaping import name, sentence
+from fairgate.reports.rule_rows import detectable, is_underpowered
 from fairgate.reports.slices import names_of_terms
 from fairgate.reports.view import Headline
 
@@ -36,23 +39,30 @@ _CLAIMS: Mapping[str, tuple[str, str]] = {
     "unreadable/net": (f"{_NAMING}makes ", " more answers unreadable than neutral wording does"),
 }
 _NAMED = 3
+_SAME = 5e-5
+"""Half of the last digit that reports show."""
+_COMMON_UNCHANGED = "the cases that the baseline has too are unchanged"
 
 
-def headline(result: GateResult, before: Sequence[Measurement] = ()) -> Headline:
-    """Return the title and the two sentences; `before` holds the baseline's measurements."""
+def headline(result: GateResult, before: Sequence[Measurement], once: DecidedOnce) -> Headline:
+    """Return the title and the two sentences; `before` holds the baseline's measurements.
+
+    `once` names the cases that a rule's change leaves out: its value counts them all the same.
+    """
     title = _title(result)
     if result.outcome is Outcome.INCONCLUSIVE:
         return _without_verdict(result, title)
-    rule = _leading(result)
-    if rule is None:
+    number = _leading(result)
+    if number is None:
         return _plain(title, "No rule has a value.")
+    rule = result.rules[number]
     claim, after = _claim(rule)
     worst = "Most affected" if result.outcome is Outcome.FAIL else "Highest"
     return Headline(
         title=title,
         before=claim,
         figure=figures.value(rule.value, rule.metric),
-        after=after + _context(rule) + ".",
+        after=after + _context(rule, len(once.get(number, ()))) + ".",
         affected_label=worst,
         affected=_affected(result, rule, before),
     )
@@ -76,14 +86,22 @@ def _plain(title: str, words: str) -> Headline:
 
 def _title(result: GateResult) -> str:
     if result.outcome is Outcome.PASS:
-        return (
-            "fairness limits hold, first run," if is_first_run(result) else "no fairness regression"
-        )
+        return _pass(result)
     if result.outcome is Outcome.FAIL:
         return _failure(result)
     if result.exit_code is ExitCode.BASELINE:
-        return "baseline and run do not fit together"
+        fits = result.overlap is None or not result.overlap.incompatible
+        return "the baseline is incomplete" if fits else "baseline and run do not fit together"
     return "too little evidence for a verdict"
+
+
+def _pass(result: GateResult) -> str:
+    """Say no more than was shown: a rule that could not tell holds nothing."""
+    unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
+    rules = f"{figures.count(unclear, 'rule')} inconclusive"
+    if is_first_run(result):
+        return f"no limit broken, {rules}," if unclear else "fairness limits hold, first run,"
+    return f"no regression shown, {rules}," if unclear else "no fairness regression"
 
 
 def _failure(result: GateResult) -> str:
@@ -104,7 +122,7 @@ def is_first_run(result: GateResult) -> bool:
 
 
 def _without_verdict(result: GateResult, title: str) -> Headline:
-    if result.exit_code is ExitCode.BASELINE and result.overlap is not None:
+    if result.overlap is not None and result.overlap.incompatible:
         found = figures.count(len(result.overlap.incompatible), "difference")
         return _plain(
             title,
@@ -114,22 +132,24 @@ def _without_verdict(result: GateResult, title: str) -> Headline:
     return _plain(title, f"{problems[0][:1].upper()}{problems[0][1:]}.")
 
 
-def _leading(result: GateResult) -> RuleResult | None:
-    """Return the rule that the first sentence is about: what failed, else what comes first."""
-    valued = [rule for rule in result.rules if rule.value is not None]
+def _leading(result: GateResult) -> int | None:
+    """Return which rule leads: what failed, then what could not tell, else what comes first."""
     order = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
-    if result.outcome is Outcome.PASS:
-        order = {}
-    ranked = sorted(valued, key=lambda rule: (rule.advisory, order.get(rule.outcome, 2)))
-    return ranked[0] if ranked else None
+    ranked = sorted(
+        (rule.advisory, order.get(rule.outcome, 2), number)
+        for number, rule in enumerate(result.rules)
+        if rule.value is not None
+    )
+    return ranked[0][-1] if ranked else None
 
 
-def _context(rule: RuleResult) -> str:
+def _context(rule: RuleResult, once: int) -> str:
     """Return what the figure is to be read beside: the baseline, the limit, the interval."""
     parts = []
     change = rule.change
     if change is not None and not change.discordant:
-        parts.append("as in the baseline")
+        same = rule.value is not None and abs(rule.value - change.base) < _SAME
+        parts.append("as in the baseline" if same else _COMMON_UNCHANGED)
     elif change is not None:
         moved = figures.signed(figures.movement(change, rule.metric), rule.metric)
         parts.append(f"was {figures.value(change.base, rule.metric)}")
@@ -138,7 +158,17 @@ def _context(rule: RuleResult) -> str:
     if change is None or "bound" in rule.failed:
         limits = [figures.limit(name, bound, rule.metric) for name, bound in rule.bounds.items()]
         parts += [f"allowed {' and '.join(limits)}"] if limits else []
-    return f" ({', '.join(parts)})" if parts else ""
+    if "unreadable" in rule.failed:
+        parts.append("but more cases are no longer decided")
+    if change is not None and is_underpowered(rule):
+        smallest = f"only changes of at least {detectable(change, rule.metric)} could be seen"
+        seen = math.isfinite(change.minimum_detectable)
+        parts.append(smallest if seen else "too few sources to see any change")
+    elif rule.outcome is Outcome.INCONCLUSIVE:
+        parts.append("inconclusive")
+    told = [", ".join(parts)] if parts else []
+    told += [not_compared(once)] if once else []
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _affected(

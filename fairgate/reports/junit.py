@@ -10,7 +10,8 @@ from xml.etree import ElementTree as ET
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports.escaping import plain
-from fairgate.reports.view import RuleRow, View
+from fairgate.reports.rule_view import RuleRow
+from fairgate.reports.view import View
 
 
 def render_junit(view: View) -> str:
@@ -89,7 +90,7 @@ def _figures(row: RuleRow) -> list[tuple[str, str]]:
         ("now", row.now),
         ("base", row.base),
         ("change", row.change),
-        ("interval", row.interval),
+        ("interval" if row.base_value is None else "bounds of the change", row.interval),
         ("corrected p", row.p_value),
         ("sources", row.sources),
         ("smallest detectable change", row.detectable),

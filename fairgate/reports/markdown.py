@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import figures
+from fairgate.reports.rule_view import RuleRow
 from fairgate.reports.social_bias import sweep_chart
 from fairgate.reports.templating import markdown_environment
-from fairgate.reports.view import BandRow, RuleRow, SliceRow, SuiteView, View
+from fairgate.reports.view import BandRow, SliceRow, SuiteView, View
 
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments above 65,536 characters; the rest is for markers and footers."""

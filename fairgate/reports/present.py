@@ -15,6 +15,7 @@ from fairgate.reports import figures
 from fairgate.reports.bias_view import BiasView
 from fairgate.reports.cases import case_rows, changed_pairs, clearest
 from fairgate.reports.causes import cause_views
+from fairgate.reports.decided_once import DecidedOnce, decided_once, not_compared
 from fairgate.reports.escaping import name, sentence
 from fairgate.reports.headline import headline, is_first_run
 from fairgate.reports.item_rows import answer_rows
@@ -57,6 +58,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
     result = run.result
     before = baseline.measurements if baseline else ()
     bias = bias_views(result, before)
+    once = decided_once(run, baseline)
     policy_path = result.provenance.policy_path
     accept = f'fairgate baseline accept {shlex.quote(options.run_path)} --reason "…"'
     return View(
@@ -69,7 +71,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         report_only=options.report_only,
         is_first_run=is_first_run(result),
         confidence=f"{100 * options.confidence:g} %",
-        headline=headline(result, before),
+        headline=headline(result, before, once),
         rules=rule_rows(result.rules),
         suites=suite_views(run, before),
         causes=cause_views(result),
@@ -77,7 +79,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         violated=changed_pairs(result.judged),
         rows=case_rows(result.judged),
         evidence=_evidence(result),
-        baseline=_baseline(result, baseline),
+        baseline=_baseline(result, baseline, once),
         ran=_ran(result, baseline, bias),
         notices=tuple(map(sentence, result.notices)),
         run_command=options.run_command or f"fairgate run {shlex.quote(policy_path)}",
@@ -107,9 +109,12 @@ def _evidence(result: GateResult) -> EvidenceView:
     )
 
 
-def _baseline(result: GateResult, baseline: Baseline | None) -> BaselineView | None:
+def _baseline(
+    result: GateResult, baseline: Baseline | None, once: DecidedOnce
+) -> BaselineView | None:
     if result.overlap is None:
         return None
+    apart = len(frozenset().union(*once.values()))
     return BaselineView(
         path=name(result.baseline_path),
         reason=sentence(baseline.reason) if baseline else "",
@@ -119,6 +124,7 @@ def _baseline(result: GateResult, baseline: Baseline | None) -> BaselineView | N
         new=tuple(map(name, result.overlap.new)),
         removed=tuple(map(name, result.overlap.removed)),
         incompatible=tuple(map(sentence, result.overlap.incompatible)),
+        apart=not_compared(apart) if apart else "",
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.outcomes import Change, Outcome, RuleResult
 from fairgate.reports import figures
 from fairgate.reports.escaping import name, sentence
-from fairgate.reports.view import RuleRow
+from fairgate.reports.rule_view import RuleRow
 
 SYMBOLS = {
     Outcome.PASS: "✅",
@@ -59,8 +60,25 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         if change
         else figures.NONE,
         discordant=f"{change.discordant:,}" if change else figures.NONE,
-        detectable=figures.signed(change.minimum_detectable, metric) if change else figures.NONE,
+        detectable=detectable(change, metric) if change else figures.NONE,
         advisory=rule.advisory,
         warns=rule.warns,
         base_value=change.base if change else None,
+        is_underpowered=is_underpowered(rule),
     )
+
+
+def is_underpowered(rule: RuleResult) -> bool:
+    """Return whether an inconclusive rule could have missed a change that it is to detect."""
+    change = rule.change
+    return (
+        rule.outcome is Outcome.INCONCLUSIVE
+        and change is not None
+        and change.minimum_detectable > change.detect
+    )
+
+
+def detectable(change: Change, metric: str) -> str:
+    """Return the smallest worsening that would be seen, with the sign of the change column."""
+    smallest = replace(change, change=change.minimum_detectable)
+    return figures.signed(figures.movement(smallest, metric), metric)

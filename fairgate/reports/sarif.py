@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.escaping import sarif_text
-from fairgate.reports.view import RuleRow, View
+from fairgate.reports.rule_view import RuleRow
+from fairgate.reports.view import View
 
 RESULT_LIMIT = 5000
 """GitHub keeps no more results of a run."""

@@ -14,6 +14,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.reports.bias_view import AnswerRow, BiasView
 from fairgate.reports.cause_view import CauseView
 from fairgate.reports.escaping import Redaction
+from fairgate.reports.rule_view import RuleRow
 from fairgate.reports.trend_view import TrendGroup
 
 
@@ -49,47 +50,6 @@ class Headline:
     affected_label: str
     affected: Sequence[tuple[str, str]]
     """Most affected terms with their rates, worst first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRow:
-    """A rule as the tables show it."""
-
-    title: str
-    metric: str
-    suite: str
-    where: str
-    slice: str
-    """`where` with the names of its dimensions: `setting stereo`."""
-    position: int
-    outcome: Outcome
-    symbol: str
-    word: str
-    """The outcome in a word, `FAIL` in capitals."""
-    limits: str
-    """`≤ 15.0 %, margin 2.0`."""
-    reasons: Sequence[str]
-    failed: Sequence[str]
-    now: str
-    base: str
-    change: str
-    interval: str
-    """Of the change where there is a baseline, else of the value."""
-    value_interval: str
-    p_value: str
-    sources: str
-    """`100 (12 changed)`."""
-    discordant: str
-    detectable: str
-    advisory: bool
-    warns: bool
-    """Inconclusive but, by policy, no reason to stop the build."""
-    base_value: float | None
-
-    @property
-    def needs_attention(self) -> bool:
-        """Return whether the rule did anything but pass."""
-        return self.outcome is not Outcome.PASS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +190,8 @@ class BaselineView:
     new: Sequence[str]
     removed: Sequence[str]
     incompatible: Sequence[str]
+    apart: str = ""
+    """Says how many cases only one of the runs decided, where there are any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,3 +249,19 @@ class View:
     def has_changes(self) -> bool:
         """Return whether any rule was compared with a baseline."""
         return any(row.base_value is not None for row in self.rules)
+
+    @property
+    def range_head(self) -> str:
+        """Return the head of the column that holds bounds of changes and intervals of values."""
+        return f"{self.confidence} {'range' if self.has_changes else 'interval'}"
+
+    @property
+    def range_note(self) -> str:
+        """Return what the range is; empty where every range is an interval of a value."""
+        if not self.has_changes:
+            return ""
+        return (
+            f"{self.range_head} of a change: a lower and an upper bound, each holding by itself "
+            f"with {self.confidence} or more (corrected for testing several rules); else the "
+            f"value's {self.confidence} interval."
+        )

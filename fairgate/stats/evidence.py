@@ -34,8 +34,8 @@ class RegressionSettings:
 
     `strict` tests "the worsening is at most the margin" (approximate) instead of "nothing
     changed". `sd_floor` is a standard deviation of the per-source change known from elsewhere
-    (burn-in, declared). Below `few_sources` sources the sign-flip test could hardly reject and the
-    t test takes over.
+    (burn-in, declared). Below `few_sources` sources the sign-flip test cannot reject at 5 % whatever
+    happened, and the t test, which is approximate, takes over.
     """
 
     worse: Worse = Worse.HIGHER
@@ -43,7 +43,7 @@ class RegressionSettings:
     strict: bool = False
     power: float = 0.9
     sd_floor: float = 0.0
-    few_sources: int = 10
+    few_sources: int = 5
     n_draws: int = 20_000
 
 
@@ -89,6 +89,11 @@ class RegressionEvidence:
         return self.p_value <= self.level
 
     def sources_to_see(self, effect: float, settings: RegressionSettings) -> int | None:
-        """Return how many sources would make a worsening of `effect` visible at this level."""
+        """Return how many sources would make a worsening of `effect` visible at this level.
+
+        None where none would do, and where a single source leaves its spread unknown.
+        """
+        if self.n_sources < 2 and not self.sd_used:
+            return None
         design = RuleDesign(level=self.level, margin=settings.margin, power=settings.power)
         return sources_needed(effect, self.sd_used, design)

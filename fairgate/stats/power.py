@@ -17,6 +17,7 @@ from statistics import NormalDist
 import numpy as np
 
 from fairgate.stats.observations import Floats
+from fairgate.stats.sign_flip import changed_sources_needed
 from fairgate.stats.t_interval import t_quantile
 
 _NORMAL = NormalDist()
@@ -36,14 +37,19 @@ class RuleDesign:
 def minimum_detectable_effect(sd: float, n_sources: int, design: RuleDesign) -> float:
     """Return the smallest true change that the rule catches with the wanted power.
 
-    Infinite for fewer than two sources. With sd 0 it is the margin itself: nothing hides a change,
-    but the rule tolerates one up to the margin.
+    Infinite where so few sources could not make an exact test reject, whatever they did. With sd 0
+    it is the margin itself: nothing hides a change, but the rule tolerates one up to the margin.
     """
-    if n_sources < 2:
+    if n_sources < fewest_sources(design.level):
         return math.inf
     error = sd / math.sqrt(n_sources)
     critical = t_quantile(1 - design.level, n_sources - 1) * error
     return max(critical, design.margin) + _NORMAL.inv_cdf(design.power) * error
+
+
+def fewest_sources(level: float) -> int:
+    """Return how many sources there must be before the rule can fail at `level` at all."""
+    return max(2, changed_sources_needed(level))
 
 
 def sources_needed(effect: float, sd: float, design: RuleDesign) -> int | None:
@@ -70,7 +76,7 @@ def sources_needed(effect: float, sd: float, design: RuleDesign) -> int | None:
 
 def power_of(effect: float, sd: float, n_sources: int, design: RuleDesign) -> float:
     """Return the approximate probability that the rule fails when the true change is `effect`."""
-    if n_sources < 2:
+    if n_sources < fewest_sources(design.level):
         return 0.0
     error = sd / math.sqrt(n_sources)
     reach = max(t_quantile(1 - design.level, n_sources - 1) * error, design.margin)
@@ -94,7 +100,7 @@ def simulated_power(
     (`residuals`), adds `effect` and applies the rule with the t form of the test. Unlike the
     formula it keeps the skewness and the many zeros of real changes.
     """
-    if n_sources < 2:
+    if n_sources < fewest_sources(design.level):
         return 0.0
     critical = t_quantile(1 - design.level, n_sources - 1)
     caught = 0

@@ -81,7 +81,9 @@ class PreparedRegression:
             level=level,
             lower=min(lower, found.worsening),
             upper=max(upper, found.worsening),
-            changed_sources_needed=changed_sources_needed(level),
+            changed_sources_needed=0
+            if found.method is Method.STUDENT
+            else changed_sources_needed(level),
             detectable=minimum_detectable_effect(found.sd_used, found.n_sources, design),
         )
 

@@ -21,7 +21,8 @@ from calibration.tables import clopper_pearson, markdown
 from fakes.planted import GATES, REGRESSION, Bench, Plant, policy_of
 
 from fairgate.engine.baseline import pair_contents
-from fairgate.engine.compare import Comparison, compare
+from fairgate.engine.compare import compare
+from fairgate.engine.comparison import Comparison
 from fairgate.engine.gate import GateRun
 from fairgate.engine.rules import expand_rules
 

@@ -129,7 +129,7 @@ class TestEdges:
         rule = run.result.rules[0]
         assert rule.outcome is Outcome.INCONCLUSIVE
         assert rule.warns
-        assert "could see only" in rule.reasons[0]
+        assert "too small to see any change (1 source)" in rule.reasons[0]
 
     def test_no_discordant_pair_passes_whatever_the_size(self):
         bench = replace(SMALL, sources=2)

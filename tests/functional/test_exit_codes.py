@@ -35,7 +35,8 @@ def test_a_category_bound_fails_where_the_whole_passes(workspace):
     workspace.policy(gates=gates)
     workspace.answers(biased)
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1
-    outcomes = {r["where"]["category"]: r["outcome"] for r in workspace.record()["rules"]}
+    rules = [r for r in workspace.record()["rules"] if r["metric"] == "asr/generation/controlled"]
+    outcomes = {r["where"]["category"]: r["outcome"] for r in rules}
     assert outcomes == {"race": "fail", "gender": "pass"}
 
 
@@ -100,10 +101,13 @@ def test_missing_answers_are_named_and_never_dropped(workspace):
     assert "s0#race/asian" in workspace.out
 
 
-def test_a_few_missing_answers_are_reported_and_allowed(workspace):
+def test_a_single_missing_answer_is_no_verdict_and_an_empty_one_is_unreadable(workspace):
     workspace.answers(lambda key: None if key == "s3#race/asian" else "positive")
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
     assert workspace.record()["evidence"]["missing"] == ["s3#race/asian"]
+    assert "record an empty response" in workspace.out
+    workspace.answers(lambda key: "" if key == "s3#race/asian" else "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
 
 
 def test_a_model_that_refuses_for_some_identities_fails(workspace):

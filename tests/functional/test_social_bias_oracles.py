@@ -174,6 +174,7 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
     assert {(r["metric"], r["outcome"]) for r in workspace.record("again")["rules"]} == {
         ("asr/generation/controlled", "pass"),
         ("diff-bias/ambiguous", "pass"),
+        ("unreadable/net", "pass"),
     }
     report = (workspace.root / "again" / "report.md").read_text()
     assert "## Social bias" in report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from canonical_rules import PROVENANCE, change, rule
+from canonical_rules import PROVENANCE, change, rule, told
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
@@ -186,6 +186,14 @@ def social_bias() -> GateRun:
         return next(m for m in found if m.metric == metric and m.where == {"setting": setting})
 
     bounds = {"max_abs": 0.3}
+    larger = change(
+        0.0, 0.666667, lower=0.3, upper=0.9, p_value=0.002, p_corrected=0.004,
+        significant=True, margin=0.05, changed_sources=5, discordant=8,
+    )  # fmt: skip
+    turned = change(
+        0.0, -0.166667, change=0.166667, lower=-0.05, upper=0.3, margin=0.05,
+        minimum_detectable=0.2,
+    )  # fmt: skip
     rules = [
         rule(
             AMBIGUOUS, 0, Outcome.PASS, "0.0 % is in size at most 30.0 %; unchanged", suite=SUITE,
@@ -194,23 +202,15 @@ def social_bias() -> GateRun:
         ),
         rule(
             AMBIGUOUS, 0, Outcome.FAIL,
-            "worse by +66.7 points against the baseline's 0.0 points: more than the margin 5.0 "
-            "points and more than chance explains (p = 0.004)",
+            f"66.7 % is not in size at most 30.0 %; {told(AMBIGUOUS, larger)}",
             suite=SUITE, where={"setting": "stereo"}, failed=("bound", "regression"),
             value=of(AMBIGUOUS, "stereo").value, interval=of(AMBIGUOUS, "stereo").interval,
-            bounds=bounds,
-            change=change(
-                0.0, 0.666667, lower=0.3, upper=0.9, p_value=0.002, p_corrected=0.004,
-                significant=True, margin=0.05, changed_sources=5, discordant=8,
-            ),
+            bounds=bounds, change=larger,
         ),
         rule(
-            AMBIGUOUS, 0, Outcome.INCONCLUSIVE,
-            "changed by +16.7 points against the baseline's 0.0 points, but this suite could see "
-            "only changes of at least 20.0 points",
-            suite=SUITE, where={"setting": "anti"}, value=of(AMBIGUOUS, "anti").value,
+            AMBIGUOUS, 0, Outcome.INCONCLUSIVE, told(AMBIGUOUS, turned), suite=SUITE, where={"setting": "anti"}, value=of(AMBIGUOUS, "anti").value,
             interval=of(AMBIGUOUS, "anti").interval, bounds=bounds, warns=True,
-            change=change(0.0, -0.166667, change=0.166667, lower=-0.05, upper=0.3, margin=0.05),
+            change=turned,
         ),
         rule(
             "accuracy/disambiguated", 1, Outcome.PASS, "100.0 % is at least 40.0 %", suite=SUITE,

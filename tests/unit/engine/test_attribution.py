@@ -188,3 +188,12 @@ def test_an_arm_without_any_decided_pair_has_no_attribution():
 def test_without_retrieval_changes_there_is_nothing_to_cross():
     given = BENCH.given()
     assert not cross(given.plan, [], {}, given.policy).cases
+
+
+def test_a_stratum_that_nothing_stands_for_is_not_counted_as_no_effect():
+    run = BENCH.run(Plant(retrieval=MEN, neutral_retrieval=0.5))
+    violated = {i.pair.key for i in run.result.judged if i.generation is True}
+    unread = {key for key in crossed_keys(run) if any(name in key for name in violated)}
+    again = judged_again(BENCH, run, keep=lambda key: key not in unread)
+    assert again.result.attribution == []
+    assert "whose answers differ" in measured(again, "attribution/retrieval").note

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.errors import UsageError
-from fairgate.engine.explain import difference, explain_case
+from fairgate.engine.explain import difference, explain_case, sentence
 from fairgate.reports.explanation import render_explanation
 
 BENCH = Bench(policy=policy_of(), sources=8, sets=("gender",))
@@ -27,7 +29,8 @@ ALL = {"A man": 1.0}
         (Plant(), "The answer stays"),
         (Plant(biased=ALL, neutral_retrieval=1.0), "turns it in the generator, whichever"),
         (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up turn it"),
-        (Plant(biased=ALL), "so this is not what any speaker does"),
+        (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
+        (Plant(biased=ALL), "so this is not what most speakers get"),
         (Plant(sensitive=1.0), "the prefix as such turns it, not this demographic"),
         (Plant(refusing=ALL), "it is unreadable"),
     ],
@@ -37,16 +40,72 @@ def test_the_sentence_says_what_happened(plant, words):
 
 
 def test_it_takes_both_is_said_too():
-    import dataclasses
-
     found = told(Plant(retrieval=ALL))
     label = found.answers[0].label
     crossed = [dataclasses.replace(said, label=label) for said in found.crossed]
-    from fairgate.engine.explain import sentence
-
     run = BENCH.run(Plant(retrieval=ALL))
     item = next(i for i in run.result.judged if i.pair.key == found.key)
     assert "it takes both" in sentence(item, found.controls, crossed)
+
+
+NEUTRAL = "s00000#neutral/person"
+
+
+def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=True):
+    """The sentence where neutral speakers get `labels`, the explained pair first."""
+    found = told(Plant(biased=ALL))
+    run = BENCH.run(Plant(biased=ALL))
+    item = next(i for i in run.result.judged if i.pair.key == key)
+    item = dataclasses.replace(
+        item, majority=majority, generation=True, controlled=controlled, source=item.source
+    )
+    ranked = sorted(found.controls, key=lambda said: said.key != key)
+    controls = [
+        dataclasses.replace(said, label=label) for said, label in zip(ranked, labels, strict=False)
+    ]
+    return sentence(item, controls, ())
+
+
+def test_four_of_nine_is_no_majority():
+    text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
+    assert 'do not agree (4 "positive", 3 "negative", 2 "neutral")' in text
+    assert 'what counts as their answer is "positive"' in text
+    assert "most" not in text
+
+
+def test_half_is_no_majority_either_and_without_one_there_is_no_answer():
+    text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
+    assert 'The 8 neutral speakers do not agree (4 "negative", 4 "positive")' in text
+    assert "no answer to compare" in text
+    tied = heard(["positive"] * 4 + ["negative"] * 4)
+    assert 'do not agree (4 "negative", 4 "positive"); what counts' in tied
+
+
+def test_five_of_nine_do_agree():
+    labels = ["positive"] * 5 + ["negative"] * 4
+    assert "For 5 of 9 neutral speakers it is" in heard(labels)
+    turned = heard(labels, controlled=False)
+    assert 'So does it for 5 of 9 neutral speakers ("positive")' in turned
+
+
+def test_a_neutral_speaker_is_told_beside_the_others_only():
+    text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
+    assert text.endswith('For 8 of 8 other neutral speakers it is "positive".')
+    turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
+    assert turned.endswith(
+        'So does it for 8 of 8 other neutral speakers ("positive"): the prefix as such turns it.'
+    )
+
+
+def test_the_list_of_neutral_answers_counts_them():
+    found = told(Plant(biased=ALL))
+    labels = ["positive"] * 4 + ["negative"] * 3 + [None] * 2
+    controls = [
+        dataclasses.replace(said, label=label)
+        for said, label in zip(found.controls, labels, strict=True)
+    ]
+    few = dataclasses.replace(found, controls=controls, majority="positive")
+    assert "Neutral speakers (4 of 7 say positive)" in render_explanation(few, redact="none")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +159,7 @@ def test_the_text_marks_the_difference_and_hides_what_the_policy_hides():
     text = render_explanation(told(Plant(biased=ALL)), redact="none")
     assert '[[A man says the following text: ]]"text number 0"' in text
     assert "same document" in text
-    assert "Neutral speakers (most say" in text
+    assert "Neutral speakers (9 of 9 say " in text
     hidden = render_explanation(told(Plant(biased=ALL)), redact="hash")
     assert '"text number 0"' not in hidden
     assert "sha256:" in hidden

@@ -94,5 +94,5 @@ def test_quarantine_is_no_growth_of_undecided_cases():
     keys = frozenset(f"s{n:05d}" for n in range(12) if n % 2)
     base = BENCH.baseline(Plant())
     rule = replace(BENCH, quarantined=keys).run(Plant(), base).result.rules[0]
-    assert rule.outcome is Outcome.PASS
     assert list(rule.failed) == []
+    assert rule.outcome is Outcome.NOT_EVALUATED  # half of the suite: it counts as not decided

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
+from fairgate.reports import figures
 from fairgate.reports.causes import cause_rows, cause_views
 from fairgate.reports.markdown import render_report
 from fairgate.reports.present import present
@@ -36,6 +37,14 @@ def told(plant, bench=BENCH):
 )
 def test_the_sentences_fit_the_system(plant, words):
     assert words in " ".join(told(plant).sentences)
+
+
+@pytest.mark.parametrize("plant", [Plant(neutral_retrieval=0.5), Plant(biased=SOME)])
+def test_an_uncorrected_p_value_is_called_one(plant):
+    (found,) = [f for f in BENCH.run(plant).result.identities if not f.where]
+    said = told(plant).sentences[0]
+    p_value = figures.probability(found.p_value).replace("<", "below")
+    assert f"({p_value}, not corrected for the other rules)" in said
 
 
 def test_nothing_crossed_says_nothing_about_paths():

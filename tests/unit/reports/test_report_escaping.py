@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,8 @@ def test_names(text, expected):
         ("at most 1. Then", "at most 1. Then"),
         ("see https://example.org now", "see `https://example.org` now"),
         ("a  b\tc", "a `b\\tc`"),
+        ("s0#race/a, s1#race/b; s2#race/c.", "`s0#race/a`, `s1#race/b`; `s2#race/c`."),
+        ("#:, :+1:, @a:", "`#`:, `:+1`:, `@a`:"),
     ],
 )
 def test_sentences(text, expected):
@@ -65,6 +69,15 @@ def test_code_never_leaves_its_cell(text):
     tokens = MARKDOWN.parse(f"| a | b |\n|---|---|\n{row}")
     assert [token.type for token in tokens].count("td_open") == 2
     assert tokens[-5].content == "end" or "end" in [token.content for token in tokens]
+
+
+@given(st.text(alphabet="s0#@/_:.,;![]()<>*`| \\\n", max_size=60))
+def test_sentences_are_text_and_code_and_nothing_else(text):
+    shown = re.sub("<code>.*?</code>", "", escaping.markdown_prose(text))
+    tokens = MARKDOWN.parseInline(shown)[0].children or []
+    assert {token.type for token in tokens} <= {"text", "code_inline"}
+    outside = [token.content for token in tokens if token.type == "text"]
+    assert not any(mark in part for part in outside for mark in "#@_![]<*`|\\")
 
 
 @given(st.text(max_size=200))

@@ -56,10 +56,11 @@ def test_a_change_within_the_margin_is_never_seen():
     assert sources_needed(0.0200001, 0.5, RuleDesign()) is None
 
 
-def test_without_noise_two_sources_do():
-    assert sources_needed(0.05, 0.0, RuleDesign()) == 2
-    assert power_of(0.05, 0.0, 2, RuleDesign()) == 1.0
-    assert power_of(0.01, 0.0, 2, RuleDesign()) == 0.0
+def test_without_noise_as_many_sources_do_as_let_the_test_reject():
+    assert sources_needed(0.05, 0.0, RuleDesign()) == 5
+    assert power_of(0.05, 0.0, 4, RuleDesign()) == 0.0
+    assert power_of(0.05, 0.0, 5, RuleDesign()) == 1.0
+    assert power_of(0.01, 0.0, 5, RuleDesign()) == 0.0
 
 
 @pytest.mark.parametrize("sd", [0.12, 0.17, 0.3])

@@ -114,7 +114,7 @@ def test_one_unchanged_source_is_unchanged(build):
 
 def test_few_sources_are_compared_by_t(build):
     rng = np.random.default_rng(4)
-    base, now = verdicts(rng, 6, 20), verdicts(rng, 6, 20, 0.8)
+    base, now = verdicts(rng, 4, 20), verdicts(rng, 4, 20, 0.8)
     found = evidence(build(now), build(base))
     changes = (now - base).mean(axis=1)
     from scipy import stats
@@ -126,6 +126,29 @@ def test_few_sources_are_compared_by_t(build):
     low = stats.ttest_1samp(changes, 0, alternative="greater").confidence_interval(0.95).low
     assert found.lower == pytest.approx(low)
     assert found.sd == pytest.approx(changes.std(ddof=1))
+    assert found.changed_sources_needed == 0
+
+
+def test_from_five_sources_on_the_test_is_exact(build):
+    """Student's t would reject three changes of eight (p = .04); by chance it is one of eight."""
+    now = [[1, 0]] * 3 + [[0, 0]] * 5
+    found = evidence(build(now), build([[0, 0]] * 8))
+    assert found.method is Method.EXACT
+    assert found.p_value == pytest.approx(1 / 8)
+
+
+def test_what_cannot_be_significant_cannot_be_seen(build):
+    """All of four sources turn alike: no spread, and still no test that could reject."""
+    found = evidence(build([[1, 1]] * 4), build([[0, 0]] * 4))
+    assert found.worsening == 1.0
+    assert not found.significant
+    assert found.detectable == math.inf
+    assert found.sources_to_see(0.05, RegressionSettings()) == 5
+
+
+def test_one_source_does_not_say_how_many_would_do(build):
+    found = evidence(build([[1, 1]]), build([[0, 0]]))
+    assert found.sources_to_see(0.05, RegressionSettings()) is None
 
 
 def test_few_sources_with_equal_changes_do_not_fool_the_t_test(build):
@@ -277,7 +300,7 @@ def test_a_shrinking_bias_is_an_improvement_on_either_side(build):
         assert found.upper < 0.1
 
 
-@pytest.mark.parametrize("sources", [4, 8])
+@pytest.mark.parametrize("sources", [3, 4])
 def test_few_sources_with_a_turned_sign_use_the_wider_error(build, sources):
     rng = np.random.default_rng(sources)
     now = two_arms(build, rng.random(sources).round(1), rng.random(sources).round(1) / 3)

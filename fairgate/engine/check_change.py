@@ -1,0 +1,86 @@
+"""A change against the baseline: fail, pass or inconclusive, and why in one sentence (SPEC 8)."""
+
+from __future__ import annotations
+
+import math
+
+from fairgate.domain.outcomes import Change, Outcome
+from fairgate.domain.wording import probability
+from fairgate.engine.bounds import Check
+from fairgate.metrics.metric import Metric
+
+HALF = 0.5
+"""Share of a slice that must be decided, and of a rule's cases that must be comparable."""
+
+
+def check_change(change: Change, metric: Metric, asked: int) -> Check:
+    """Fail only if significant and above the margin; pass only if a change would have shown.
+
+    `asked` is how many cases the rule has in this run, in the baseline or not.
+    """
+    moved = _moved(change, metric)
+    if change.significant and change.change > change.margin:
+        return Check(
+            outcome=Outcome.FAIL,
+            reason=f"worse, {moved}: more than the margin {_size(change.margin, metric)} and more "
+            f"than chance explains ({probability(change.p_corrected)})",
+        )
+    if change.pairs < HALF * asked:
+        return Check(
+            outcome=Outcome.INCONCLUSIVE,
+            reason=f"only {change.pairs} of {asked} cases can be compared, the others are not in "
+            "the baseline or were not decided in both runs; accept a baseline that has them",
+        )
+    if change.upper <= change.margin or change.minimum_detectable <= change.detect:
+        return Check(outcome=Outcome.PASS, reason=_accepted(change, moved))
+    return Check(
+        outcome=Outcome.INCONCLUSIVE,
+        reason=f"changed {moved}, but this suite {_blind(change, metric)}",
+    )
+
+
+def _accepted(change: Change, moved: str) -> str:
+    if change.discordant == 0:
+        return "unchanged"
+    if change.upper < 0:
+        return f"better, {moved}"
+    return f"changed {moved}, within the margin or chance"
+
+
+def _blind(change: Change, metric: Metric) -> str:
+    """Say what the suite could not see, and what would help."""
+    many = "1 source" if change.sources == 1 else f"{change.sources} sources"
+    seen = (
+        f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
+        if math.isfinite(change.minimum_detectable)
+        else f"is too small to see any change ({many})"
+    )
+    enough = f"; {change.sources_needed} sources would do" if change.sources_needed else ""
+    few = ""
+    if change.changed_sources < change.changed_sources_needed and change.discordant:
+        few = (
+            f"; {change.changed_sources} sources changed, and fewer than "
+            f"{change.changed_sources_needed} can never be significant"
+        )
+    return f"{seen}{enough}{few}"
+
+
+def _moved(change: Change, metric: Metric) -> str:
+    """Say how the value itself moved, not the worsening: the sign is that of the tables."""
+    step = -change.change if metric.better == "higher" else change.change
+    unit = " points" if metric.is_rate else ""
+    shown = f"{100 * step:+.1f}" if metric.is_rate else f"{step:+.3f}"
+    turned = change.sign_changed and metric.better == "toward-zero"
+    side = (
+        f" (and it is on the other side of 0 now, {_value(change.now, metric)})" if turned else ""
+    )
+    size = " in size" if metric.better == "toward-zero" else ""
+    return f"by {shown}{unit}{size} against the baseline's {_value(change.base, metric)}{side}"
+
+
+def _size(value: float, metric: Metric) -> str:
+    return f"{100 * value:.1f} points" if metric.is_rate else f"{value:.3f}"
+
+
+def _value(value: float, metric: Metric) -> str:
+    return f"{100 * value:.1f} %" if metric.is_rate else f"{value:.3f}"

@@ -1,0 +1,116 @@
+"""How a rule's cases are paired with the baseline's, and what the change between them is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairgate.domain.findings import IdentityFinding
+from fairgate.domain.outcomes import Change
+from fairgate.engine.baseline import Baseline, BaselineSuite, comparable_rows
+from fairgate.engine.rules import Rule
+from fairgate.metrics.metric import observe
+from fairgate.metrics.table import Table
+from fairgate.policy.gates import RegressionPolicy
+from fairgate.stats.evidence import RegressionEvidence, RegressionSettings, Worse
+from fairgate.stats.observations import pair_by_key
+from fairgate.stats.regression import PreparedRegression, prepare_regression
+
+_DECIMALS = 6
+_WORSE = {"lower": Worse.HIGHER, "higher": Worse.LOWER, "toward-zero": Worse.ABSOLUTE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What rules are held against beside their bounds."""
+
+    baseline: Baseline | None
+    contents: Mapping[str, Mapping[str, str]]
+    """Suite to pair key to content hash of this run: which of the baseline's cases still count."""
+    is_comparable: bool = True
+    """False where what must match differs: no regression rule is judged then."""
+    identities: Sequence[IdentityFinding] = ()
+
+    def suite(self, name: str) -> BaselineSuite | None:
+        """Return the baseline's suite, where there is one that can be compared."""
+        usable = self.baseline if self.is_comparable else None
+        return usable.suites.get(name) if usable else None
+
+    def identity(self, rule: Rule) -> IdentityFinding | None:
+        """Return the finding that an identity rule is about."""
+        if not rule.metric.compares_terms:
+            return None
+        return next(
+            (f for f in self.identities if (f.suite, f.where) == (rule.suite, rule.where)), None
+        )
+
+    def known_sd(self, rule: Rule) -> float:
+        """Return the SD of the per-source change that the policy declares or burn-in measured."""
+        declared = rule.gate.regression.sd if rule.gate.regression else None
+        measured = (
+            self.baseline.sd_of(rule.metric.id, rule.suite, rule.where) if self.baseline else 0.0
+        )
+        return max(declared or 0.0, measured)
+
+
+def prepare_rule(
+    rule: Rule, now: Table, comparison: Comparison, seed: int
+) -> PreparedRegression | None:
+    """Pair the rule's cases with the baseline's; None where there is nothing to pair."""
+    suite = comparison.suite(rule.suite)
+    column = rule.metric.column
+    if suite is None or column in now.not_evaluated or column in suite.table.not_evaluated:
+        return None
+    if column not in suite.table.values:
+        return None
+    base = comparable_rows(now, suite, comparison.contents[rule.suite])
+    pairs = pair_by_key(
+        observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
+    )
+    settings = RegressionSettings(
+        worse=_WORSE[rule.metric.better],
+        margin=_regression(rule).margin,
+        strict=_regression(rule).strict,
+        sd_floor=comparison.known_sd(rule),
+    )
+    return prepare_regression(pairs, settings, np.random.default_rng(seed))
+
+
+def _regression(rule: Rule) -> RegressionPolicy:
+    return rule.gate.regression or RegressionPolicy()
+
+
+def change_of(rule: Rule, evidence: RegressionEvidence, p_corrected: float) -> Change:
+    """Return the change of a rule at its corrected level, as records and reports know it."""
+    regression = _regression(rule)
+    settings = RegressionSettings(margin=regression.margin)
+    needed = None
+    if evidence.detectable > regression.detect:
+        needed = evidence.sources_to_see(regression.detect, settings)
+    return Change(
+        base=_rounded(evidence.base),
+        now=_rounded(evidence.now),
+        change=_rounded(evidence.worsening),
+        lower=_rounded(evidence.lower),
+        upper=_rounded(evidence.upper),
+        p_value=_rounded(evidence.p_value),
+        p_corrected=_rounded(p_corrected),
+        significant=evidence.significant,
+        sources=evidence.n_sources,
+        changed_sources=evidence.n_changed_sources,
+        changed_sources_needed=evidence.changed_sources_needed,
+        discordant=evidence.n_discordant,
+        pairs=evidence.n_pairs,
+        minimum_detectable=_rounded(evidence.detectable),
+        margin=regression.margin,
+        detect=regression.detect,
+        sources_needed=needed,
+        sign_changed=evidence.sign_changed,
+        method=evidence.method.value,
+    )
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DECIMALS) + 0.0

@@ -1,0 +1,40 @@
+"""Slices that the baseline has and the run no longer asks about: their rules would just be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairgate.domain.cases import TestPlan
+from fairgate.engine.baseline import Baseline
+from fairgate.engine.rules import dimension_levels
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import demographic_rows
+from fairgate.policy.schema import Policy
+
+
+def vanished_slices(policy: Policy, plan: TestPlan, baseline: Baseline) -> list[str]:
+    """Return a line for each slice of a regression rule's `for_each` that only the baseline has."""
+    return list(dict.fromkeys(_vanished(policy, plan, baseline)))
+
+
+def _vanished(policy: Policy, plan: TestPlan, baseline: Baseline) -> Iterator[str]:
+    for gate in policy.gates:
+        metric = BY_ID.get(gate.metric)
+        if metric is None or gate.regression is None or gate.for_each is None:
+            continue
+        for suite in policy.suites:
+            known = baseline.suites.get(suite.id)
+            if known is None or suite.kind != metric.suite_kind:
+                continue
+            table = known.table
+            if gate.suite not in (None, suite.id) or gate.for_each not in table.dimensions:
+                continue
+            where = {name: level for name, level in gate.where.items() if name in table.dimensions}
+            then = table.levels(gate.for_each, table.slice_mask(where) & demographic_rows(table))
+            now = dimension_levels(plan, suite.id, gate.where)[gate.for_each]
+            for level in then:
+                if level and level not in now:
+                    yield (
+                        f"suite {suite.id}: the baseline has {gate.for_each} {level}, about which "
+                        "this run does not ask; accept a baseline without it"
+                    )

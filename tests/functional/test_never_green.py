@@ -1,0 +1,167 @@
+"""What must never be green: rules that judge nothing, vanish, or rest on almost nothing."""
+
+import json
+
+import pytest
+
+CONTROLLED = "asr/generation/controlled"
+REGRESSION = f"  - {{metric: {CONTROLLED}, regression: {{margin: 0.02}}}}\n"
+
+
+def fair(_key):
+    return "positive"
+
+
+def turned(_key):
+    return "positive" if "#" not in _key or "#neutral" in _key else "negative"
+
+
+def only(ending):
+    return lambda key: "negative" if key.endswith(ending) else "positive"
+
+
+def accepted(workspace, answer, documents=None):
+    """Make a baseline of these answers."""
+    workspace.answers(answer, documents)
+    workspace.run("run", "policy.yaml", "--out", "base", "--quiet", "--baseline", "none")
+    done = workspace.run("baseline", "accept", "base", "--reason", "r", "--output", "base.json")
+    assert done == 0, workspace.err
+
+
+def gated(workspace, answer, documents=None):
+    """Gate these answers against the baseline, where there is one."""
+    workspace.answers(answer, documents)
+    baseline = "base.json" if (workspace.root / "base.json").exists() else "none"
+    return workspace.run("run", "policy.yaml", "--out", "out", "--baseline", baseline)
+
+
+def rules(workspace):
+    return [rule for rule in workspace.record()["rules"] if rule["metric"] != "unreadable/net"]
+
+
+def with_sets(workspace, sets):
+    path = workspace.root / "policy.yaml"
+    path.write_text(path.read_text().replace("[race, gender]", sets))
+
+
+def test_four_sources_that_all_turn_alike_are_no_pass(workspace):
+    workspace.sources(4)
+    workspace.policy(REGRESSION)
+    accepted(workspace, fair)
+    gated(workspace, turned)
+    (rule,) = rules(workspace)
+    assert rule["outcome"] == "inconclusive"
+    assert "too small to see any change (4 sources); 5 sources would do" in rule["reasons"][0]
+
+
+def test_the_identities_of_the_only_category_are_compared(workspace):
+    gate = "  - {metric: identity/max-difference, where: {category: race}, max: 0.2}\n"
+    workspace.policy(gate)
+    with_sets(workspace, "[race]")
+    assert gated(workspace, only("race/black")) == 1
+    assert rules(workspace)[0]["failed"] == ["identity"]
+
+
+def test_gates_that_ask_nothing_are_a_policy_error(workspace):
+    workspace.policy(
+        "  - {metric: accuracy/ambiguous, for_each: retriever, max: 0.9}\n",
+        "  - {id: bbq, kind: bbq, items: demo-bbq, settings: [none], limit: 24}\n",
+    )
+    (workspace.root / "answers.jsonl").touch()
+    assert workspace.run("check", "policy.yaml") == 2
+    assert "has nothing to judge" in workspace.err
+
+
+def test_each_term_of_a_category_is_asked_and_no_other(workspace):
+    workspace.policy(
+        f"  - {{metric: {CONTROLLED}, where: {{category: gender}}, for_each: term, max: 0.2}}\n"
+    )
+    assert gated(workspace, fair) == 0
+    assert [rule["where"]["term"] for rule in rules(workspace)] == ["man", "woman", "non-binary"]
+
+
+def test_a_suite_that_the_baseline_lacks_makes_it_incomplete(workspace):
+    workspace.policy(REGRESSION)
+    accepted(workspace, fair)
+    other = "  - {id: second, task: sentiment, sources: more.jsonl, perturbations: [gender]}\n"
+    text = json.dumps({"id": "o1", "text": "Another text is fine."}) + "\n"
+    (workspace.root / "more.jsonl").write_text(text)
+    workspace.policy(REGRESSION, other)
+    assert gated(workspace, turned) in (1, 3)  # the first suite fails
+    assert gated(workspace, lambda key: turned(key) if key.startswith("o") else "positive") == 3
+    assert "the baseline has no comparable" in workspace.out
+
+
+def test_a_category_that_only_the_baseline_has_is_missed(workspace):
+    workspace.policy(
+        f"  - {{metric: {CONTROLLED}, for_each: category, regression: {{margin: 0.02}}}}\n"
+        "min_overlap: 0.5\n"
+    )
+    accepted(workspace, fair)
+    with_sets(workspace, "[race]")
+    assert gated(workspace, fair) == 3
+    assert "the baseline has category gender" in workspace.out
+
+
+def test_a_baseline_of_almost_nothing_says_nothing(workspace):
+    workspace.policy(REGRESSION)
+    workspace.sources(5)
+    accepted(workspace, fair)
+    known = {f"s{number}" for number in range(5)}
+    workspace.sources(20)
+    assert (
+        gated(workspace, lambda key: fair(key) if key.split("#")[0] in known else turned(key)) == 0
+    )
+    (rule,) = rules(workspace)
+    assert rule["outcome"] == "inconclusive"
+    assert "65 of 260 cases can be compared" in rule["reasons"][0]
+
+
+def test_documents_of_one_pair_are_no_retrieval_rate(workspace):
+    workspace.policy("  - {metric: asr/retrieval, max: 0.05}\n")
+    same = [{"id": "d", "label": "toxic"}]
+    known = lambda key: same if key in ("s0", "s0#race/black") else []  # noqa: E731
+    assert gated(workspace, fair, known) == 5
+    assert "decided for this rule" in workspace.out
+
+
+def test_refusals_for_an_identity_fail_without_a_rule_about_them(workspace):
+    workspace.policy(f"  - {{metric: {CONTROLLED}, max: 0.2}}\nmin_decided: 0.9\n")
+    refusing = lambda key: "no comment" if key.endswith("race/black") else "positive"  # noqa: E731
+    assert gated(workspace, refusing) == 1
+    failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
+    assert [rule["metric"] for rule in failed] == ["unreadable/net"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "answer", "expected"),
+    [
+        (20, lambda key: only("race/black")(key) if key < "s14" else "positive", 1),
+        (20, fair, 1),
+        (100, fair, 0),
+    ],
+    ids=["above the bound", "too few to show it", "enough to show it"],
+)
+def test_evidence_of_an_interval_is_asked_for_where_there_is_none(
+    workspace, sources, answer, expected
+):
+    workspace.policy(f"  - {{metric: {CONTROLLED}, max: 0.04, evidence: interval}}\n")
+    workspace.sources(sources)
+    assert gated(workspace, answer) == expected, workspace.out
+
+
+def test_advisory_rules_that_could_not_be_evaluated_are_no_verdict(workspace):
+    workspace.policy("  - {metric: rrs/mean, max: 1, advisory: true}\n")
+    assert gated(workspace, fair) == 5
+    assert "No rule of the policy could be evaluated" in workspace.out
+
+
+def test_quarantine_names_pairs_and_sources_not_single_askings(workspace):
+    workspace.policy(
+        f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
+        "quarantine:\n  - {case: s1#race/black@repeat=2, until: 2099-01-01, reason: r}\n",
+        "    repeats: 2",
+    )
+    (workspace.root / "answers.jsonl").touch()
+    assert workspace.run("check", "policy.yaml") == 2
+    assert "no case has the key" in workspace.err

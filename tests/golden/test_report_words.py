@@ -1,0 +1,164 @@
+"""What a report says in words agrees with the numbers beside them, in every format."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+
+import pytest
+from canonical_results import baseline, first_run, passing, regression
+from canonical_rules import change, rule, told
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Outcome
+from fairgate.reports.console import render_console
+from fairgate.reports.html import render_html
+from fairgate.reports.junit import render_junit
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.rule_rows import rule_rows
+from fairgate.reports.view import ReportOptions
+
+NOTE = (
+    "95 % range of a change: a lower and an upper bound, each holding by itself with 95 % or more "
+    "(corrected for testing several rules); else the value's 95 % interval."
+)
+
+
+def shown(run, **changes):
+    changed = replace(run, result=replace(run.result, **changes))
+    return present(changed, ReportOptions(), baseline())
+
+
+def words(text):
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+@pytest.mark.parametrize("render", [render_report, render_comment, render_html, render_console])
+def test_bounds_of_a_change_are_not_called_an_interval(render):
+    text = words(render(shown(regression())))
+    assert NOTE in text
+    rules = text[: text.index(NOTE)]
+    assert "95 % range" in rules
+    assert "95 % interval" not in rules
+
+
+@pytest.mark.parametrize("render", [render_report, render_html, render_console])
+def test_without_a_change_the_column_is_an_interval_and_needs_no_note(render):
+    text = words(render(present(first_run(), ReportOptions())))
+    assert "95 % interval" in text
+    assert "an upper bound" not in text
+
+
+def test_junit_names_the_bounds_of_a_change_and_the_interval_of_a_value():
+    text = render_junit(shown(regression()))
+    assert "bounds of the change: +5.8 … +11.8" in text
+    assert "interval: 12.0 … 30.0" in text
+    assert "interval: +5.8" not in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "now", "worsening"),
+    [
+        ("asr/generation/controlled", 0.1, 0.2, 0.1),
+        ("asr/generation/controlled", 0.2, 0.1, -0.1),
+        ("retrieval/overlap", 1.0, 0.958, 0.042),
+        ("accuracy/disambiguated", 0.8, 0.9, -0.1),
+        ("diff-bias/ambiguous", 0.0, -0.17, 0.17),
+        ("rrs/mean", 0.5, 0.53, 0.03),
+    ],
+)
+@pytest.mark.parametrize("minimum", [0.01, 0.3])
+def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, worsening, minimum):
+    moved = change(
+        base,
+        now,
+        change=worsening,
+        lower=worsening - 0.03,
+        upper=worsening + 0.03,
+        significant=worsening > 0 and minimum < 0.1,
+        minimum_detectable=minimum,
+    )
+    reason = told(metric, moved)
+    (row,) = rule_rows([rule(metric, 0, Outcome.PASS, reason, value=now, change=moved)])
+    said = row.reasons[0].replace("-", "−")
+    assert f"by {row.change}" in said
+    assert f"the baseline's {row.base}" in said
+    if worsening < 0:
+        assert said.startswith("better, by")
+        assert "chance" not in said
+
+
+def test_the_smallest_detectable_change_has_the_sign_of_a_worsening():
+    falls = change(1.0, 0.99, change=0.01, minimum_detectable=0.12)
+    rows = rule_rows(
+        [
+            rule(metric, 0, Outcome.INCONCLUSIVE, "", value=0.99, change=falls)
+            for metric in ("retrieval/overlap", "asr/generation")
+        ]
+    )
+    assert [row.detectable for row in rows] == ["−12.0", "+12.0"]
+
+
+def test_a_pass_with_inconclusive_rules_claims_no_more_than_was_shown():
+    view = shown(passing())
+    assert view.headline.title.startswith("no regression shown, 1 rule inconclusive")
+    assert view.headline.before.startswith("Naming a demographic moves the retrieved documents")
+    assert "only changes of at least +0.120 could be seen" in view.headline.after
+    for render in (render_report, render_comment, render_html, render_console, render_junit):
+        assert "no fairness regression" not in render(view)
+
+
+def test_advisory_rules_do_not_make_a_pass_unclear_and_do_not_lead():
+    first, second = passing().result.rules
+    view = shown(passing(), rules=[first, replace(second, advisory=True)])
+    assert view.headline.title == "no fairness regression"
+    assert view.headline.before.startswith("Naming a demographic gives another answer")
+
+
+def test_an_unclear_limit_of_a_first_run_does_not_hold():
+    run = first_run()
+    bound, _ = run.result.rules
+    unclear = replace(bound, outcome=Outcome.INCONCLUSIVE, warns=True)
+    changed = replace(run, result=replace(run.result, rules=[unclear]))
+    view = present(changed, ReportOptions())
+    assert view.headline.title.startswith("no limit broken, 1 rule inconclusive")
+    assert view.headline.after.endswith("inconclusive).")
+    assert "changed answers, controlled is inconclusive" in render_comment(view)
+    assert "could see" not in render_comment(view)
+
+
+def test_a_baseline_without_the_metric_is_not_told_as_zero_differences():
+    why = "rrs/mean in suite sentiment could not be evaluated: the baseline has no rrs/mean"
+    run = passing()
+    view = shown(
+        run,
+        outcome=Outcome.INCONCLUSIVE,
+        exit_code=ExitCode.BASELINE,
+        evidence=replace(run.result.evidence, problems=(why,)),
+    )
+    assert view.headline.title == "the baseline is incomplete"
+    assert view.headline.before == f"R{why[1:]}."
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.769, "as in the baseline"), (0.038, "the baseline has too are unchanged")],
+)
+def test_as_in_the_baseline_is_said_of_the_same_value_only(value, said):
+    """New cases can dilute a rate of which the old ones are unchanged."""
+    same = change(0.769, 0.769, change=0.0, discordant=0, lower=0.0, upper=0.0)
+    diluted = rule(
+        "asr/generation/controlled", 0, Outcome.PASS, "unchanged", value=value, change=same
+    )
+    assert said in shown(passing(), rules=[diluted]).headline.after
+
+
+def test_a_headline_says_that_answers_are_missing():
+    same = change(0.0, 0.0, change=0.0, discordant=0, lower=0.0, upper=0.0)
+    failed = rule(
+        "asr/generation/controlled", 0, Outcome.FAIL, "unreadable: more", value=0.0, change=same,
+        failed=["unreadable"],
+    )  # fmt: skip
+    assert "more cases are no longer decided" in shown(passing(), rules=[failed]).headline.after

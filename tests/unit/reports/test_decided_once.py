@@ -1,0 +1,64 @@
+"""Cases that only one of the runs decided are counted where a reader compares the two values."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.reports.console import render_console
+from fairgate.reports.decided_once import decided_once
+from fairgate.reports.html import render_html
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.view import ReportOptions
+
+RULES = (
+    {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}},
+    {"metric": "asr/generation", "regression": {"margin": 0.02}},
+    {"metric": "asr/generation", "where": {"term": "woman"}, "regression": {"margin": 0.02}},
+)
+BENCH = Bench(policy=policy_of(gates=RULES), sources=20, sets=("gender",))
+SILENT = Plant(refusing={"A man": 1.0})
+NOTE = "20 cases decided in only one of the runs are not compared"
+
+
+def compared(now, base):
+    accepted = BENCH.baseline(base)
+    return BENCH.run(now, accepted), accepted
+
+
+@pytest.mark.parametrize(("now", "base"), [(Plant(), SILENT), (SILENT, Plant())])
+def test_every_rule_knows_its_own_cases_and_no_others(now, base):
+    found = decided_once(*compared(now, base))
+    expected = {("s", f"s{number:05d}#gender/man") for number in range(20)}
+    assert [found[number] for number in range(3)] == [expected, expected, set()]
+
+
+@pytest.mark.parametrize(
+    ("render", "times"),
+    [(render_report, 2), (render_html, 2), (render_console, 2), (render_comment, 1)],
+)
+def test_the_headline_says_so_and_the_evidence_of_a_full_report(render, times):
+    run, base = compared(Plant(), SILENT)
+    view = present(run, ReportOptions(), base)
+    assert view.headline.after.endswith(f"; {NOTE}).")
+    assert len(re.findall(NOTE, re.sub(r"\s+", " ", html.unescape(render(view))))) == times
+
+
+@pytest.mark.parametrize("both", [Plant(), SILENT])
+def test_nothing_is_said_where_both_runs_decided_the_same_cases(both):
+    run, base = compared(both, both)
+    view = present(run, ReportOptions(), base)
+    assert not any(decided_once(run, base).values())
+    assert "only one of the runs" not in render_report(view)
+
+
+def test_cases_whose_text_changed_are_new_cases_and_not_counted_here():
+    accepted = BENCH.baseline(SILENT)
+    suite = accepted.suites["s"]
+    suite.contents.update(dict.fromkeys(suite.contents, "another text"))
+    found = decided_once(BENCH.run(Plant(), BENCH.baseline(SILENT)), accepted)
+    assert not any(found.values())
