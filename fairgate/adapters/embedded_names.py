@@ -53,10 +53,9 @@ def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str,
         )
     if not is_there:
         hint = f" or an embedded name ({suggestion(name, known)})" if known else ""
-        raise DataError(
-            f"there is no file {quoted(name)} in {quoted(str(root.resolve()))}; "
-            f"expected a path{hint}"
-        )
+        # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
+        where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"
+        raise DataError(f"there is no file {quoted(name)} {where}; expected a path{hint}")
     return path
 
 

@@ -1,13 +1,14 @@
 """Embeddings from an OpenAI-compatible endpoint: `POST <base>/embeddings`.
 
 The key is read from an environment variable whose name the policy gives; it goes into one request
-header and nowhere else.
+header and nowhere else, over https or to this machine.
 """
 
 from __future__ import annotations
 
 import hashlib
 import http.client
+import ipaddress
 import json
 import os
 import time
@@ -15,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -46,7 +48,15 @@ class EndpointEmbedder:
         timeout: float = 30.0,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Name endpoint, model and the variable that holds the key; nothing is asked yet."""
+        """Name endpoint, model and the variable that holds the key; nothing is asked yet.
+
+        Raises UsageError where the key would travel in the clear.
+        """
+        if api_key_env is not None and not _keeps_secrets(url):
+            raise UsageError(
+                f"the endpoint {quoted(url)} would be sent the key in {quoted(api_key_env)} "
+                "unencrypted; give it an https:// address, or leave out `api_key_env`"
+            )
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
         self._api_key_env = api_key_env
@@ -150,6 +160,21 @@ def _embeddings(raw: bytes, expected: int) -> Any:
     if found.ndim != 2 or not found.shape[1]:
         raise ValueError("vectors of different lengths")
     return found
+
+
+def _keeps_secrets(url: str) -> bool:
+    """Return whether what is sent there is encrypted, or stays on this machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if parts.scheme == "https" or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from fairgate.adapters.onnx_engine.batches import batches_by_width
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.session import Device, mapped_errors, open_session
+from fairgate.adapters.onnx_engine.tokenizer_errors import is_tokenizer_error
 from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import harmless
 
 Vectors = npt.NDArray[np.float32]
 Pooling = Literal["mean", "cls", "max"]
@@ -150,10 +152,12 @@ class OnnxEncoder:
         file = self._folder.path / "tokenizer.json"
         try:
             tokenizer = Tokenizer.from_file(str(file))
-        except Exception as error:  # tokenizers raises nothing narrower
+        except BaseException as error:  # tokenizers raises nothing narrower
+            if not is_tokenizer_error(error):
+                raise
             raise ModelError(
-                f"{str(file)!r} is no readable tokenizer ({str(error)[:200]}). Copy it from the "
-                "original model, or export again with `fairgate export MODEL`."
+                f"{str(file)!r} is no readable tokenizer ({harmless(str(error)[:200])}). Copy it "
+                "from the original model, or export again with `fairgate export MODEL`."
             ) from error
         tokenizer.no_padding()
         tokenizer.enable_truncation(self.max_tokens)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 
 import click
 
 from fairgate import __version__
+from fairgate.cli.saying import say
 from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.wording import harmless
 
@@ -87,7 +89,9 @@ def main(arguments: list[str] | None = None) -> int:
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except (Exception, KeyboardInterrupt) as error:  # the last line of defence
+    except (SystemExit, GeneratorExit):  # not failures: the interpreter's own ways out
+        raise
+    except BaseException as error:  # the last line of defence; a panic of Rust is no Exception
         if "--debug" in arguments:
             raise
         return _explain(error)
@@ -98,20 +102,21 @@ def _explain(error: BaseException) -> ExitCode:
     """Say on stderr what went wrong and what to do; a crash is never a verdict."""
     match error:
         case click.Abort() | KeyboardInterrupt():
-            click.echo("fairgate: interrupted; run again to go on, nothing is lost", err=True)
+            say("fairgate: interrupted; run again to go on, nothing is lost")
             return ExitCode.INTERRUPTED
         case click.ClickException():
-            error.show()
+            shown = io.StringIO()
+            error.show(file=shown)
+            say(shown.getvalue().rstrip("\n"))
             return ExitCode.USAGE
         case FairGateError():
-            click.echo(f"fairgate: error: {error}", err=True)
+            say(f"fairgate: error: {error}")
             return error.exit_code
         case BrokenPipeError():
             return ExitCode.EXECUTION
         case _:
-            click.echo(
+            say(
                 f"fairgate: internal error: {type(error).__name__}: {harmless(str(error)[:500])}\n"
-                "This is a bug. Run again with `fairgate --debug …` and report the traceback.",
-                err=True,
+                "This is a bug. Run again with `fairgate --debug …` and report the traceback."
             )
             return ExitCode.EXECUTION

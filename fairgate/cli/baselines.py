@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
+from fairgate.cli.saying import say
 from fairgate.domain.errors import BaselineError, ExitCode
+from fairgate.domain.wording import harmless
 
 
 @click.group(short_help="Accept, compare and verify baselines.")
@@ -65,7 +67,7 @@ def diff(old: Path, new: Path) -> int:
     from fairgate.engine.baseline_diff import baseline_differences
 
     for line in baseline_differences(read_baseline(old), read_baseline(new)):
-        click.echo(line)
+        click.echo(harmless(line))
     return ExitCode.PASS
 
 
@@ -80,9 +82,9 @@ def verify(files: tuple[Path, ...]) -> int:
         try:
             found = read_baseline(file)
         except BaselineError as error:
-            click.echo(f"fairgate: error: {error}", err=True)
+            say(f"fairgate: error: {error}")
             worst = error.exit_code
             continue
         pairs = sum(len(suite.contents) for suite in found.suites.values())
-        click.echo(f"{file}: intact; policy {found.policy}, {pairs} pairs, {found.date}")
+        click.echo(f"{file}: intact; policy {harmless(found.policy)}, {pairs} pairs, {found.date}")
     return worst

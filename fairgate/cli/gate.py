@@ -9,8 +9,10 @@ import click
 
 from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, FOLDER, runtime_of, runtime_options
 from fairgate.cli.progress import progress_for
+from fairgate.cli.saying import say
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.wording import harmless
 
 _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
@@ -76,7 +78,7 @@ def _say(walked: Any, given: Any, out: Path, notices: list[str], *, report_only:
     from fairgate.composition.presenting import console_text
 
     for notice in notices:
-        click.echo(f"fairgate: note: {notice}", err=True)
+        say(f"fairgate: note: {harmless(notice)}")
     click.echo(console_text(walked, given, out, report_only=report_only))
     code: ExitCode = walked.result.exit_code
     return ExitCode.PASS if report_only and code in _VERDICTS else code

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fairgate.adapters.github.runner import Annotation
     from fairgate.composition.change import JudgedChange
     from fairgate.composition.ci_files import ChangeReport
+    from fairgate.composition.pull_requests import CommentMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ def run(**options: str) -> int:
     environment = dict(os.environ)
     os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
     with _accounted(environment) as account:
+        account.options = options
         inputs = read_inputs(options, environment)
         account.place = _place(inputs, environment)
         os.chdir(inputs.root)
@@ -176,6 +179,8 @@ class Account:
 
     place: str = ""
     """Where paths start at, in the repository: `services/shop/`."""
+    options: Mapping[str, str] | None = None
+    """What the gate's step was given; None where no gate was to run."""
 
 
 @contextlib.contextmanager
@@ -215,6 +220,43 @@ def _say_error(
     shown = markdown_block(text[:20_000])
     summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+    if account.options is not None and code is not ExitCode.INTERRUPTED:
+        # Last, for it may take long: everything else is told by then.
+        first = problems[0]
+        _comment_error(
+            str(first) if first.path else first.message, code, account.options, environment
+        )
+
+
+def _comment_error(
+    problem: str, code: ExitCode, options: Mapping[str, str], environment: Mapping[str, str]
+) -> None:
+    """Keep an earlier verdict from standing on the pull request as if it were this run's."""
+    from fairgate.adapters.github import runner
+    from fairgate.adapters.github.event import read_event, read_roots
+    from fairgate.composition.pull_requests import CommentPlan, github_api, resolved
+    from fairgate.composition.stopped_runs import StoppedRun, comment_stopped_run, policy_name
+
+    roots = read_roots(environment)
+    api = github_api(roots, options["github_token"])
+    if api is None:
+        return
+    number = options["pr_number"]
+    is_number = re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII)
+    event = resolved(read_event(environment, int(number) if is_number else None), api)
+    workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
+    plan = CommentPlan(
+        mode=cast("CommentMode", options["comment"]),
+        key=options["comment_key"]
+        or policy_name(event, workspace, options["root"], options["policy"], api),
+        report_url=f"{roots.server}/{event.repository}/actions/runs/{event.run_id}",
+    )
+    stopped = StoppedRun(exit_code=int(code), problem=problem, head=event.head_sha)
+    url, warning = comment_stopped_run(stopped, event, plan, api, roots)
+    if warning:
+        told = runner.Annotation(level="warning", title="FairGate: no comment", message=warning)
+        click.echo(str(told))
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
 
 
 def _annotation(problem: Problem, place: str) -> Annotation:

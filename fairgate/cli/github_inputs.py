@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         for name, known in _CHOICES.items()
         if options[name] not in known
     ]
-    root = _inside(workspace, options["root"], "root", problems)
+    root = _root(workspace, options["root"], problems)
     policy = _inside(root, options["policy"], "policy", problems)
     if not options["policy"].strip():
         problems.append("policy is empty, expected the path of a policy file")
@@ -134,17 +135,33 @@ def _scratch(environment: Mapping[str, str]) -> Path:
     return Path(named).absolute() / "fairgate"
 
 
+def _root(workspace: Path, name: str, problems: list[str]) -> Path:
+    """Return the folder that paths start at; a link is a problem, its target is named.
+
+    A commit has no files below a link, so a pull request that made the folder one would be judged
+    as if its base had neither policy nor baseline.
+    """
+    root = _inside(workspace, name, "root", problems)
+    real = root.resolve()
+    if real != root:
+        target = quoted(real.relative_to(workspace).as_posix())
+        problems.append(f"root is {quoted(name)}, which is or lies behind a link; name {target}")
+    return real
+
+
 def _inside(folder: Path, name: str, option: str, problems: list[str]) -> Path:
-    """Return a path below `folder`, links followed; note it as a problem where it is not."""
+    """Return the path below `folder` by its own name; note a problem where it leads out.
+
+    Links are followed to see where it leads, not in what is returned: base commits are asked for
+    the name that the workflow gives.
+    """
+    path = Path(os.path.normpath(folder / name))
     try:
-        path = (folder / name).resolve()
-        is_inside = path.is_relative_to(folder) and not Path(name).is_absolute()
+        is_inside = path.is_relative_to(folder) and path.resolve().is_relative_to(folder)
     except (OSError, ValueError, RuntimeError):
         is_inside = False
-    if is_inside:
-        # The name as given, without `..`: a link inside the checkout keeps its own name.
-        plain = Path(name)
-        return folder / plain if ".." not in plain.parts else path
+    if is_inside and not Path(name).is_absolute():
+        return path
     problems.append(f"{option} is {quoted(name)}, expected a relative path inside the checkout")
     return folder
 

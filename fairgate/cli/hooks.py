@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fairgate.cli.options import EXISTING_FILE, runtime_of, runtime_options
+from fairgate.cli.saying import say
 from fairgate.composition.loading import Runtime, load_policy, load_policy_text
 from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.policy.yaml_text import read_yaml_file
@@ -38,7 +39,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
             else:
                 load_policy(file, runtime)
         except FairGateError as error:
-            click.echo(f"fairgate: error: {error}", err=True)
+            say(f"fairgate: error: {error}")
             worst = worst or error.exit_code
     return worst
 

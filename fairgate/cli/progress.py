@@ -10,8 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import click
-
+from fairgate.cli.saying import say
 from fairgate.engine.ports import SILENT, Progress
 
 _HEARTBEAT_SECONDS = 15.0
@@ -37,7 +36,7 @@ class Heartbeat:
         self._stages.append(_Stage(stage, total, cached))
         self._last = time.monotonic()
         if cached < total:
-            click.echo(f"fairgate: {stage}: {total - cached} to do, {cached} in store", err=True)
+            say(f"fairgate: {stage}: {total - cached} to do, {cached} in store")
 
     def advance(self, steps: int) -> None:
         """Count, and speak if it has been quiet for long."""
@@ -45,7 +44,7 @@ class Heartbeat:
         stage.done += steps
         if time.monotonic() - self._last >= _HEARTBEAT_SECONDS:
             self._last = time.monotonic()
-            click.echo(f"fairgate: {stage.name}: {stage.done} of {stage.total}", err=True)
+            say(f"fairgate: {stage.name}: {stage.done} of {stage.total}")
 
     def finish(self) -> None:
         """Go back to the stage around this one."""

@@ -31,9 +31,10 @@ _TASKS = ("sentiment", "toxicity")
 def init(*, yes: bool, name: str, task: str, system: str, action: str) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
-    Never overwrites: a file that is there stays as it is, so the command can be run again.
+    Never overwrites: a file that is there stays as it is, so the command can be run again. Only
+    .gitignore gets a line for the cache, where it lacks one.
     """
-    from fairgate.composition.starting import Start, starter_files, write_missing
+    from fairgate.composition.starting import Start, ignore_cache, starter_files, write_missing
 
     if not yes:
         name = click.prompt("Name of the policy", default=name)
@@ -46,13 +47,24 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str) -> int:
     files = starter_files(Start(name=name, task=task, system=system, action=action))
     for path, is_new in write_missing(Path(), files):
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
-    policy = f"policies/{name}.yaml"
-    click.echo(
-        f"\nNext: fairgate check {policy}\n"
-        f"      fairgate run {policy} --out out\n"
-        '      fairgate baseline accept out --reason "first baseline"'
-    )
+    click.echo(f"{'added' if ignore_cache(Path()) else 'kept '}  .gitignore: .fairgate/")
+    click.echo("\nNext: " + "\n      ".join(_next_steps(f"policies/{name}.yaml", system)))
     return ExitCode.PASS
+
+
+def _next_steps(policy: str, system: str) -> list[str]:
+    from fairgate.composition.starting import ANSWERS
+
+    asking = [
+        f"fairgate plan {policy} --output .fairgate/plan.jsonl",
+        f"put each line to your system and write its answers into {ANSWERS}",
+    ]
+    return [
+        f"fairgate check {policy}",
+        *(asking if system == "recorded" else []),
+        f"fairgate run {policy} --out .fairgate/first",
+        'fairgate baseline accept .fairgate/first --reason "first baseline"',
+    ]
 
 
 def _is_name(name: str) -> bool:

@@ -6,14 +6,16 @@ Where the change edits one of them, both results are had: the base's, and what t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Literal
 
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
-from fairgate.adapters.embedded_names import existing
 from fairgate.composition.building import Composition
+from fairgate.composition.changed_data import ChangedData, changed_data
+from fairgate.composition.endpoints import new_endpoints, refuse_keys
 from fairgate.composition.loading import LoadedPolicy, Runtime, load_policy_text
+from fairgate.composition.versions import Checkout, Files
 from fairgate.domain.errors import BaselineError, PolicyError, UsageError
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import Baseline
@@ -21,35 +23,10 @@ from fairgate.engine.baseline_diff import baseline_differences
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import Progress
 from fairgate.policy.loosened import loosened
+from fairgate.policy.parse import parse_policy
 from fairgate.policy.yaml_text import decode_yaml
 
 DecidedBy = Literal["checkout", "base", "proposed"]
-
-
-class Files(Protocol):
-    """Where a version of the repository's files is read from, by path from its root."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file's bytes, None where this version has no such file."""
-        ...
-
-
-class Checkout:
-    """The files that are checked out; no path leaves the root, links included."""
-
-    def __init__(self, root: Path) -> None:
-        """Read below `root`."""
-        self._root = root
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file's bytes. Raises DataError where the path leads out of the root."""
-        if not (self._root / path).exists():
-            return None
-        found = existing(path, self._root, confined=True)
-        try:
-            return found.read_bytes() if found.is_file() else None
-        except OSError as error:
-            raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +59,10 @@ class JudgedChange:
     edited: Sequence[str] = ()
     loosened: Sequence[str] = ()
     differences: Sequence[str] = ()
+    data: ChangedData = field(default_factory=ChangedData)
+    """The files that the base's policy names, where the change edits them."""
+    is_refused: bool = False
+    """What the change proposes was not run: it would ask endpoints that the base does not."""
     remarks: Sequence[str] = ()
 
 
@@ -116,16 +97,21 @@ class Judge:
             raise UsageError(
                 f"this change removes the policy {quoted(self._policy)}; nothing to gate"
             )
-        if proposed is not None and allow:
+        refused = [] if proposed is None else self._refused(proposed, raw)
+        if proposed is not None and allow and not refused:
             return self._proposed(base, proposed)
         before = self._base_side(base, raw)
+        data = self._changed_data(before, base)
         if proposed is not None and _is_same(before, proposed):
             # The same rules: the change's own text has the line numbers that reviewers see.
             return JudgedChange(
-                decides=self._evaluate(proposed), decided_by="base", remarks=[_by_base(commit)]
+                decides=self._evaluate(proposed),
+                decided_by="base",
+                data=data,
+                remarks=[_by_base(commit), *data.remarks],
             )
         decides = self._evaluate(before)
-        other = self._evaluate(proposed) if proposed is not None else None
+        other = self._evaluate(proposed) if proposed is not None and not refused else None
         return JudgedChange(
             decides=decides,
             decided_by="base",
@@ -133,8 +119,24 @@ class Judge:
             edited=_edited(self._policy, before, proposed),
             loosened=_loosened(before, proposed),
             differences=_differences(before, proposed),
-            remarks=[_by_base(commit)],
+            data=data,
+            is_refused=bool(refused),
+            remarks=[_by_base(commit), *refused, *data.remarks],
         )
+
+    def _refused(self, proposed: Side, raw: bytes) -> list[str]:
+        """Return why the proposed policy is not run, whoever decides; empty where it may be."""
+        try:
+            base = parse_policy(decode_yaml(raw, self._policy), self._policy).policy
+        except PolicyError:  # then nothing is known to be asked already
+            base = None
+        return [
+            f"This change's own policy was not run: it {sentence}. Merge the endpoint first."
+            for sentence in new_endpoints(proposed.loaded.policy, base)
+        ]
+
+    def _changed_data(self, before: Side, base: Files) -> ChangedData:
+        return changed_data(before.loaded.policy, self._runtime.root, base)
 
     def _introduction(self, proposed: Side | None, *, allow: bool) -> JudgedChange:
         if proposed is None:
@@ -142,6 +144,7 @@ class Judge:
                 f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
                 "name an existing file"
             )
+        refuse_keys(proposed.loaded.policy)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         if allow or proposed.baseline is None:
             return JudgedChange(
@@ -171,8 +174,16 @@ class Judge:
             return JudgedChange(
                 decides=self._evaluate(proposed), decided_by="proposed", remarks=[remark]
             )
-        if before is None or _is_same(before, proposed):
+        if before is None:
             return JudgedChange(decides=self._evaluate(proposed), decided_by="proposed")
+        data = self._changed_data(before, base)
+        if _is_same(before, proposed):
+            return JudgedChange(
+                decides=self._evaluate(proposed),
+                decided_by="proposed",
+                data=data,
+                remarks=data.remarks,
+            )
         return JudgedChange(
             other=self._evaluate(before),
             decides=self._evaluate(proposed),
@@ -180,7 +191,11 @@ class Judge:
             edited=_edited(self._policy, before, proposed),
             loosened=_loosened(before, proposed),
             differences=_differences(before, proposed),
-            remarks=["`baseline-change: allow` lets this change's own policy and baseline decide."],
+            data=data,
+            remarks=[
+                "`baseline-change: allow` lets this change's own policy and baseline decide.",
+                *data.remarks,
+            ],
         )
 
     def _base_side(self, base: Files, raw: bytes) -> Side:

@@ -11,7 +11,7 @@ from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.github.runner import SUMMARY_BYTES, Annotation
 from fairgate.composition.change import Evaluation, JudgedChange
 from fairgate.composition.run_folder import RunFolder, write_run
-from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
@@ -46,12 +46,14 @@ class ChangeReport:
     outputs: Mapping[str, str]
     annotations: Sequence[Annotation]
     aside: Aside
+    edits_rules: bool
+    """The change edits what it is judged by: policy, baseline, or what decides the questions."""
 
     @property
     def needs_attention(self) -> bool:
         """Return whether a reviewer should hear of it even if there is no comment yet."""
         all_pass = all(row.outcome is Outcome.PASS for row in self.view.rules if not row.advisory)
-        return self.exit_code != 0 or not all_pass or self.aside.edits is not None
+        return self.exit_code != 0 or not all_pass or self.edits_rules
 
     def comment(self, report_url: str) -> str:
         """Return the comment without its marker."""
@@ -109,9 +111,17 @@ def report_change(
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         outputs=outputs,
-        annotations=_annotations(result.rules, path, lines),
+        annotations=[*_stopped(result, path), *_annotations(result.rules, path, lines)],
         aside=Aside(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
+        edits_rules=_edits_rules(judged),
     )
+
+
+def _edits_rules(judged: JudgedChange) -> bool:
+    overlap = judged.decides.run.result.overlap
+    removes_cases = overlap is not None and bool(overlap.removed)
+    edits_files = bool(judged.edited) or judged.data.needs_review
+    return removes_cases or edits_files or judged.other is not None
 
 
 def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View:
@@ -132,6 +142,22 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
         ran=replace(view.ran, policy_path=f"{place}{path}"),
         baseline=replace(compared, path=f"{place}{compared.path}") if compared else None,
     )
+
+
+def _stopped(result: GateResult, path: str) -> list[Annotation]:
+    """Return why the build stops where no rule's own annotation says so."""
+    fails = (rule.outcome is Outcome.FAIL and not rule.advisory for rule in result.rules)
+    if result.exit_code == 0 or any(fails):
+        return []
+    differences = result.overlap.incompatible if result.overlap else ()
+    open_rules = (rule for rule in result.rules if rule.outcome is not Outcome.PASS)
+    undecided = (reason for rule in open_rules if not rule.advisory for reason in rule.reasons)
+    message = next(
+        iter((*result.evidence.problems, *differences, *undecided)),
+        f"the gate's outcome is {result.outcome.value}",
+    )
+    title = "FairGate: no verdict"
+    return [Annotation(level="error", title=title, message=message, file=path, line=1)]
 
 
 def _annotations(
@@ -159,13 +185,14 @@ def _annotations(
 
 
 def _edits(judged: JudgedChange, place: str) -> Edits | None:
-    if judged.other is None and not judged.edited:
+    files = [*judged.edited, *judged.data.files]
+    if judged.other is None and not files:
         return None
     shown = _shown(judged.decides)
-    other = _shown(judged.other) if judged.other is not None else "the policy is gone"
+    other = _shown(judged.other) if judged.other is not None else _no_other(judged)
     by_base = judged.decided_by == "base"
     return Edits(
-        files=[f"{place}{file}" for file in judged.edited],
+        files=[f"{place}{file}" for file in files],
         edits_policy=judged.decides.given.provenance.policy_path in judged.edited,
         decided_by=judged.decided_by,
         base=shown if by_base else other,
@@ -173,6 +200,13 @@ def _edits(judged: JudgedChange, place: str) -> Edits | None:
         loosened=judged.loosened,
         differences=judged.differences,
     )
+
+
+def _no_other(judged: JudgedChange) -> str:
+    """Return what stands in the place of a second result."""
+    if judged.is_refused:
+        return "not run"
+    return "the policy is gone" if judged.edited else "the same policy and baseline"
 
 
 def _shown(evaluation: Evaluation) -> str:

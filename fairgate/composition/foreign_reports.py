@@ -50,7 +50,7 @@ def comment_foreign_report(
     url = f"{roots.server}/{event.repository}/actions/runs/{event.cause_run}"
     text = render_foreign_record(record, head=event.head_sha, report_url=url)
     marker = Marker(
-        key=f"fork/{key or record.policy}",
+        key=f"fork/{key or artifact}",  # nothing that the fork could choose
         head=event.head_sha,
         run=(event.cause_run, event.cause_attempt),
     )

@@ -28,6 +28,8 @@ from fairgate.policy.system import Columns, CorpusPolicy, RetrieverPolicy
 from fairgate.policy.yaml_text import read_yaml_file
 
 Loaded = TypeVar("Loaded")
+MOST_CASES = 2_000_000
+"""What a policy may plan where it is a stranger's (`Runtime.confined`): memory has an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,8 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     if problems:
         raise PolicyError([*problems, *unknown])
     problems += unknown
+    if runtime.confined:
+        _check_size(suites, item_suites)
     plan = with_items(build_plan(suites), item_suites)
     problems += [
         problem(parsed, *found)
@@ -94,6 +98,25 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     if problems:
         raise PolicyError(problems)
     return LoadedPolicy(parsed=parsed, suites=suites, item_suites=item_suites, plan=plan)
+
+
+def _check_size(suites: Sequence[SuiteInput], item_suites: Sequence[ItemSuiteInput]) -> None:
+    """Raise UsageError for more cases than a runner holds; counted before any of them is made."""
+    planned = 0
+    for given in suites:
+        terms = sum(len(group.terms) for group in given.sets)
+        asked = len(given.suite.relations) * given.suite.repeats
+        planned += len(given.sources) * terms * asked
+    for items in item_suites:
+        suite = items.suite
+        ways = len(suite.settings) * len(suite.retrievers) * len(suite.depths)
+        planned += len(items.items) * ways * len(suite.instructions)
+    if planned > MOST_CASES:
+        raise UsageError(
+            f"the policy plans up to {planned:,} cases (sources times terms, items times "
+            f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
+            "name fewer sources and terms"
+        )
 
 
 def _load_suite(
@@ -179,7 +202,8 @@ def _system_problems(parsed: ParsedPolicy, runtime: Runtime) -> list[Problem]:
         try:
             look()
         except DataError as error:
-            problems.append(problem(parsed, where, str(error)))
+            hint = "; an empty file will do for `check` and `plan`" if "recorded" in where else ""
+            problems.append(problem(parsed, where, f"{error}{hint}"))
     return problems
 
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.adapters.github.base_commit import BaseCommit, Clone, base_of
 from fairgate.adapters.github.comments import Marker, Posted, StickyComment
 from fairgate.adapters.github.event import Event, Roots, pull_request_commits
-from fairgate.composition.ci_files import ChangeReport
 from fairgate.domain.errors import ApiError, BaselineError, UsageError
 
 CommentMode = Literal["on-change", "always", "on-failure", "never"]
 _BASED_EVENTS = frozenset(
     {"pull_request", "pull_request_target", "merge_group", "workflow_run", "issue_comment"}
 )
+
+_OWN_REF = frozenset({"pull_request", "merge_group"})
+"""Events whose default checkout is the change itself."""
 
 
 def github_api(roots: Roots, token: str) -> GitHubApi | None:
@@ -87,7 +89,23 @@ def base_commit(event: Event, root: Path, api: GitHubApi | None) -> BaseCommit |
             f"the event {event.name} names no base commit and GitHub could not be asked; give the "
             "step a token, or run under `pull_request`"
         )
+    clone.prefix()  # where there is no checkout, or a submodule's, it says so itself
+    _require_checkout(clone, event)
     return BaseCommit(clone, commit, api=api, repository=event.repository)
+
+
+def _require_checkout(clone: Clone, event: Event) -> None:
+    """Raise UsageError where the verdict would be about another commit than the event's."""
+    head, wanted = clone.head(), event.head_sha
+    parents = clone.parents("HEAD")
+    if not wanted or head == wanted or (len(parents) > 1 and wanted in parents):
+        return
+    raise UsageError(
+        f"commit {head[:12] or 'none'} is checked out, but the event `{event.name}` is about "
+        f"{wanted[:12]}, and a verdict on the one would be shown for the other; check out that "
+        "commit or its merge: `actions/checkout` with "
+        + ("no `ref`" if event.name in _OWN_REF else f"`ref: {wanted}`, or where it comes from")
+    )
 
 
 def place_in_repository(root: Path, workspace: Path) -> str:
@@ -108,11 +126,29 @@ class CommentPlan:
     report_url: str
 
 
+class Told(Protocol):
+    """What a comment says of a run."""
+
+    @property
+    def exit_code(self) -> int:
+        """Return how the gate ended."""
+        ...
+
+    @property
+    def needs_attention(self) -> bool:
+        """Return whether a reviewer should hear of it even if there is no comment yet."""
+        ...
+
+    def comment(self, report_url: str) -> str:
+        """Return the comment without its marker."""
+        ...
+
+
 def comment(
-    report: ChangeReport, event: Event, plan: CommentPlan, api: GitHubApi | None, roots: Roots
+    report: Told, event: Event, plan: CommentPlan, api: GitHubApi | None, roots: Roots
 ) -> tuple[Posted | None, str]:
     """Put the report on the pull request; return what became of it and a warning, or none."""
-    reason = _no_comment(event, plan)
+    reason = no_comment(event, plan)
     if reason is not None:
         return None, reason
     if api is None:
@@ -133,7 +169,7 @@ def comment(
         return None, f"the comment could not be written, the verdict stands: {error}{hint}"
 
 
-def _no_comment(event: Event, plan: CommentPlan) -> str | None:
+def no_comment(event: Event, plan: CommentPlan) -> str | None:
     """Return why there is no comment (empty: nothing to warn of); None where there may be one."""
     if plan.mode == "never" or event.number is None or event.name == "merge_group":
         return ""

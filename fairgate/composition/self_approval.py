@@ -1,13 +1,14 @@
 """Whether a workflow may let a change's own policy and baseline decide, or would approve itself.
 
 `baseline-change: allow` counts only as the base branch says it: the workflow file that GitHub runs
-must be the base commit's, byte for byte, and be made of nothing else that the change could edit.
+must be the base commit's, byte for byte, be made of nothing else that the change could edit, and
+say the word itself rather than compute it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from fairgate.adapters.github.base_commit import BaseCommit
 from fairgate.adapters.github.event import Event
@@ -17,6 +18,8 @@ from fairgate.policy.yaml_text import decode_yaml, load_yaml
 
 _OF_DEFAULT_BRANCH = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
 """Events for which GitHub takes the workflow from the default branch, not from the change."""
+_INPUT = "baseline-change"
+_LITERALS = ("allow", "refuse")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -55,23 +58,56 @@ def _editable_part(workflow: bytes, path: str) -> str:
         return f"the workflow cannot be read: {error}"
     if document.problems or not document.complete:
         return f"the workflow {path} cannot be read as YAML 1.2"
-    local = next((called for called in _called(document.data) if called.startswith(".")), None)
-    if local is None:
-        return ""
-    return (
-        f"the workflow {path} calls {quoted(local)} from the checkout, which this change could "
-        "edit; give the gate a workflow without such calls"
-    )
+    called = (use for use in _values(document.data, "uses") if isinstance(use, str))
+    local = next((use for use in called if use.startswith(".")), None)
+    if local is not None:
+        return (
+            f"the workflow {path} calls {quoted(local)} from the checkout, which this change could "
+            "edit; give the gate a workflow without such calls"
+        )
+    return _unsaid(document.data, path)
 
 
-def _called(value: object) -> Iterator[str]:
-    """Yield what the workflow's jobs and steps use."""
+def _unsaid(workflow: object, path: str) -> str:
+    """Return an objection where a workflow computes `allow`, or has it from elsewhere."""
+    words = list(_values(workflow, _INPUT))
+    handed = list(_handed_over(workflow))
+    if not words and handed:
+        # A workflow of another repository says it, perhaps by what it is given.
+        words = ["allow", *(text for text in _leaves(handed) if "${{" in str(text))]
+    computed = [word for word in words if word not in _LITERALS]
+    if computed:
+        return (
+            f"the workflow {path} computes it ({quoted(str(computed[0]))}), perhaps from what this "
+            f"change could set; write `{_INPUT}: allow` as it is"
+        )
+    return "" if "allow" in words else f"the workflow {path} does not say `{_INPUT}: allow`"
+
+
+def _handed_over(workflow: object) -> Iterator[object]:
+    """Yield what each job that is another repository's workflow gives to it."""
+    jobs = workflow.get("jobs") if isinstance(workflow, dict) else None
+    for job in jobs.values() if isinstance(jobs, dict) else ():
+        if isinstance(job, dict) and isinstance(job.get("uses"), str):
+            yield job.get("with")
+
+
+def _values(value: object, key: str) -> Iterator[object]:
+    """Yield what any mapping in a workflow has for a key; GitHub ignores the case of inputs."""
+    for name, inner in _pairs(value):
+        if str(name).casefold() == key:
+            yield inner
+        yield from _values(inner, key)
+
+
+def _leaves(value: object) -> Iterator[object]:
+    if not isinstance(value, dict | list):
+        yield value
+    for _, inner in _pairs(value):
+        yield from _leaves(inner)
+
+
+def _pairs(value: object) -> Iterable[tuple[object, object]]:
     if isinstance(value, dict):
-        for key, inner in value.items():
-            if key == "uses" and isinstance(inner, str):
-                yield inner
-            else:
-                yield from _called(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _called(inner)
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()

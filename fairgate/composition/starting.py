@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairgate.adapters.files.durable import write_text
+from fairgate.adapters.files.durable import durable_file, write_text
 from fairgate.domain.errors import UsageError
 
 _POLICY = """\
@@ -38,18 +38,22 @@ _SYSTEMS = {
     "demo": """\
 # Embedded models and data, to try the gate; put your own in their place.
 system:
-  retriever: {corpus: demo, embedder: minilm, top_k: 4}
-  generator: {model: demo-slm, decoding: greedy}""",
+  retriever: {{corpus: demo, embedder: minilm, top_k: 4}}
+  generator: {{model: demo-slm, decoding: greedy}}""",
     "models": """\
 # Folders with ONNX exports (`fairgate export MODEL`), or Hugging Face ids.
 system:
-  retriever: {corpus: data/corpus.jsonl, embedder: minilm, top_k: 4}
-  generator: {model: models/my-model, decoding: greedy}""",
+  retriever: {{corpus: data/corpus.jsonl, embedder: minilm, top_k: 4}}
+  generator: {{model: models/my-model, decoding: greedy}}""",
     "recorded": """\
-# Answers of a system of your own: put each line of `fairgate plan` to it and write
-# {"key": …, "response": …} lines into this file.
-system: {recorded: data/answers.jsonl}""",
+# Answers of a system of your own: put each line of `fairgate plan {path}` to it
+# and write {{"key": …, "response": …}} lines into this file.
+system: {{recorded: data/answers.jsonl}}""",
 }
+ANSWERS = "data/answers.jsonl"
+"""Where the answers of a recorded system go; written empty, so that the plan can be had first."""
+_CACHE = ".fairgate/"
+_OTHER_FOLDER = "another folder"
 _SOURCES = {"sentiment": "demo-reviews", "toxicity": "demo-comments"}
 _BASELINES = """\
 # Baselines
@@ -66,7 +70,7 @@ _CODEOWNERS = """\
 /.github/    @your-org/fairness-reviewers
 """
 _WORKFLOW = """\
-name: fairness
+name: fairness {name}
 
 on:
   pull_request:
@@ -77,11 +81,11 @@ on:
 permissions: {{}}
 
 concurrency:
-  group: fairgate-${{{{ github.event.pull_request.number || github.ref }}}}
+  group: fairgate-{name}-${{{{ github.event.pull_request.number || github.ref }}}}
 
 jobs:
   gate:
-    name: Fairness gate
+    name: Fairness gate {name}
     runs-on: ubuntu-24.04
     timeout-minutes: 60
     permissions:
@@ -115,12 +119,13 @@ class Start:
 def starter_files(start: Start) -> dict[str, str]:
     """Return path → content of everything that a repository needs to begin."""
     path = f"policies/{start.name}.yaml"
+    answers = {ANSWERS: ""} if start.system == "recorded" else {}
     return {
         path: _POLICY.format(
             path=path,
             name=start.name,
             task=start.task,
-            system=_SYSTEMS[start.system],
+            system=_SYSTEMS[start.system].format(path=path),
             sources=_SOURCES[start.task],
         ),
         "baselines/README.md": _BASELINES,
@@ -128,6 +133,7 @@ def starter_files(start: Start) -> dict[str, str]:
         f".github/workflows/{start.name}.yml": _WORKFLOW.format(
             name=start.name, action=start.action
         ),
+        **answers,
     }
 
 
@@ -142,5 +148,24 @@ def write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, b
             raise UsageError(
                 f"{path.parent} is a link out of this folder; nothing is written there"
             )
-        write_text(path, text, option="another folder")
+        write_text(path, text, option=_OTHER_FOLDER)
         yield name, True
+
+
+def ignore_cache(root: Path) -> bool:
+    """Add the cache to .gitignore where it is lacking; return whether it was.
+
+    What stands there stays, byte for byte. A link is left alone: git does not follow it either.
+    """
+    path = root / ".gitignore"
+    try:
+        before = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    lines = {line.strip().strip(b"/") for line in before.splitlines()}
+    if _CACHE.strip("/").encode() in lines or path.is_symlink():
+        return False
+    gap = b"" if not before or before.endswith(b"\n") else b"\n"
+    with durable_file(path, option=_OTHER_FOLDER) as file:
+        file.write(before + gap + f"{_CACHE}\n".encode())
+    return True

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 SHOWN_CHARACTERS = 60
 """Longest excerpt of a user's value inside a message."""
 
+_MOST_KNOWN = 40
+"""Longest list of names that is shown whole, so that all metrics and relations are."""
+_NEAREST_KNOWN = 5
+
 
 def harmless(text: str) -> str:
     """Return `text` on one line, unable to steer a terminal or to give a CI runner a command.
@@ -67,12 +71,24 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean `x`?", or, where nothing is near, what there is to choose from."""
+    """Return "did you mean `x`?", or, where nothing is near, what there is to choose from.
+
+    Of many names only the nearest few are told, and how many there are besides.
+    """
     names = list(dict.fromkeys(known))
     close = nearest(name, names)
     if close:
         return f"did you mean {listed(close)}?"
+    if len(names) > _MOST_KNOWN:
+        few = [f"`{harmless(known_name)}`" for known_name in _least_far(name, names)]
+        return f"known: {', '.join(few)} and {len(names) - len(few):,} more"
     return f"known: {listed(names, last='and')}" if names else "none are known"
+
+
+def _least_far(name: str, names: list[str]) -> list[str]:
+    import difflib
+
+    return difflib.get_close_matches(name[:200], names, n=_NEAREST_KNOWN, cutoff=0.0)
 
 
 def probability(p_value: float) -> str:

@@ -21,6 +21,8 @@ def loosened(before: Policy, after: Policy) -> list[str]:
     return [
         *_rules(before, after),
         *_thresholds(before, after),
+        *_corrections(before, after),
+        *_system(before, after),
         *_suites(before, after),
         *_quarantine(before, after),
     ]
@@ -35,7 +37,9 @@ def _rules(before: Policy, after: Policy) -> Iterator[str]:
         if not candidates:
             yield f"rule removed: {_place(gate)}"
             continue
-        yield from (f"{_place(gate)}: {change}" for change in _rule(gate, candidates.pop(0)))
+        now = candidates.pop(0)
+        for change in (*_rule(gate, now), *_stops(before, gate, after, now)):
+            yield f"{_place(gate)}: {change}"
 
 
 def _place(gate: GatePolicy) -> str:
@@ -55,13 +59,21 @@ def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
     if then is not None and now is not None:
         yield from _bound("margin", then.margin, now.margin, sign=1)
         yield from _bound("detect", then.detect, now.detect, sign=1)
+        yield from _bound("sd", then.sd, now.sd, sign=-1)
         if now.strict and not then.strict:
             yield "strict switched on: a change within the margin no longer counts as one"
     if after.advisory and not before.advisory:
         yield "made advisory: it no longer fails the build"
     if before.evidence == "interval" and after.evidence == "estimate":
         yield "evidence lowered from the whole interval to the estimate"
-    if before.on_inconclusive == "fail" and after.on_inconclusive != "fail":
+
+
+def _stops(before: Policy, then: GatePolicy, after: Policy, now: GatePolicy) -> Iterator[str]:
+    """Say where a rule's own word on open results gives way; the policy's word is told once."""
+    if then.on_inconclusive is None and now.on_inconclusive is None:
+        return
+    stopped = (then.on_inconclusive or before.on_inconclusive) == "fail"
+    if stopped and (now.on_inconclusive or after.on_inconclusive) == "warn":
         yield "an inconclusive result no longer fails the build"
 
 
@@ -75,14 +87,47 @@ def _bound(name: str, then: float | None, now: float | None, *, sign: int) -> It
 
 
 def _thresholds(before: Policy, after: Policy) -> Iterator[str]:
+    if before.name != after.name:
+        yield (
+            f"name changed from {before.name} to {after.name}: another baseline is compared with, "
+            "or none"
+        )
+    if before.seed != after.seed:
+        yield f"seed changed from {before.seed} to {after.seed}: what is drawn at random is another"
     yield from _bound("confidence", before.confidence, after.confidence, sign=1)
+    if after.confidence < before.confidence:
+        yield (
+            f"confidence lowered from {before.confidence:g} to {after.confidence:g}: intervals are "
+            "narrower, so fewer results stay open"
+        )
     yield from _bound("max_invalid", before.max_invalid, after.max_invalid, sign=1)
     yield from _bound("min_decided", before.min_decided, after.min_decided, sign=-1)
     yield from _bound("min_overlap", before.min_overlap, after.min_overlap, sign=-1)
-    if before.correction == "none" and after.correction == "holm":
-        yield "correction for several rules switched on: each rule rejects less easily"
     if before.on_inconclusive == "fail" and after.on_inconclusive == "warn":
         yield "on_inconclusive changed from fail to warn"
+
+
+def _corrections(before: Policy, after: Policy) -> Iterator[str]:
+    if before.correction == "none" and after.correction == "holm":
+        yield "correction for several rules switched on: each rule rejects less easily"
+    elif before.correction == "holm" and after.correction == "none":
+        yield "correction for several rules switched off: fewer results stay open"
+    elif after.correction == "holm" and _tests(after) > _tests(before):
+        yield "more comparisons are corrected for together: each rule rejects less easily"
+
+
+def _tests(policy: Policy) -> int:
+    """Count the comparisons with the baseline as far as the policy alone tells."""
+    compared = [gate for gate in policy.gates if gate.regression is not None]
+    return sum(1 if gate.suite else len(policy.suites) for gate in compared)
+
+
+def _system(before: Policy, after: Policy) -> Iterator[str]:
+    """Name every change of the system under test: another one may pass where this one fails."""
+    then, now = before.system.model_dump(mode="json"), after.system.model_dump(mode="json")
+    for name, value in then.items():
+        if now[name] != value:
+            yield f"system: {name} changed from {_shown(value)} to {_shown(now[name])}"
 
 
 def _suites(before: Policy, after: Policy) -> Iterator[str]:

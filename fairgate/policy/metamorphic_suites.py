@@ -49,7 +49,8 @@ class SuitePolicy(Strict):
     )
     control: Text = Field(
         default="neutral",
-        description="Perturbation set of the placebo arm; `none` switches the arm off.",
+        description="Perturbation set of the placebo arm; `none` switches the arm off. With it, "
+        "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
     criterion: Literal["count", "any", "sequence"] = Field(
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."

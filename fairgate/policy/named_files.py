@@ -41,7 +41,9 @@ def named_document(kind: str, name: str, *, folder: Path, confined: bool) -> Yam
         looks_like_path = "/" in name or "\\" in name or name.endswith(_FILE_ENDINGS)
         what = "no such file" if looks_like_path else "neither an embedded name nor a file"
         hint = suggestion(name, known)
-        raise DataError(f"{quoted(name)} is {what} in {quoted(str(folder.resolve()))}; {hint}")
+        # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
+        where = "below the root" if confined else f"in {quoted(str(folder.resolve()))}"
+        raise DataError(f"{quoted(name)} is {what} {where}; {hint}")
     return load_yaml(read_yaml_file(file, name), name)
 
 

@@ -115,7 +115,10 @@ class SystemPolicy(Strict):
     )
     generator: GeneratorPolicy | None = Field(default=None, description="The model that answers.")
     recorded: str | None = Field(
-        default=None, description="JSONL file of answers that were produced elsewhere."
+        default=None,
+        description="JSONL file of answers that were produced elsewhere. May be empty for `check` "
+        "and `plan`; in a run every key needs a line, with an empty `response` where the system "
+        "gave none.",
     )
     embedder: str | None = Field(
         default=None,

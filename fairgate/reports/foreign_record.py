@@ -1,20 +1,21 @@
 """A run record that somebody else's machine wrote, told again in our own words.
 
-The record is hostile: its form is checked, everything that is not needed is ignored, every text is
-escaped, and the reader is told that nobody has verified the numbers.
+The record is hostile: its form is checked, everything that is not needed is ignored, none of its
+sentences is repeated, names stand as code, and the outcome is the one that its rules amount to. The
+reader is told first that nobody has verified the numbers.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import DataError, ExitCode
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
-from fairgate.reports.escaping import markdown, markdown_code, markdown_prose, name, sentence
+from fairgate.reports.escaping import markdown, markdown_code, name, sentence
 from fairgate.reports.rule_rows import SYMBOLS
 
 _ROWS = 40
@@ -22,9 +23,12 @@ _TITLES = {
     Outcome.PASS: "the gate passed",
     Outcome.FAIL: "the gate failed",
     Outcome.INCONCLUSIVE: "no verdict",
-    Outcome.NOT_EVALUATED: "no verdict",
 }
+_DISCLAIMER = (
+    "Nobody has verified these numbers: they are what a run of a fork's files says about itself."
+)
 Text = Annotated[str, Field(max_length=4000)]
+_Check = Literal["bound", "regression", "identity", "unreadable"]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
 
 
@@ -41,11 +45,12 @@ class _Rule(_Checked):
     suite: Text
     where: Annotated[dict[Text, Text], Field(max_length=16)] = {}
     outcome: Outcome
-    reasons: Annotated[list[Text], Field(max_length=20)] = []
+    failed: Annotated[list[_Check], Field(max_length=8)] = []
     value: Number | None = None
     interval: tuple[Number | None, Number | None] | None = None
     change: _Change | None = None
     advisory: bool = False
+    warns: bool = False
 
 
 class _Evidence(_Checked):
@@ -59,6 +64,7 @@ class ForeignRecord(_Checked):
 
     policy: Annotated[str, Field(min_length=1, max_length=200)]
     outcome: Outcome
+    exit_code: ExitCode
     rules: Annotated[list[_Rule], Field(max_length=5000)]
     evidence: _Evidence
 
@@ -79,19 +85,38 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
         raise DataError(
             f"run.json names a metric that this FairGate does not have: {markdown(name(unknown))}"
         )
+    if (record.outcome, record.exit_code) not in _possible(record):
+        raise DataError(
+            f"run.json contradicts itself: outcome {record.outcome.value} and exit code "
+            f"{int(record.exit_code)} do not follow from its rules; run the gate again"
+        )
     return record
 
 
+def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
+    """Return what a gate may say by these rules; a failed binding rule leaves no choice."""
+    binding = [rule for rule in record.rules if not rule.advisory]
+    if any(rule.outcome is Outcome.FAIL for rule in binding):
+        return {(Outcome.FAIL, ExitCode.GATE_FAILED)}
+    possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
+    evidence = record.evidence
+    is_thin = evidence.problems or not 0 < evidence.decided <= evidence.planned
+    if is_thin or all(rule.outcome is Outcome.NOT_EVALUATED for rule in record.rules):
+        return possible
+    if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
+        return {*possible, (Outcome.FAIL, ExitCode.GATE_FAILED)}
+    return {*possible, (Outcome.PASS, ExitCode.PASS)}
+
+
 def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) -> str:
-    """Return the comment: verdict, rules, and whose word that is."""
-    symbol, title = SYMBOLS[record.outcome], _TITLES[record.outcome]
+    """Return the comment: whose word it is, then the verdict and the rules."""
+    title = _TITLES[record.outcome]
     decided, planned = record.evidence.decided, record.evidence.planned
     lines = [
-        f"### {symbol} FairGate: {title} in {markdown_code(name(record.policy))}",
+        f"### A fork reports: {title} in {markdown_code(name(record.policy))}",
+        _DISCLAIMER,
         "",
         f"{decided} of {planned} pairs decided at commit `{head[:12]}` · [run]({report_url})",
-        "",
-        *(f"- {markdown_prose(sentence(text))}" for text in record.evidence.problems[:5]),
         "",
         "| | rule | now | base | 95 % interval | verdict |",
         "|:-:|:--|--:|--:|:-:|:--|",
@@ -99,12 +124,8 @@ def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) 
         "",
     ]
     if len(record.rules) > _ROWS:
-        lines += [f"{len(record.rules) - _ROWS} further rules are not shown.", ""]
-    lines.append(
-        "<sub>These numbers come from a run of a fork's files. FairGate wrote them down again; it "
-        "did not verify them.</sub>"
-    )
-    return "\n".join(lines) + "\n"
+        lines.append(f"{len(record.rules) - _ROWS} further rules are not shown.")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _rank(rule: _Rule) -> tuple[bool, int]:
@@ -115,18 +136,18 @@ def _rank(rule: _Rule) -> tuple[bool, int]:
 def _row(rule: _Rule) -> str:
     where = ", ".join(rule.where.values())
     shown = f"{figures.title(rule.metric)} {markdown_code(rule.metric)}"
-    shown += f" {markdown(name(where))}" if where else ""
+    shown += f" {markdown_code(name(where))}" if where else ""
     low, high = rule.interval or (None, None)
     interval = figures.NONE
     if low is not None and high is not None:
         interval = figures.interval((low, high), rule.metric)
     base = figures.value(rule.change.base if rule.change else None, rule.metric)
-    reasons = "; ".join(sentence(reason)[:300] for reason in rule.reasons[:3])
-    said = "pass" if rule.outcome is Outcome.PASS else f"**{rule.outcome.value}**"
-    if reasons and rule.outcome is not Outcome.PASS:
-        said += f": {markdown_prose(reasons)}"
+    said = rule.outcome.value
+    if rule.outcome is not Outcome.PASS:
+        checks = ", ".join(dict.fromkeys(rule.failed))
+        said = f"**{said}**: {checks}" if checks else f"**{said}**"
     advisory = " (advisory)" if rule.advisory else ""
     return (
-        f"| {SYMBOLS[rule.outcome]} | {shown} in {markdown(name(rule.suite))} | "
+        f"| {SYMBOLS[rule.outcome]} | {shown} in {markdown_code(name(rule.suite))} | "
         f"{figures.value(rule.value, rule.metric)} | {base} | {interval} | {said}{advisory} |"
     )

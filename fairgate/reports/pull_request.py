@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairgate.reports.escaping import markdown_code, markdown_prose, sentence
+from fairgate.reports.escaping import markdown_block, markdown_code, markdown_prose, sentence
 from fairgate.reports.markdown import COMMENT_LIMIT, length, render_comment, render_report
 from fairgate.reports.view import View
 
@@ -85,6 +85,16 @@ def pull_request_comment(view: View, aside: Aside, *, report_url: str) -> str:
         return _joined(render_comment(view, limit=limit, report_url=report_url), extra)
 
     return _within(render, COMMENT_LIMIT, length, COMMENT_LIMIT - length(extra))
+
+
+def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: str) -> str:
+    """Return the comment of a run that ended before it had a verdict."""
+    commit = f" at commit `{head[:12]}`" if head else ""
+    shown = markdown_block(sentence(problem))
+    return (
+        f"### FairGate: no verdict (exit code {exit_code})\n\n{shown}\n\n"
+        f"The gate could not judge this change{commit} · [run]({report_url})\n"
+    )
 
 
 def job_summary(view: View, aside: Aside, *, limit: int) -> str:

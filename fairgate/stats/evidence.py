@@ -34,8 +34,8 @@ class RegressionSettings:
 
     `strict` tests "the worsening is at most the margin" (approximate) instead of "nothing
     changed". `sd_floor` is a standard deviation of the per-source change known from elsewhere
-    (burn-in, declared). Below `few_sources` sources the sign-flip test cannot reject at 5 % whatever
-    happened, and the t test, which is approximate, takes over.
+    (burn-in, declared). Below `few_sources` sources the sign-flip test cannot reject at 5 %
+    whatever happened, and the t test, which is approximate, takes over.
     """
 
     worse: Worse = Worse.HIGHER

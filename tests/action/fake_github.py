@@ -19,6 +19,11 @@ BOT = {"login": "github-actions[bot]", "type": "Bot"}
 REPOSITORY = "octo/shop"
 
 
+def _folders(path):
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
 def zipped(content, member="run.json"):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -240,8 +245,16 @@ class _Handler(BaseHTTPRequestHandler):
         send(200, {"sha": match[1]}) if known else send(404, {"message": "Not Found"})
 
     def _contents(self, method, match, query, body, send):
-        file = self.github.commits.get(query.get("ref"), {}).get(match[1])
-        if file is None:
+        known = self.github.commits.get(query.get("ref"), {})
+        file = known.get(match[1])
+        below = f"{match[1]}/"
+        if isinstance(file, dict):  # a link or a submodule; what lies behind it is not found
+            send(200, file)
+        elif any(isinstance(known.get(p), dict) for p in _folders(match[1])):
+            send(404, {"message": "Not Found"})
+        elif file is None and any(path.startswith(below) for path in known):
+            send(200, [{"type": "file", "path": p} for p in known if p.startswith(below)])
+        elif file is None:
             send(404, {"message": "Not Found"})
         else:
             send(200, file)

@@ -20,7 +20,16 @@ gates:
   - {metric: unreadable/net, max: 0.02}
 """
 POLICY_PARTS = ("policies", "baselines", "answers.jsonl", "sources.jsonl")
-WORKFLOW = "name: fairness\non: pull_request\n"
+WORKFLOW = """\
+name: fairness
+on: pull_request
+jobs:
+  gate:
+    runs-on: ubuntu-24.04
+    steps:
+      - uses: actions/checkout@v5
+      - {uses: org/fairgate@v1, with: {policy: policies/small.yaml, baseline-change: allow}}
+"""
 WORKFLOW_PATH = ".github/workflows/fairness.yml"
 IDENTITY = {
     "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t",

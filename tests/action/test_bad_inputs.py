@@ -4,7 +4,7 @@ import re
 
 import pytest
 from action import payloads
-from action.repositories import POLICY
+from action.repositories import POLICY, worse
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,51 @@ def test_a_policy_behind_a_link_out_of_the_checkout_is_refused(job, history, tmp
     (history.root / "policies" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
     payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
     assert job.run("push", payload, FAIRGATE_POLICY="policies/link.yaml") == 2
+
+
+@pytest.mark.parametrize("root", ["linked", "linked/inner", "policies/../linked"])
+def test_a_root_behind_a_link_is_named_and_not_the_policy(job, history, root):
+    (history.root / "services" / "rag" / "inner").mkdir(parents=True)
+    (history.root / "linked").symlink_to("services/rag")
+    payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
+    assert job.run("push", payload, FAIRGATE_ROOT=root) == 2
+    assert f"root is '{root}'" in job.err
+    assert "name 'services/rag" in job.err
+    assert "policy is" not in job.err
+
+
+def test_a_roundabout_name_does_not_follow_a_link_to_an_unknown_policy(job, history, capsys):
+    """The base commit is asked for the name in the workflow, wherever the change makes it lead."""
+    history.branch()
+    history.answers(worse, capsys)
+    history.write("policies/mild.yaml", POLICY.replace("max: 0.2,", "max: 0.9,"))
+    (history.root / "policies" / "small.yaml").unlink()
+    (history.root / "policies" / "small.yaml").symlink_to("mild.yaml")
+    history.commit()
+    assert job.pull(history, FAIRGATE_POLICY="baselines/../policies/small.yaml") == 1
+    assert "fairness regressed" in job.summary
+
+
+def test_a_missing_file_is_named_without_the_runner_s_folders(job, history):
+    history.write("policies/small.yaml", POLICY.replace("sources.jsonl", "lost.jsonl"))
+    (history.root / "answers.jsonl").unlink()
+    history.commit()
+    payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
+    assert job.run("push", payload) == 2
+    for name in ("lost.jsonl", "answers.jsonl"):
+        assert f"there is no file '{name}' below the root" in job.summary
+    assert str(history.root) not in job.summary
+
+
+@pytest.mark.parametrize("named", ["perturbations: [lost.yaml]", "task: lost.yaml"])
+def test_so_is_a_missing_file_of_terms_or_tasks(job, history, named):
+    field = named.partition(":")[0]
+    history.write("policies/small.yaml", re.sub(rf"{field}: .*", named, POLICY))
+    history.commit()
+    payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
+    assert job.run("push", payload) == 2
+    assert "'lost.yaml' is no such file below the root" in job.summary
+    assert str(history.root) not in job.summary
 
 
 def test_a_policy_error_is_annotated_at_its_line(job, history):

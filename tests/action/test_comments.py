@@ -3,7 +3,8 @@
 import threading
 
 import pytest
-from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
+from action.fake_github import BOT, READ_ONLY, REPOSITORY, TOKEN
+from action.repositories import worse
 
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.adapters.github.comments import Marker, StickyComment
@@ -223,3 +224,40 @@ def test_no_name_breaks_out_of_the_marker(hub, api, key):
     sticky(hub, api).put(marker(key=key), "one", create=True)
     sticky(hub, api).put(marker(501, key=key), "two", create=True)
     assert len(hub.of(7)) == 1
+
+
+@pytest.mark.parametrize("answer", [[], [7], ["id"], [{}], [{"id": None}], [{"id": "9"}]])
+def test_an_answer_of_another_shape_is_github_s_error(hub, api, answer):
+    """A list of comments in which ours has no number, and a created comment without one."""
+    hub.fail("POST", "/comments", 201, message=answer)
+    with pytest.raises(ApiError, match="without its number"):
+        sticky(hub, api).put(marker(), "one", create=True)
+    ours = [{**row, "body": str(marker()), "user": BOT} for row in answer if isinstance(row, dict)]
+    hub.fail("GET", "/comments", 200, message=ours)
+    if ours:
+        with pytest.raises(ApiError, match="without its number"):
+            sticky(hub, api).put(marker(), "one", create=True)
+
+
+def test_a_marker_of_absurd_numbers_is_an_old_one(hub, api):
+    hub.comment(7, f'<!-- fairgate:report:v1 key="small" head="" run="{"9" * 9000}.1" -->\nx')
+    assert sticky(hub, api).put(marker(), "one", create=True).action == "updated"
+
+
+@pytest.mark.parametrize("place", ["http://[::1", "{url}/ä?page=2", "{url}/x\x7fy"])
+def test_a_next_page_that_is_no_address_is_github_s_error(hub, api, place):
+    link = f'<{place.replace("{url}", hub.url)}>; rel="next"'
+    hub.fail("GET", "/comments", 200, headers={"Link": link}, message=[])
+    with pytest.raises(ApiError):
+        list(api.pages(f"/repos/{REPOSITORY}/issues/7/comments"))
+
+
+@pytest.mark.parametrize("answer", [[], [None], ["garbage"], [[]]])
+def test_such_an_answer_changes_no_verdict(job, history, capsys, answer):
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    job.hub.fail("POST", "/issues/7/comments", 201, message=answer)
+    assert job.pull(history) == 1
+    assert "the verdict stands" in job.summary
+    assert job.outputs["outcome"] == "fail"

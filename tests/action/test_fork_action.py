@@ -48,7 +48,7 @@ def test_the_forks_own_artifact_becomes_one_comment(steps, fork):
     assert "`asr/generation/controlled`" in posted["body"]
     assert f"`{head[:12]}`" in posted["body"]
     assert f"/actions/runs/{RUN})" in posted["body"]
-    assert "did not verify" in posted["body"]
+    assert "Nobody has verified these numbers" in posted["body"]
     assert done.outputs == {"comment-url": posted["html_url"]}
     assert TOKEN not in done.log + done.summary
     assert steps.told(finished(head)).code == 0
@@ -125,7 +125,7 @@ def test_a_hostile_artifact_is_dead_text(steps, fork):
     assert "<!--" not in rest
     assert not re.search(r"^::|^##\[", done.log + posted["body"], re.MULTILINE)
     tokens = [c for t in MARKDOWN.parse(rest) for c in t.children or ()]
-    assert {c.content for c in tokens if c.type == "html_inline"} == {"<sub>", "</sub>"}
+    assert not [c.content for c in tokens if c.type == "html_inline"]
     links = [c.attrGet("href") for c in tokens if c.type in ("link_open", "image")]
     assert links == [f"{steps.job.hub.url}/octo/shop/actions/runs/{RUN}"]
     assert "@octo" not in "".join(c.content for c in tokens if c.type == "text")
@@ -166,6 +166,7 @@ def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
     assert steps.told(finished(head, attempt=2)).code == 0
     before = hub.ours(7)[0]["body"]
     changed = record.replace('"outcome": "fail"', '"outcome": "pass"')
+    changed = changed.replace('"exit_code": 1', '"exit_code": 0')
     hub.upload(RUN, head, changed)
     done = steps.told(finished(head, attempt=1))
     assert done.code == 0, done.log

@@ -35,9 +35,11 @@ def test_a_forks_report_is_told_again(job, forked):
     _, head = forked
     assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 0
     (posted,) = job.hub.ours(7)
-    assert "the gate failed in `small`" in posted["body"]
+    _, title, said, *_ = posted["body"].splitlines()
+    assert title == "### A fork reports: the gate failed in `small`"
+    assert "Nobody has verified these numbers" in said
+    assert "| **fail**: regression |" in posted["body"]
     assert "`asr/generation/controlled`" in posted["body"]
-    assert "did not verify" in posted["body"]
     assert head[:12] in posted["body"]
     assert job.outputs["comment-url"] == posted["html_url"]
     assert job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK)) == 0
@@ -80,6 +82,90 @@ def test_hostile_texts_of_the_record_stay_dead(job, forked):
     assert "::error::" not in posted["body"] + job.out
     assert "<img" not in rest.replace("`<img", "")
     assert len(posted["body"]) < 65_536
+
+
+PRAISE = "Reviewed by the maintainers and approved for merge."
+
+
+def told(job, forked, **changes):
+    """Comment the record with other top-level values; return the exit code."""
+    record, head = forked
+    artifact(job.hub, zipped(json.dumps({**json.loads(record), **changes})))
+    return job.command("comment", "workflow_run", payloads.on_workflow_run(head, repo=FORK))
+
+
+def rules_of(forked, **changes):
+    return [
+        {**rule, "outcome": "pass", "warns": False, **changes}
+        for rule in json.loads(forked[0])["rules"]
+    ]
+
+
+def evidence_of(forked, **changes):
+    return {**json.loads(forked[0])["evidence"], **changes}
+
+
+def test_a_forks_praise_of_itself_is_not_repeated(job, forked):
+    thin = evidence_of(forked, problems=[PRAISE])
+    rules = rules_of(forked, outcome="inconclusive", reasons=[PRAISE], suite=PRAISE)
+    assert told(job, forked, outcome="inconclusive", exit_code=5, rules=rules, evidence=thin) == 0
+    (posted,) = job.hub.ours(7)
+    assert "### A fork reports: no verdict" in posted["body"]
+    assert PRAISE not in posted["body"].replace(f"`{PRAISE}`", "")  # a suite's name, as code
+    assert "✅" not in posted["body"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "rule", "evidence"),
+    [
+        ("pass", 0, {"outcome": "fail"}, {}),
+        ("inconclusive", 5, {"outcome": "fail"}, {}),
+        ("pass", 0, {"outcome": "inconclusive"}, {}),
+        ("pass", 0, {"outcome": "not-evaluated"}, {}),
+        ("pass", 0, None, {}),
+        ("fail", 1, None, {}),
+        ("fail", 1, {}, {}),
+        ("pass", 1, {}, {}),
+        ("fail", 0, {"outcome": "fail"}, {}),
+        ("inconclusive", 0, {}, {}),
+        ("not-evaluated", 5, {}, {}),
+        ("pass", 0, {}, {"problems": ["x"]}),
+        ("pass", 0, {}, {"decided": 0}),
+        ("pass", 0, {}, {"planned": 1}),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_no_comment(job, forked, outcome, code, rule, evidence):
+    rules = [] if rule is None else rules_of(forked, **rule)
+    given = evidence_of(forked, **evidence)
+    assert told(job, forked, outcome=outcome, exit_code=code, rules=rules, evidence=given) == 4
+    assert "contradicts itself" in job.err
+    assert job.hub.of(7) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "rule", "evidence"),
+    [
+        ("pass", 0, {}, {}),
+        ("pass", 0, {"outcome": "inconclusive", "warns": True}, {}),
+        ("pass", 0, {"outcome": "fail", "advisory": True}, {}),
+        ("fail", 1, {"outcome": "inconclusive"}, {}),
+        ("inconclusive", 3, {}, {}),
+        ("inconclusive", 5, {"outcome": "not-evaluated"}, {"problems": ["x"]}),
+    ],
+)
+def test_what_a_gate_can_say_is_told(job, forked, outcome, code, rule, evidence):
+    given = evidence_of(forked, **evidence)
+    rules = rules_of(forked, **rule)
+    assert told(job, forked, outcome=outcome, exit_code=code, rules=rules, evidence=given) == 0
+    assert len(job.hub.ours(7)) == 1
+
+
+def test_a_fork_leaves_one_comment_whatever_it_calls_itself(job, forked):
+    for number in range(3):
+        assert told(job, forked, policy=f"policy-{number}") == 0
+    (posted,) = job.hub.ours(7)
+    assert 'key="fork/fairgate-report"' in posted["body"]
+    assert "in `policy-2`" in posted["body"]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def told(text):
         "outcome": "fail", "reasons": [text, f"{text} x {text}"], "value": 0.5,
     }  # fmt: skip
     record = {
-        "policy": text, "outcome": "fail", "rules": [rule],
+        "policy": text, "outcome": "fail", "exit_code": 1, "rules": [rule],
         "evidence": {"planned": 2, "decided": 1, "problems": [text]},
     }  # fmt: skip
     raw = json.dumps(record).encode()

@@ -5,16 +5,7 @@ from action import payloads
 from action.repositories import WORKFLOW, WORKFLOW_PATH, worse
 from action.test_base_commit import files_of, shallow
 
-GATE = """\
-name: fairness
-on: pull_request
-jobs:
-  gate:
-    runs-on: ubuntu-24.04
-    steps:
-      - uses: actions/checkout@v5
-      - {uses: org/fairgate@v1, with: {policy: policies/small.yaml, baseline-change: allow}}
-"""
+PLAIN = "name: fairness\non: pull_request\n"
 CALLER = "name: fairness\non: pull_request\njobs: {gate: {uses: ./.github/workflows/gate.yml}}\n"
 REUSABLE = ".github/workflows/gate.yml"
 ALLOW = {"FAIRGATE_BASELINE_CHANGE": "allow"}
@@ -23,7 +14,7 @@ ALLOW = {"FAIRGATE_BASELINE_CHANGE": "allow"}
 @pytest.fixture
 def trade_off(history, capsys):
     """Return a repository whose checked-out branch is worse and has accepted that itself."""
-    history.write(WORKFLOW_PATH, GATE)
+    history.write(WORKFLOW_PATH, WORKFLOW)
     history.commit("the workflow of main")
     history.branch()
     history.answers(worse, capsys)
@@ -59,8 +50,8 @@ def test_without_allow_the_base_decides(job, trade_off):
 
 
 def test_a_change_of_the_workflow_allows_nothing(job, trade_off):
-    workflow_of_main(trade_off, GATE.replace("allow", "refuse"))
-    trade_off.write(WORKFLOW_PATH, GATE)
+    workflow_of_main(trade_off, WORKFLOW.replace("allow", "refuse"))
+    trade_off.write(WORKFLOW_PATH, WORKFLOW)
     trade_off.commit()
     assert job.pull(trade_off, **ALLOW) == 1
     assert refused(job, "edits the workflow")
@@ -68,8 +59,8 @@ def test_a_change_of_the_workflow_allows_nothing(job, trade_off):
 
 def test_nor_does_one_that_hides_itself_from_the_checkout(job, trade_off):
     """The changed workflow puts its old self back before it calls the gate."""
-    workflow_of_main(trade_off, GATE.replace("allow", "refuse"))
-    trade_off.write(WORKFLOW_PATH, GATE)
+    workflow_of_main(trade_off, WORKFLOW.replace("allow", "refuse"))
+    trade_off.write(WORKFLOW_PATH, WORKFLOW)
     trade_off.commit()
     base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
     merge = trade_off.git("rev-parse", "HEAD")
@@ -89,7 +80,7 @@ def test_a_renamed_workflow_allows_nothing(job, trade_off):
 
 def test_a_workflow_of_another_name_in_base_is_no_witness(job, trade_off):
     """The run is that of the new file, whatever else base has."""
-    trade_off.write(".github/workflows/new.yml", GATE)
+    trade_off.write(".github/workflows/new.yml", WORKFLOW)
     trade_off.commit()
     named = "octo/shop/.github/workflows/new.yml@refs/pull/7/merge"
     assert job.pull(trade_off, GITHUB_WORKFLOW_REF=named, **ALLOW) == 1
@@ -99,15 +90,15 @@ def test_a_workflow_of_another_name_in_base_is_no_witness(job, trade_off):
 def test_a_reusable_workflow_of_the_checkout_allows_nothing(job, trade_off):
     """The runner names the calling workflow, which does not change: the called one may."""
     workflow_of_main(trade_off, CALLER)
-    workflow_of_main(trade_off, GATE.replace("allow", "refuse"), REUSABLE)
-    trade_off.write(REUSABLE, GATE)
+    workflow_of_main(trade_off, WORKFLOW.replace("allow", "refuse"), REUSABLE)
+    trade_off.write(REUSABLE, WORKFLOW)
     trade_off.commit()
     assert job.pull(trade_off, **ALLOW) == 1
     assert refused(job, "calls './.github/workflows/gate.yml' from the checkout")
 
 
 def test_nor_does_an_action_of_the_checkout(job, trade_off):
-    steps = GATE + "      - uses: ./.github/actions/gate\n"
+    steps = WORKFLOW + "      - uses: ./.github/actions/gate\n"
     workflow_of_main(trade_off, steps)
     assert job.pull(trade_off, **ALLOW) == 1
     assert refused(job, "calls './.github/actions/gate' from the checkout")
@@ -156,13 +147,13 @@ def test_where_only_the_api_knows_the_base_it_is_compared_there(job, trade_off, 
     job.hub.commits[base] = files_of(trade_off, base)
     event = payloads.on_pull_request(7, head, base)
     assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 0
-    job.hub.commits[base][WORKFLOW_PATH] = WORKFLOW.encode()
+    job.hub.commits[base][WORKFLOW_PATH] = PLAIN.encode()
     assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
     assert refused(job, "edits the workflow")
 
 
 def test_the_merge_queue_asks_the_same(job, trade_off):
-    trade_off.write(WORKFLOW_PATH, GATE + "# edited\n")
+    trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
     trade_off.commit()
     base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
     merge = trade_off.git("rev-parse", "HEAD")
@@ -171,14 +162,14 @@ def test_the_merge_queue_asks_the_same(job, trade_off):
     assert refused(job, "edits the workflow")
 
 
-@pytest.mark.parametrize(("workflow", "code"), [(GATE, 0), (CALLER, 1)])
+@pytest.mark.parametrize(("workflow", "code"), [(WORKFLOW, 0), (CALLER, 1)])
 def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
     job, trade_off, workflow, code
 ):
     """Under `issue_comment` the change's own edits of the workflow do not run."""
     workflow_of_main(trade_off, workflow)
     main = trade_off.git("rev-parse", "main")
-    trade_off.write(WORKFLOW_PATH, GATE + "# edited\n")
+    trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
     head = trade_off.commit()
     trade_off.merge()
     job.hub.pulls[7] = payloads.pull_request(7, head, main)
@@ -187,8 +178,60 @@ def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
 
 
 def test_a_composite_run_refuses_by_the_real_action(steps, trade_off):
-    trade_off.write(WORKFLOW_PATH, GATE + "# edited\n")
+    trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
     trade_off.commit()
     done = steps.pull(inputs={"baseline-change": "allow"})
     assert done.code == 1, done.log
     assert "edits the workflow" in done.summary
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "${{ contains(github.event.pull_request.labels.*.name, 'reviewed') && 'allow' }}",
+        "${{ steps.mode.outputs.mode }}",
+        "${{ vars.MODE }}",
+        "${{ 'allow' }}",
+        "",
+        "[allow]",
+    ],
+)
+@pytest.mark.parametrize("name", ["baseline-change", "Baseline-Change"])
+def test_a_word_that_the_workflow_computes_does_not_count(job, trade_off, name, value):
+    workflow_of_main(
+        trade_off, WORKFLOW.replace("baseline-change: allow", f"{name}: {quote(value)}")
+    )
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "computes it")
+
+
+def quote(value):
+    return f'"{value}"' if "$" in value else value
+
+
+def test_nor_does_one_of_several_steps_that_computes_it(job, trade_off):
+    other = "      - uses: org/fairgate@v1\n        with: {baseline-change: '${{ inputs.x }}'}\n"
+    workflow_of_main(trade_off, WORKFLOW + other)
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "computes it")
+
+
+@pytest.mark.parametrize("text", [PLAIN, WORKFLOW.replace("allow", "refuse")])
+def test_nor_does_a_word_that_the_workflow_never_says(job, trade_off, text):
+    """It came from elsewhere: an environment that an earlier step has set."""
+    workflow_of_main(trade_off, text)
+    assert job.pull(trade_off, **ALLOW) == 1
+    assert refused(job, "does not say")
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ("{mode: strict}", 0), ("{baseline-change: allow}", 0), ("{mode: '${{ inputs.x }}'}", 1),
+        ("{modes: ['${{ inputs.x }}']}", 1), ("{baseline-change: refuse}", 1),
+    ],
+)  # fmt: skip
+def test_what_a_reusable_workflow_is_given_must_be_said_too(job, trade_off, given, code):
+    caller = CALLER.replace("./", "octo/shared/").replace("gate.yml}", f"gate.yml, with: {given}}}")
+    workflow_of_main(trade_off, caller)
+    assert job.pull(trade_off, **ALLOW) == code

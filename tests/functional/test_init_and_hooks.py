@@ -1,5 +1,9 @@
 """`fairgate init` writes a start that works and overwrites nothing; the hooks of pre-commit."""
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 from ruamel.yaml import YAML
 
@@ -9,6 +13,8 @@ FILES = [
     "policies/CODEOWNERS.example",
     "policies/rag-fairness.yaml",
 ]
+ROOT = Path(__file__).resolve().parents[2]
+IGNORED = ".fairgate/\n"
 
 
 def written(root):
@@ -40,12 +46,78 @@ def test_init_again_changes_nothing(workspace):
 
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 def test_init_for_recorded_answers(workspace, task):
+    """The starter can be planned before there are answers; only `run` needs them."""
     assert (
         workspace.run("init", "--yes", "--name", "own", "--task", task, "--system", "recorded") == 0
     )
-    (workspace.root / "data").mkdir()
-    (workspace.root / "data" / "answers.jsonl").touch()
+    assert "fairgate plan policies/own.yaml" in workspace.out
     assert workspace.run("check", "policies/own.yaml") == 0
+    assert workspace.run("plan", "policies/own.yaml") == 0
+    keys = [json.loads(line)["key"] for line in workspace.out.splitlines()]
+    assert workspace.run("run", "policies/own.yaml") == 4
+    assert "fairgate plan" in workspace.err
+    label = "positive" if task == "sentiment" else "toxic"
+    lines = [json.dumps({"key": key, "response": label}) for key in keys]
+    (workspace.root / "data" / "answers.jsonl").write_text("\n".join(lines))
+    assert workspace.run("run", "policies/own.yaml") == 0, workspace.out + workspace.err
+    (workspace.root / "data" / "answers.jsonl").unlink()
+    assert workspace.run("run", "policies/own.yaml") == 2
+    assert "data/answers.jsonl" in workspace.err
+
+
+def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
+    """Groups span the whole repository, and required checks are known by their name alone."""
+    found = []
+    for name in ("alpha", "beta"):
+        workspace.run("init", "--yes", "--name", name)
+        text = (workspace.root / ".github" / "workflows" / f"{name}.yml").read_text()
+        found.append(YAML(typ="safe").load(text))
+    assert found[0]["name"] != found[1]["name"]
+    assert found[0]["concurrency"]["group"] != found[1]["concurrency"]["group"]
+    assert found[0]["jobs"]["gate"]["name"] != found[1]["jobs"]["gate"]["name"]
+
+
+def test_the_comment_workflow_waits_for_the_workflow_of_the_starter(workspace):
+    workspace.run("init", "--yes")
+    gate = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
+    page = (ROOT / "docs" / "how-to" / "forks.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
+    assert named == gate["name"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, IGNORED),
+        ("", IGNORED),
+        ("*.log\n", f"*.log\n{IGNORED}"),
+        ("*.log\r\nno-end", f"*.log\r\nno-end\n{IGNORED}"),
+        ("/.fairgate\n*.log", "/.fairgate\n*.log"),
+        ("# .fairgate/\n.fairgate/x\n", f"# .fairgate/\n.fairgate/x\n{IGNORED}"),
+    ],
+)
+def test_init_lets_git_ignore_the_cache_and_changes_no_other_line(workspace, before, after):
+    path = workspace.root / ".gitignore"
+    if before is not None:
+        path.write_bytes(before.encode())
+    for _ in range(2):
+        assert workspace.run("init", "--yes") == 0
+        assert path.read_bytes().decode() == after
+
+
+def test_init_appends_to_no_linked_gitignore(workspace, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "ignored"
+    outside.write_text("*.log\n")
+    (workspace.root / ".gitignore").symlink_to(outside)
+    assert workspace.run("init", "--yes") == 0
+    assert outside.read_text() == "*.log\n"
+    assert (workspace.root / ".gitignore").is_symlink()
+
+
+def test_init_names_a_gitignore_that_is_no_file(workspace):
+    (workspace.root / ".gitignore").mkdir()
+    assert workspace.run("init", "--yes") == 2
+    assert ".gitignore" in workspace.err
 
 
 @pytest.mark.parametrize("name", ["../up", "a b", "", "ä", "a/b", "x" * 61])
@@ -59,6 +131,13 @@ def test_init_writes_through_no_link(workspace, tmp_path_factory):
     (workspace.root / "policies").symlink_to(outside)
     assert workspace.run("init", "--yes") == 2
     assert list(outside.iterdir()) == []
+
+
+def test_the_page_about_hooks_names_those_that_there_are():
+    page = (ROOT / "docs" / "how-to" / "pre-commit.md").read_text(encoding="utf-8")
+    shown = YAML(typ="safe").load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])
+    hooks = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert shown["repos"][0]["hooks"] == [{"id": hook["id"]} for hook in hooks]
 
 
 def test_the_check_hook_names_every_broken_file(workspace):

@@ -82,7 +82,8 @@ def read_recorded(path: str) -> RecordedAnswers:
             )
     if not executions:
         raise DataError(
-            f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}'
+            f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}: '
+            "put each line of `fairgate plan POLICY` to your system and write its answer here"
         )
     return RecordedAnswers(path, executions)
 
@@ -94,7 +95,7 @@ def _execution(record: Mapping[str, Any], place: str) -> Execution:
         raise DataError(f"{place}: no `key`; expected the key of a case, see `fairgate plan`")
     if "response" not in record:
         raise DataError(
-            f"{place}: no `response`; expected the answer as text, null if there is none"
+            f"{place}: no `response`; expected the answer as text, empty if there is none"
         )
     return Execution(
         key=key,

@@ -34,6 +34,8 @@ RAW = "application/vnd.github.raw+json"
 _NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="next"')
 _SERVER_ERROR = 500
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_UNREACHED = (OSError, http.client.HTTPException, ValueError)
+"""What a request raises; ValueError where an address that GitHub named is none."""
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -51,7 +53,7 @@ class GitHubApi:
         self, root: str, token: str, *, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         """Talk to the API at `root`; `sleep` waits between attempts. Raises ApiError."""
-        address = urllib.parse.urlsplit(root)
+        address = _split(root)
         is_safe = address.scheme == "https" or address.hostname in _LOCAL
         if address.scheme not in {"http", "https"} or not is_safe:
             raise ApiError(f"{harmless(root[:100])} is no address of an API; expected https://…")
@@ -76,14 +78,14 @@ class GitHubApi:
     def download(self, path: str, limit: int) -> bytes:
         """Return the file that an address redirects to, which is asked without the token."""
         target = self._redirected(path)
-        address = urllib.parse.urlsplit(target)
+        address = _split(target)
         if address.scheme != "https" and address.hostname not in _LOCAL:
             raise ApiError(f"GET {path}: redirects to an address that is not https")
         request = urllib.request.Request(target, headers={"User-Agent": "fairgate"})  # noqa: S310
         try:
             with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
                 raw: bytes = answer.read(limit + 1)
-        except (OSError, http.client.HTTPException) as error:
+        except _UNREACHED as error:
             raise ApiError(f"GET {path}: {harmless(str(error)[:200])}") from error
         if len(raw) > limit:
             raise ApiError(f"GET {path}: larger than {limit >> 20} MiB")
@@ -99,7 +101,7 @@ class GitHubApi:
                 raise self._failure("GET", path, error) from error
             error.close()
             return str(target)
-        except (OSError, http.client.HTTPException) as error:
+        except _UNREACHED as error:
             raise ApiError(f"GET {path}: {harmless(str(error)[:200])}") from error
         raise ApiError(f"GET {path}: expected a redirect to the file")
 
@@ -151,7 +153,7 @@ class GitHubApi:
             except urllib.error.HTTPError as error:
                 wait = _wait_for(error, attempt, repeatable=repeatable)
                 failure = self._failure(method, url, error)
-            except (OSError, http.client.HTTPException) as error:
+            except _UNREACHED as error:
                 wait = 2.0**attempt if repeatable else None
                 reason = getattr(error, "reason", error)
                 failure = ApiError(f"{self._named(method, url)}: {harmless(str(reason)[:200])}")
@@ -163,7 +165,7 @@ class GitHubApi:
     def _prepared(
         self, method: str, url: str, body: Mapping[str, Any] | None, accept: str
     ) -> urllib.request.Request:
-        address = urllib.parse.urlsplit(url)
+        address = _split(url)
         if (address.scheme, address.netloc) != self._origin:
             raise ApiError("GitHub named an address on another host; the token stays here")
         headers = {
@@ -219,6 +221,13 @@ def _wait_for(error: urllib.error.HTTPError, attempt: int, *, repeatable: bool) 
 
 def _seconds(value: str | None) -> float | None:
     return float(value) if value is not None and re.fullmatch(r"[0-9]{1,12}", value) else None
+
+
+def _split(url: str) -> urllib.parse.SplitResult:
+    try:
+        return urllib.parse.urlsplit(url)
+    except ValueError as error:
+        raise ApiError(f"{harmless(url[:100])} is no address of an API") from error
 
 
 def _parsed(raw: bytes) -> Any:

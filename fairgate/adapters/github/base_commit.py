@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.domain.errors import ApiError, BaselineError
@@ -19,6 +19,8 @@ from fairgate.domain.wording import harmless, quoted
 MAX_FILE_BYTES = 256 << 20
 _GIT_SECONDS = 120
 _BLOB_MODES = frozenset({"100644", "100755"})
+_DETOUR_MODES = frozenset({"120000", "160000"})
+_DETOUR_TYPES = frozenset({"symlink", "submodule"})
 _MISSING = frozenset({404, 409, 422})
 
 
@@ -32,13 +34,20 @@ class Clone:
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`.
 
-        Raises BaselineError where it is in none: paths of the base commit would mean nothing.
+        Raises BaselineError where it is in none, or in a submodule: paths of the base commit
+        would mean nothing.
         """
         found = self._git("rev-parse", "--show-prefix")
         if found is None:
             raise BaselineError(
                 f"{quoted(str(self._root))} is no git checkout, so the base commit's policy and "
                 "baseline cannot be found; check out with `actions/checkout` and git on the PATH"
+            )
+        if self._git("rev-parse", "--show-superproject-working-tree") != b"":
+            raise BaselineError(
+                f"the folder {quoted(self._root.resolve().name)} is a submodule or lies in one, "
+                "whose history is not the base commit's; keep policy and baseline in the "
+                "repository itself"
             )
         return os.fsdecode(found).removesuffix("\n")
 
@@ -62,17 +71,29 @@ class Clone:
 
     def file(self, commit: str, path: str) -> bytes | None:
         """Return a file of a commit, None where it has none. Raises BaselineError."""
+        listed = self._listed(commit, path)
+        if not listed:
+            for folder in _folders_of(path):
+                if _DETOUR_MODES.intersection(self._listed(commit, folder)[:1]):
+                    raise _detour(folder, commit)
+            return None
+        mode, _, blob, size = listed
+        if mode not in _BLOB_MODES:
+            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is a link or a folder")
+        if size.isdigit() and int(size) > MAX_FILE_BYTES:
+            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is larger than 256 MiB")
+        # git says BAD for the size of what it has not got
+        content = self._git("cat-file", "blob", blob) if size.isdigit() else None
+        if content is None:
+            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} cannot be read")
+        return content
+
+    def _listed(self, commit: str, path: str) -> list[str]:
+        """Return mode, type, object and size of what a commit has at a path; empty for nothing."""
         listed = self._git("ls-tree", "-z", "-l", "--full-tree", commit, "--", path)
         if listed is None:
             raise BaselineError(f"commit {commit[:12]} cannot be read; is the clone complete?")
-        if not listed:
-            return None
-        mode, _, blob, size = listed.split(b"\t", 1)[0].decode().split()
-        if mode not in _BLOB_MODES:
-            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is a link or a folder")
-        if int(size) > MAX_FILE_BYTES:
-            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} is larger than 256 MiB")
-        return self._git("cat-file", "blob", blob)
+        return listed.split(b"\t", 1)[0].decode().split() if listed else []
 
     def _git(self, *arguments: str) -> bytes | None:
         # Containers check out as another user; the folder is the runner's own all the same, and git
@@ -150,15 +171,48 @@ class BaseCommit:
         api = self._api
         if api is None:  # pragma: no cover  (`_reach` has raised)
             raise BaselineError("there is no token to ask the API with")
+        contents = f"/repos/{self._repository}/contents"
         try:
-            return api.get_raw(f"/repos/{self._repository}/contents/{path}", ref=self.commit)
+            return api.get_raw(f"{contents}/{path}", ref=self.commit)
         except ApiError as error:
-            if error.status in _MISSING:
-                return None
-            raise BaselineError(
-                f"{quoted(path)} of the base commit {self.commit[:12]} cannot be read: {error}; "
-                "check out with `fetch-depth: 2` (or 0), or try again"
-            ) from error
+            if error.status not in _MISSING:
+                raise self._unread(path, error) from error
+        for folder in _folders_of(path):  # GitHub follows no link on the way to a file
+            try:
+                found = api.get(f"{contents}/{folder}", ref=self.commit)
+            except ApiError as error:
+                if error.status in _MISSING:
+                    return None
+                raise self._unread(path, error) from error
+            if not isinstance(found, list):
+                is_detour = isinstance(found, dict) and found.get("type") in _DETOUR_TYPES
+                raise (
+                    _detour(folder, self.commit)
+                    if is_detour
+                    else self._unread(
+                        path, f"GitHub does not say that {quoted(folder)} is a folder"
+                    )
+                )
+        return None
+
+    def _unread(self, path: str, reason: object) -> BaselineError:
+        return BaselineError(
+            f"{quoted(path)} of the base commit {self.commit[:12]} cannot be read: {reason}; "
+            "check out with `fetch-depth: 2` (or 0), or try again"
+        )
+
+
+def _folders_of(path: str) -> list[str]:
+    """Return the folders on the way to a file, outermost first."""
+    return [folder.as_posix() for folder in reversed(PurePosixPath(path).parents[:-1])]
+
+
+def _detour(folder: str, commit: str) -> BaselineError:
+    """Return the refusal to take a file behind a link for one that the commit does not have."""
+    return BaselineError(
+        f"{quoted(folder)} in commit {commit[:12]} is a link or a submodule, so the policy and "
+        "baseline behind it cannot decide; make it a folder of the base branch"
+    )
 
 
 def base_of(clone: Clone, *, head_sha: str, named: str) -> str:

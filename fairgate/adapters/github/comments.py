@@ -18,7 +18,8 @@ _SERVER_ERROR = 500
 _ROUNDS = 4
 _BOT = "github-actions[bot]"
 _MARKER = re.compile(
-    r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" run="([0-9]+)\.([0-9]+)" -->'
+    r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
+    r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
 )
 
 
@@ -101,9 +102,13 @@ class StickyComment:
                 continue
             stored = _MARKER.match(body)
             run = (int(stored[3]), int(stored[4])) if stored else (0, 0)
-            url = str(comment.get("html_url", ""))
             found.append(
-                _Found(id=int(comment["id"]), url=url, body=body.replace("\r\n", "\n"), run=run)
+                _Found(
+                    id=_id_of(comment),
+                    url=_url_of(comment),
+                    body=body.replace("\r\n", "\n"),
+                    run=run,
+                )
             )
         return sorted(found, key=lambda comment: comment.id)
 
@@ -117,17 +122,19 @@ class StickyComment:
         # A workflow's own token may not ask REST who it is, but GraphQL answers.
         try:
             answer = self._api.query(self._graphql, "query { viewer { login } }")
-            return str(answer["data"]["viewer"]["login"])
-        except (ApiError, KeyError, TypeError):
+            login = answer["data"]["viewer"]["login"]
+        except (ApiError, LookupError, TypeError):
             return _BOT
+        return login if isinstance(login, str) else _BOT
 
     def _create(self, body: str) -> int:
         try:
-            return int(self._api.send("POST", self._issue, {"body": body})["id"])
+            answer = self._api.send("POST", self._issue, {"body": body})
         except ApiError as error:
             if error.status < _SERVER_ERROR and error.status != 0:
                 raise
             return 0  # it may be there all the same: the next round looks
+        return _id_of(answer)
 
     def _update(self, comment: int, body: str) -> bool:
         try:
@@ -145,3 +152,15 @@ class StickyComment:
             except ApiError as error:
                 if error.status not in GONE:
                     raise
+
+
+def _id_of(comment: object) -> int:
+    found = comment.get("id") if isinstance(comment, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise ApiError("GitHub's answer has a comment without its number")
+    return found
+
+
+def _url_of(comment: dict[str, Any]) -> str:
+    found = comment.get("html_url")
+    return found if isinstance(found, str) else ""

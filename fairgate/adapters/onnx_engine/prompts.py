@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.tokenizer_errors import is_tokenizer_error
 from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import harmless
 
 # Some templates (Llama 3.2) print today's date into the system turn; answers must not change
 # overnight, so every template sees the date that those templates use as their own fallback.
@@ -130,8 +132,8 @@ class PromptTokenizer:
         except Exception as error:  # a template can raise whatever it likes
             raise ModelError(
                 f"the chat template of {str(self._folder.path)!r} does not accept one user "
-                f"message ({type(error).__name__}: {str(error)[:200]}). Use an instruction-tuned "
-                "model, or remove its chat template to send prompts as they are."
+                f"message ({type(error).__name__}: {harmless(str(error)[:200])}). Use an "
+                "instruction-tuned model, or remove its chat template to send prompts as they are."
             ) from error
         return text
 
@@ -160,11 +162,13 @@ def _load(folder: ModelFolder) -> Any:
         return AutoTokenizer.from_pretrained(
             str(folder.path), local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # transformers documents no narrower class
+    except BaseException as error:  # transformers documents no narrower class
+        if not is_tokenizer_error(error):
+            raise
         raise ModelError(
             f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
-            f"{' '.join(str(error).split())[:300]}). Copy tokenizer.json, tokenizer_config.json "
-            "and config.json from the original model, or export again with "
+            f"{harmless(' '.join(str(error).split())[:300])}). Copy tokenizer.json, "
+            "tokenizer_config.json and config.json from the original model, or export again with "
             "`fairgate export MODEL`."
         ) from error
     finally:

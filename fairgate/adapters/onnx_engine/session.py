@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import harmless
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -21,8 +22,7 @@ def open_session(
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that stands for
     the file `graph`; its external data are looked up beside that file. Raises ModelError.
     """
-    import onnxruntime
-
+    onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -44,6 +44,17 @@ def open_session(
             "driver, or use device: cpu."
         )
     return session
+
+
+def _onnxruntime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            f"models run on ONNX Runtime, which cannot be imported ({harmless(str(error)[:200])}). "
+            "Install `fairgate[cpu]`, or `fairgate[cuda]` for an NVIDIA GPU."
+        ) from error
+    return onnxruntime
 
 
 _BROKEN = (
@@ -91,5 +102,5 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
     try:
         yield
     except raised as error:
-        reason = " ".join(str(error).split())[:400]
+        reason = harmless(" ".join(str(error).split())[:400])
         raise ModelError(f"{what}: {reason}. {next_step}") from error

@@ -69,3 +69,12 @@ def test_suggestion():
     assert suggestion("gendr", ["gender", "race"]) == "did you mean `gender`?"
     assert suggestion("q", ["race", "race"]) == "known: `race`"
     assert suggestion("q", []) == "none are known"
+
+
+def test_of_many_names_the_nearest_few_are_told():
+    said = suggestion("nope", [f"s{i}#race/black" for i in range(2999)] + ["s0#note"])
+    assert said.startswith("known: `s0#note`, ")
+    assert said.endswith(" and 2,995 more")
+    assert said.count("`") == 10
+    few = [f"xyz{i}" for i in range(40)]
+    assert suggestion("nope", few) == f"known: {listed(few, last='and')}"

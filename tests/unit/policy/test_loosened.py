@@ -13,12 +13,14 @@ correction: none
 on_inconclusive: fail
 min_decided: 0.95
 max_invalid: 0.1
+min_overlap: 0.9
+seed: 42
 system: {recorded: a.jsonl}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 50, perturbations: [race, gender]}
   - {id: t, task: sentiment, sources: demo-reviews}
 gates:
-  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, detect: 0.05}}
+  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, detect: 0.05, sd: 0.3}}
   - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: interval}
   - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}
 quarantine:
@@ -38,12 +40,22 @@ def policy(text):
         ("max: 0.3", "max: 0.4", "category=race): max raised"),
         ("min: 0.1", "min: 0.05", "min lowered from 0.1 to 0.05"),
         ("max_abs: 1.0", "max_abs: 2.0", "max_abs raised"),
-        (", regression: {margin: 0.02, detect: 0.05}", "", "comparison with the baseline removed"),
+        (", regression: {margin: 0.02, detect: 0.05, sd: 0.3}", "", "comparison with the baseline removed"),
         ("margin: 0.02", "margin: 0.1", "margin raised"),
         ("detect: 0.05", "detect: 0.5", "detect raised"),
         ("max: 0.2,", "max: 0.2, advisory: true,", "made advisory"),
         ("evidence: interval", "evidence: estimate", "evidence lowered"),
-        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0", "no longer fails the build"),
+        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0, on_inconclusive: warn", "no longer fails"),
+        ("max: 0.2,", "max: 0.2, on_inconclusive: warn,", "no longer fails the build"),
+        ("detect: 0.05", "detect: 0.05, strict: true", "strict switched on"),
+        ("sd: 0.3", "sd: 0.1", "sd lowered from 0.3 to 0.1"),
+        (", sd: 0.3", "", "sd 0.3 removed"),
+        ("min_overlap: 0.9", "min_overlap: 0.1", "min_overlap lowered"),
+        ("name: p", "name: q", "name changed from p to q: another baseline"),
+        ("confidence: 0.95", "confidence: 0.9", "confidence lowered from 0.95 to 0.9: intervals"),
+        ("seed: 42", "seed: 43", "seed changed from 42 to 43"),
+        ("{recorded: a.jsonl}", "{recorded: b.jsonl}", 'recorded changed from "a.jsonl" to "b.jsonl"'),
+        ("  - {case: s1,", "  - {case: s1, suite: s,", "case quarantined: s1"),
         ("confidence: 0.95", "confidence: 0.999", "confidence raised"),
         ("correction: none", "correction: holm", "correction"),
         ("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin", "from fail to warn"),
@@ -68,8 +80,10 @@ def test_what_is_easier_is_said(before, after, said):
     ("before", "after"),
     [
         ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("margin: 0.02", "margin: 0.01"),
-        ("confidence: 0.95", "confidence: 0.9"), ("min_decided: 0.95", "min_decided: 0.99"),
-        ("name: p", "name: q"),
+        ("min_decided: 0.95", "min_decided: 0.99"), ("sd: 0.3", "sd: 0.5"),
+        ("max_invalid: 0.1", "max_invalid: 0.05"), ("min_overlap: 0.9", "min_overlap: 1.0"),
+        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0"),
+        ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash\ndescription: d"),
         ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.1}\n"),
     ],
 )  # fmt: skip
@@ -82,3 +96,24 @@ def test_rules_may_change_their_order():
     start = lines.index("gates:") + 1
     lines[start], lines[start + 2] = lines[start + 2], lines[start]
     assert loosened(policy(BASE), policy("\n".join(lines))) == []
+
+
+MORE = "  - {metric: asr/retrieval, regression: {margin: 0.02}}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("gates:\n", f"gates:\n{MORE}", "more comparisons are corrected for together"),
+        ("gates:\n", "  - {id: u, task: sentiment, sources: demo-reviews}\ngates:\n", "more comparisons"),
+        ("correction: holm", "correction: none", "switched off: fewer results stay open"),
+        ("margin: 0.02", "margin: 0.01", None),
+        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.1}\n", None),
+    ],
+)  # fmt: skip
+def test_what_dilutes_a_correction_is_said(before, after, said):
+    text = BASE.replace("correction: none", "correction: holm")
+    assert before in text
+    found = loosened(policy(text), policy(text.replace(before, after)))
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]

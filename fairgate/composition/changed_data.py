@@ -1,0 +1,147 @@
+"""Which data files of the base commit's policy a change edits.
+
+Rules and baseline can stay as they are while the sources, terms or items behind them are replaced:
+a reviewer must see that. Only files of the repository are compared; embedded data and data sets of
+the hub are not the change's to edit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairgate.adapters.embedded_names import embedded_path
+from fairgate.composition.loading import corpus_policy
+from fairgate.composition.versions import Files
+from fairgate.domain.errors import FairGateError
+from fairgate.domain.wording import quoted
+from fairgate.policy.item_suites import BbqSuitePolicy
+from fairgate.policy.metamorphic_suites import SuitePolicy
+from fairgate.policy.named_files import embedded_names
+from fairgate.policy.schema import Policy
+
+MOST_BYTES = 32 << 20
+_MOST_FILES = 500
+_LFS_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedData:
+    """The edited files, and whether one of them decides what is asked."""
+
+    files: tuple[str, ...] = ()
+    needs_review: bool = False
+    """Sources, terms, tasks or items changed, or could not be compared. A corpus and recorded
+    answers are what is under test: that they change is why there is a gate."""
+    remarks: tuple[str, ...] = ()
+
+
+def changed_data(policy: Policy, root: Path, base: Files) -> ChangedData:
+    """Compare what `policy` names with the base commit's bytes.
+
+    A file that is gone from a folder of items or documents is not seen here: its cases are among
+    those that the baseline has and the run has not.
+    """
+    decides_questions: dict[str, bool] = {}
+    for kind, name, decides in _names(policy):
+        path = None if _is_embedded(kind, name) else _below(root.resolve(), name)
+        if path is not None:
+            decides_questions[path] = decides or decides_questions.get(path, False)
+    changed: dict[str, None] = {}
+    remarks = []
+    needs_review = False
+    for path, decides in decides_questions.items():
+        try:
+            found = [file for file in _inside(root, path) if _is_changed(root, file, base)]
+        except (FairGateError, OSError) as error:
+            remarks.append(f"{quoted(path)} was not compared with the base commit's: {error}")
+            needs_review |= decides
+            continue
+        changed.update(dict.fromkeys(found))
+        needs_review |= decides and bool(found)
+    return ChangedData(files=tuple(changed), needs_review=needs_review, remarks=tuple(remarks))
+
+
+def _is_changed(root: Path, path: str, base: Files) -> bool:
+    """Return whether the change edits, adds or removes the file. Raises _NotComparedError."""
+    file = root / path
+    if file.is_file() and file.stat().st_size > MOST_BYTES:
+        raise _NotComparedError(f"it is larger than {MOST_BYTES >> 20} MiB")
+    then = base.read(path)
+    if not file.is_file():  # gone, or the name of a data set on the hub
+        return then is not None
+    return then is None or not _is_same(then, file.read_bytes())
+
+
+class _NotComparedError(FairGateError):
+    """Why a file's two versions stay unknown; said in the report, nothing ends."""
+
+
+def _is_same(then: bytes, now: bytes) -> bool:
+    """Return whether git has the same file: a checkout may bring LFS's content, or CRLF."""
+    pointer = _LFS_POINTER.match(then)
+    if pointer is not None and not _LFS_POINTER.match(now):
+        return hashlib.sha256(now).hexdigest().encode() == pointer[1]
+    return then.replace(b"\r\n", b"\n") == now.replace(b"\r\n", b"\n")
+
+
+def _below(root: Path, name: str) -> str | None:
+    """Return the path from the root, None where it leads out of it.
+
+    By the letters alone: what a link leads to is the checkout's, the name is the base's.
+    """
+    path = Path(os.path.relpath(root / name, root))
+    return None if path.parts[:1] == ("..",) else path.as_posix()
+
+
+def _inside(root: Path, path: str) -> list[str]:
+    """Return the file, or the files of a folder. Raises _NotComparedError."""
+    folder = root / path
+    if not folder.is_dir():
+        return [path]
+    files = sorted(
+        file.relative_to(root).as_posix() for file in folder.rglob("*") if file.is_file()
+    )
+    if len(files) > _MOST_FILES:
+        raise _NotComparedError(f"it holds {len(files):,} files, more than {_MOST_FILES}")
+    return files
+
+
+def _is_embedded(kind: str, name: str) -> bool:
+    if kind in ("tasks", "perturbations"):
+        return name in embedded_names(kind)
+    return kind != "recorded" and embedded_path(kind, name) is not None
+
+
+def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:
+    """Yield kind, name as the policy gives it, and whether it decides what is asked."""
+    system = policy.system
+    if system.recorded is not None:
+        yield "recorded", system.recorded, False
+    if system.retriever is not None:
+        yield "corpora", corpus_policy(system.retriever).path, False
+    for suite in policy.suites:
+        yield from _names_of(suite)
+
+
+def _names_of(suite: SuitePolicy | BbqSuitePolicy) -> Iterator[tuple[str, str, bool]]:
+    if isinstance(suite, BbqSuitePolicy):
+        items = suite.items
+        yield "items", items if isinstance(items, str) else items.path, True
+        if not isinstance(items, str) and items.metadata is not None:
+            yield "items", items.metadata, True
+        for name in suite.collections:
+            yield "collections", name, False
+        return
+    sources = suite.sources
+    yield "sources", sources if isinstance(sources, str) else sources.path, True
+    if isinstance(suite.task, str):
+        yield "tasks", suite.task, True
+    for name in (*suite.perturbations, suite.control):
+        yield "perturbations", name, True

@@ -1,0 +1,36 @@
+"""The versions of a repository's files between which a change lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from fairgate.adapters.embedded_names import existing
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted
+
+
+class Files(Protocol):
+    """A version of the repository's files, by path from its root."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes, None where this version has no such file."""
+        ...
+
+
+class Checkout:
+    """The files that are checked out; no path leaves the root, links included."""
+
+    def __init__(self, root: Path) -> None:
+        """Read below `root`."""
+        self._root = root
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes. Raises DataError where the path leads out of the root."""
+        if not (self._root / path).exists():
+            return None
+        found = existing(path, self._root, confined=True)
+        try:
+            return found.read_bytes() if found.is_file() else None
+        except OSError as error:
+            raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from error

@@ -1,0 +1,141 @@
+"""What a pull request's own policy may have done before it is merged: ask nobody new."""
+
+import http.server
+import json
+import threading
+
+import pytest
+from action.repositories import POLICY, broken
+
+KEY = "sesame-of-this-job"
+ASKING = """\
+version: 1
+name: small
+system:
+  generator: {{model: demo-slm}}
+suites:
+  - id: bias
+    kind: bbq
+    items: demo-bbq
+    limit: 4
+    categories: [Age]
+    settings: [full]
+    collections: [demo-stances]
+    retrievers: [{{endpoint: "{url}", model: m{key}}}]
+    top_k: 2
+    instructions: [{{id: one, text: Answer.}}]
+gates:
+  - {{metric: {metric}, max: 1.0}}
+"""
+
+
+class Endpoint(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.seen.append(self.headers.get("Authorization"))
+        rows = [{"index": i, "embedding": [len(t), 1.0]} for i, t in enumerate(body["input"])]
+        raw = json.dumps({"data": rows}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def endpoint():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    server.seen = []
+    server.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def asking(endpoint, key="DEPLOY_KEY", metric="accuracy/ambiguous"):
+    return ASKING.format(
+        url=endpoint.url, key=f", api_key_env: {key}" if key else "", metric=metric
+    )
+
+
+@pytest.mark.parametrize("key", ["DEPLOY_KEY", ""])
+@pytest.mark.parametrize("allow", ["refuse", "allow"])
+def test_a_proposed_endpoint_is_not_asked(history, job, endpoint, key, allow):
+    history.branch()
+    history.write("policies/small.yaml", asking(endpoint, key))
+    history.commit()
+    code = job.pull(history, DEPLOY_KEY=KEY, FAIRGATE_BASELINE_CHANGE=allow)
+    assert endpoint.seen == []
+    assert code == 0  # by the base's rules
+    assert "was not run" in job.summary
+    assert "| this change | not run | for comparison |" in job.summary
+    assert "This change edits `policies/small.yaml`" in job.hub.ours(7)[0]["body"]
+
+
+def test_the_base_decides_where_the_proposal_is_not_run(history, job, endpoint, capsys):
+    history.branch()
+    history.answers(broken, capsys)
+    history.write("policies/small.yaml", asking(endpoint))
+    history.commit()
+    assert job.pull(history, DEPLOY_KEY=KEY) == 1
+    assert endpoint.seen == []
+
+
+def test_another_key_for_a_known_endpoint_is_not_sent(history, job, endpoint):
+    history.write("policies/small.yaml", asking(endpoint, "KNOWN_KEY"))
+    (history.root / "baselines" / "small.json").unlink()
+    history.commit()
+    history.branch()
+    history.write("policies/small.yaml", asking(endpoint, "DEPLOY_KEY"))
+    history.commit()
+    job.pull(history, DEPLOY_KEY=KEY, KNOWN_KEY="known")
+    assert set(endpoint.seen) == {"Bearer known"}
+    assert "was not run" in job.summary
+
+
+def test_what_the_base_asks_is_still_asked(history, job, endpoint):
+    history.write("policies/small.yaml", asking(endpoint, "KNOWN_KEY"))
+    (history.root / "baselines" / "small.json").unlink()
+    history.commit()
+    history.branch()
+    history.write("policies/small.yaml", asking(endpoint, "KNOWN_KEY").replace("1.0", "0.999"))
+    history.commit()
+    job.pull(history, KNOWN_KEY="known")
+    assert set(endpoint.seen) == {"Bearer known"}
+    assert "was not run" not in job.summary
+
+
+def test_an_introduced_policy_sends_no_key(history, job, endpoint):
+    history.branch()
+    history.write("policies/new.yaml", asking(endpoint).replace("name: small", "name: new"))
+    history.commit()
+    for allow in ("refuse", "allow"):
+        code = job.pull(
+            history,
+            DEPLOY_KEY=KEY, FAIRGATE_POLICY="policies/new.yaml", FAIRGATE_BASELINE_CHANGE=allow,
+        )  # fmt: skip
+        assert code == 2
+        assert "Merge the policy first" in job.out
+        assert "DEPLOY_KEY" in job.err
+        history.git("checkout", "--quiet", "topic")
+    assert endpoint.seen == []
+
+
+def test_a_proposal_of_too_many_cases_is_refused_before_it_is_planned(history, job, monkeypatch):
+    history.branch()
+    terms = "".join(f"  - {{term: t{i}, noun_phrase: A t{i} person}}\n" for i in range(60))
+    history.write("terms.yaml", f"id: many\nterms:\n{terms}")
+    history.write("policies/small.yaml", POLICY.replace("gender]", "gender, terms.yaml]"))
+    history.commit()
+    monkeypatch.setattr("fairgate.composition.loading.MOST_CASES", 1600)
+    planned = []
+    monkeypatch.setattr("fairgate.composition.loading.build_plan", planned.append)
+    assert job.pull(history) == 2
+    assert planned == []
+    assert "cases" in job.out
+    assert "`limit`" in job.out

@@ -1,0 +1,160 @@
+"""A run that ends without a verdict: no earlier green comment stands as if it were this run's."""
+
+import pytest
+from action import payloads
+from action.fake_github import READ_ONLY
+from action.repositories import POLICY, POLICY_PARTS, fair, worse
+
+BROKEN = "version: 1\nname: [\n"
+
+
+@pytest.fixture
+def green(job, history, capsys):
+    """Return the repository with a red, then green pull request, and leave its comment."""
+    history.branch()
+    history.answers(worse, capsys)
+    history.commit()
+    assert job.pull(history) == 1
+    history.git("checkout", "-q", "topic")
+    history.answers(fair, capsys)
+    history.commit()
+    assert job.pull(history, GITHUB_RUN_ID="501") == 0
+    assert "no fairness regression" in job.hub.ours(7)[0]["body"]
+    history.git("checkout", "-q", "topic")
+    return history
+
+
+def broken(history, text=BROKEN):
+    history.write("policies/small.yaml", text)
+    return history.commit()
+
+
+def test_the_comment_says_that_there_is_no_verdict(job, green):
+    head = broken(green)
+    assert job.pull(green, GITHUB_RUN_ID="502") == 2
+    (comment,) = job.hub.ours(7)
+    assert "### FairGate: no verdict (exit code 2)" in comment["body"]
+    assert "no fairness regression" not in comment["body"]
+    assert "policies/small.yaml:" in comment["body"]
+    assert head[:12] in comment["body"]
+    assert "/octo/shop/actions/runs/502)" in comment["body"]
+    assert job.outputs["comment-url"] == comment["html_url"]
+    assert job.outputs["exit-code"] == "2"
+
+
+def test_and_the_next_verdict_replaces_it(job, green):
+    broken(green)
+    assert job.pull(green, GITHUB_RUN_ID="502") == 2
+    green.git("checkout", "-q", "topic")
+    broken(green, POLICY)
+    assert job.pull(green, GITHUB_RUN_ID="503") == 0
+    (comment,) = job.hub.ours(7)
+    assert "no fairness regression" in comment["body"]
+
+
+def test_an_earlier_run_that_ends_late_changes_nothing(job, green):
+    broken(green)
+    assert job.pull(green, GITHUB_RUN_ID="500") == 2
+    assert "no fairness regression" in job.hub.ours(7)[0]["body"]
+
+
+def test_a_problem_s_words_stay_dead(job, green):
+    broken(
+        green, POLICY.replace("max: 0.02", "max: '```\\n<!-- x --> ::error::x @octo <img src=x>'")
+    )
+    assert job.pull(green, GITHUB_RUN_ID="502") == 2
+    first, rest = job.hub.ours(7)[0]["body"].split("\n", 1)
+    assert first.endswith("-->")
+    assert "<!--" not in rest
+    assert "::error::x" not in rest
+    assert rest.count("\n````text\n") + rest.count("\n```text\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "comments"), [("always", 1), ("on-change", 1), ("on-failure", 1), ("never", 0)]
+)
+def test_the_modes_are_those_of_a_failed_gate(job, history, mode, comments):
+    history.branch()
+    broken(history)
+    assert job.pull(history, FAIRGATE_COMMENT=mode) == 2
+    assert len(job.hub.ours(7)) == comments
+
+
+def test_a_key_of_the_gate_s_own_is_kept_to(job, history):
+    history.branch()
+    broken(history)
+    assert job.pull(history, FAIRGATE_COMMENT_KEY="mine") == 2
+    assert 'key="mine"' in job.hub.ours(7)[0]["body"]
+
+
+def test_a_root_turned_into_a_link_leaves_no_green_comment(job, history):
+    root = "services/rag"
+    (history.root / root).mkdir(parents=True)
+    for part in POLICY_PARTS:
+        history.git("mv", part, f"{root}/{part}")
+    history.commit()
+    history.branch()
+    history.commit()
+    where = {"FAIRGATE_ROOT": root, "FAIRGATE_COMMENT": "always"}
+    assert job.pull(history, **where) == 0
+    history.git("checkout", "-q", "topic")
+    history.git("mv", root, "evil")
+    (history.root / "services").mkdir(exist_ok=True)
+    (history.root / root).symlink_to("../evil")
+    history.write("evil/policies/small.yaml", POLICY.replace("name: small", "name: other"))
+    history.commit()
+    assert job.pull(history, GITHUB_RUN_ID="501", **where) == 2
+    (comment,) = job.hub.ours(7)
+    assert "no verdict (exit code 2)" in comment["body"]
+
+
+def test_another_checkout_leaves_no_green_comment(job, green):
+    base, head = green.git("rev-parse", "main", "topic").split()
+    green.git("checkout", "-q", "main")
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, GITHUB_RUN_ID="502") == 2
+    assert "no verdict (exit code 2)" in job.hub.ours(7)[0]["body"]
+
+
+def test_a_crash_is_told_too(job, green, monkeypatch):
+    def crash(*_, **__):
+        raise RuntimeError("boom")
+
+    green.commit()
+    monkeypatch.setattr("fairgate.composition.ci_files.report_change", crash)
+    assert job.pull(green, GITHUB_RUN_ID="502") == 4
+    assert "no verdict (exit code 4)" in job.hub.ours(7)[0]["body"]
+
+
+@pytest.mark.parametrize("answer", [[], [None]])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_github_answers_changes_no_exit_code(job, history, method, answer):
+    history.branch()
+    broken(history)
+    job.hub.fail(method, "/issues/7/comments", 200 if answer else 500, message=answer, times=20)
+    assert job.pull(history) == 2
+    assert job.outputs["outcome"] == "error"
+    assert "no verdict" in job.summary
+
+
+def test_a_token_that_may_only_read_is_a_warning(job, history):
+    history.branch()
+    broken(history)
+    assert job.pull(history, FAIRGATE_GITHUB_TOKEN=READ_ONLY) == 2
+    assert "::warning title=FairGate%3A no comment::" in job.out
+
+
+def test_a_fork_is_not_written_to(job, history):
+    history.branch()
+    broken(history)
+    assert job.pull(history, repo="stranger/shop") == 2
+    assert job.hub.of(7) == []
+    assert "::warning" not in job.out
+
+
+def test_a_policy_that_nobody_can_name_is_a_warning(job, history):
+    history.branch()
+    history.commit()
+    assert job.pull(history, FAIRGATE_POLICY="policies/none.yaml") == 2
+    assert job.hub.of(7) == []
+    assert "policy's name is not known" in job.out

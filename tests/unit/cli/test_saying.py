@@ -1,0 +1,132 @@
+"""What the command line says on stderr cannot act, whoever wrote a part of it."""
+
+import re
+import sys
+
+import click
+import pytest
+from golden.hostile_texts import HOSTILE, HUGE
+
+from fairgate.adapters.onnx_encoder import OnnxEncoder
+from fairgate.cli import _explain, cli, main
+from fairgate.cli.gate import _say as say_run
+from fairgate.cli.progress import Heartbeat
+from fairgate.domain.errors import DataError, ExitCode, ModelError, PolicyError, Problem
+
+COMMAND = re.compile(r"^\s*::|::|##\[")
+
+
+def check(text):
+    for line in text.split("\n"):
+        assert not COMMAND.search(line), line[:200]
+        assert line.isprintable(), line[:200]
+
+
+class RustPanicError(BaseException):
+    """What a panic of a Rust extension is: no Exception."""
+
+
+ERRORS = (
+    DataError,
+    ModelError,
+    lambda text: PolicyError([Problem(text, 1, 2, text), Problem("p.yaml", 3, 4, text)]),
+    click.ClickException,
+    click.UsageError,
+    RuntimeError,
+    RustPanicError,
+)
+
+
+@pytest.mark.parametrize("make", ERRORS)
+def test_no_error_message_is_a_command(make, capsys):
+    for text in (*HOSTILE, *HUGE):
+        _explain(make(f"first line\n{text}"))
+    check(capsys.readouterr().err)
+
+
+def test_messages_keep_their_own_lines(capsys):
+    _explain(PolicyError([Problem("p.yaml", 1, 1, "one"), Problem("p.yaml", 2, 1, "  two")]))
+    assert capsys.readouterr().err == "fairgate: error: p.yaml:1:1: one\np.yaml:2:1:   two\n"
+
+
+def test_no_progress_line_is_a_command(capsys, monkeypatch):
+    monkeypatch.setattr("fairgate.cli.progress._HEARTBEAT_SECONDS", -1.0)
+    beat = Heartbeat()
+    for text in HOSTILE:
+        beat.start(f"x\n{text}", 2, 0)
+        beat.advance(1)
+        beat.finish()
+    check(capsys.readouterr().err)
+
+
+def test_no_notice_is_a_command(capsys, monkeypatch):
+    monkeypatch.setattr("fairgate.composition.presenting.console_text", lambda *_, **__: "")
+
+    class Walked:
+        class result:  # noqa: N801
+            exit_code = ExitCode.PASS
+
+    say_run(Walked, None, None, [f"x\n{text}" for text in HOSTILE], report_only=False)
+    err = capsys.readouterr().err
+    assert len(err.split("\n")) == len(HOSTILE) + 1
+    check(err)
+
+
+def test_a_tokenizer_file_puts_no_command_into_the_message(tmp_path, monkeypatch):
+    class Tokenizer:
+        @staticmethod
+        def from_file(_):  # noqa: ANN205
+            raise ValueError("unknown type `a\n::error::owned\n##[group]x`")
+
+    monkeypatch.setattr("tokenizers.Tokenizer", Tokenizer)
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ModelError) as refused:
+        _ = OnnxEncoder(tmp_path)._tokenizer
+    check(str(refused.value))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RustPanicError("index out of range"), ExitCode.EXECUTION),
+        (MemoryError(), ExitCode.EXECUTION),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED),
+        (RecursionError(), ExitCode.EXECUTION),
+    ],
+)
+def test_whatever_is_raised_has_an_exit_code_of_its_own(error, code, monkeypatch, capsys):
+    def explode(**_):
+        raise error
+
+    monkeypatch.setattr(cli, "main", explode)
+    assert main([]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
+def test_the_interpreter_may_still_leave(error, monkeypatch):
+    def leave(**_):
+        raise error
+
+    monkeypatch.setattr(cli, "main", leave)
+    with pytest.raises(type(error)):
+        main([])
+
+
+def test_without_onnx_runtime_the_extra_to_install_is_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nname: p\nsystem:\n  generator: {model: demo-slm}\n"
+        "suites:\n  - {id: s, task: sentiment, sources: demo-reviews, limit: 1,"
+        " perturbations: [gender]}\n"
+        "gates:\n  - {metric: asr/generation/controlled, max: 0.15}\n"
+    )
+    assert main(["run", "p.yaml", "--out", "out"]) == ExitCode.EXECUTION
+    said = capsys.readouterr().err
+    assert "fairgate[cpu]" in said
+    assert "fairgate[cuda]" in said
+    assert "bug" not in said

@@ -1,0 +1,159 @@
+"""Every field of the policy has a decision: a change of it is listed, or cannot make red green."""
+
+import pytest
+
+from fairgate.policy import item_suites, metamorphic_suites, system
+from fairgate.policy.gates import GatePolicy, QuarantinePolicy, RegressionPolicy
+from fairgate.policy.item_suites import BbqSuitePolicy
+from fairgate.policy.loosened import loosened
+from fairgate.policy.metamorphic_suites import SuitePolicy
+from fairgate.policy.parse import parse_policy
+from fairgate.policy.schema import Policy
+from fairgate.policy.system import SystemPolicy
+
+POLICY = parse_policy(
+    """\
+version: 1
+name: p
+on_inconclusive: fail
+system:
+  generator: {model: demo-slm}
+suites:
+  - {id: s, task: sentiment, sources: demo-reviews}
+  - {id: b, kind: bbq, items: demo-bbq, collections: [demo-stances]}
+gates:
+  - metric: asr/generation
+    suite: s
+    where: {category: race}
+    for_each: term
+    max: 0.2
+    min: 0.1
+    max_abs: 0.3
+    evidence: interval
+    on_inconclusive: fail
+    regression: {margin: 0.02, detect: 0.05, sd: 0.3}
+quarantine:
+  - {case: s1, suite: s, until: "2026-01-01", reason: r}
+""",
+    "p.yaml",
+).policy
+
+# A value of each field that holds less, or that may; None where no value can make red green.
+POLICY_FIELDS = {
+    "version": None,  # there is one
+    "name": "q",
+    "description": None,  # for readers
+    "seed": 1,
+    "system": POLICY.system.model_copy(update={"recorded": "a.jsonl"}),
+    "suites": POLICY.suites[:1],
+    "gates": [],
+    "confidence": 0.99,
+    "correction": "none",
+    "on_inconclusive": "warn",
+    "min_decided": 0.5,
+    "max_invalid": 0.5,
+    "min_overlap": 0.5,
+    "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
+    "redact": None,  # how texts are shown
+}
+GATE_FIELDS = {
+    "metric": "asr/retrieval",
+    "suite": None,  # every suite is more than one; the reverse is in REVERSED
+    "where": {"category": "age"},
+    "for_each": "category",
+    "max": 0.5,
+    "min": -1.0,
+    "max_abs": 0.9,
+    "regression": "removed",
+    "evidence": "estimate",
+    "on_inconclusive": "warn",
+    "advisory": True,
+}
+REGRESSION_FIELDS = {"margin": 0.5, "detect": 0.5, "strict": True, "sd": 0.1}
+QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
+NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
+
+
+def changed_gate(**changes):
+    return POLICY.model_copy(update={"gates": [POLICY.gates[0].model_copy(update=changes)]})
+
+
+def is_listed(after):
+    return bool(loosened(POLICY, after))
+
+
+@pytest.mark.parametrize(
+    ("model", "decided"),
+    [
+        (Policy, POLICY_FIELDS),
+        (GatePolicy, GATE_FIELDS),
+        (RegressionPolicy, REGRESSION_FIELDS),
+        (QuarantinePolicy, QUARANTINE_FIELDS),
+    ],
+)
+def test_no_field_is_without_a_decision(model, decided):
+    assert set(decided) == set(model.model_fields)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, value in POLICY_FIELDS.items() if value is not None]
+)
+def test_policy(name):
+    assert is_listed(POLICY.model_copy(update={name: POLICY_FIELDS[name]}))
+
+
+@pytest.mark.parametrize("name", [name for name, value in GATE_FIELDS.items() if value is not None])
+def test_gate(name):
+    value = None if name == "regression" else GATE_FIELDS[name]
+    assert is_listed(changed_gate(**{name: value}))
+
+
+def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
+    everywhere = changed_gate(suite=None)
+    assert loosened(everywhere, POLICY)
+
+
+@pytest.mark.parametrize("name", REGRESSION_FIELDS)
+def test_regression(name):
+    now = POLICY.gates[0].regression.model_copy(update={name: REGRESSION_FIELDS[name]})
+    assert is_listed(changed_gate(regression=now))
+
+
+@pytest.mark.parametrize("name", [name for name, value in QUARANTINE_FIELDS.items() if value])
+def test_quarantine(name):
+    entry = POLICY.quarantine[0].model_copy(update={name: QUARANTINE_FIELDS[name]})
+    assert is_listed(POLICY.model_copy(update={"quarantine": [entry]}))
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("position", "name"),
+    [(0, name) for name in SuitePolicy.model_fields if name not in NAMES]
+    + [(1, name) for name in BbqSuitePolicy.model_fields if name not in NAMES],
+)
+def test_whatever_a_suite_says(position, name):
+    suites = list(POLICY.suites)
+    suites[position] = suites[position].model_copy(update={name: "another"})
+    assert is_listed(POLICY.model_copy(update={"suites": suites}))
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("name", SystemPolicy.model_fields)
+def test_whatever_the_system_is(name):
+    assert is_listed(
+        POLICY.model_copy(update={"system": POLICY.system.model_copy(update={name: "another"})})
+    )
+
+
+def test_every_model_of_the_policy_is_reached():
+    """A model in a new place would not be looked at by `loosened`."""
+    weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
+    compared_whole = {
+        value
+        for module in (metamorphic_suites, item_suites, system)
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, GatePolicy.__bases__[0])
+    }
+    schema = Policy.model_json_schema()
+    known = {model.__name__ for model in weighed | compared_whole}
+    assert set(schema["$defs"]) <= known
