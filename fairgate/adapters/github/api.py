@@ -50,7 +50,7 @@ class GitHubApi:
     """Requests in the name of one token. Every failure is an ApiError."""
 
     def __init__(
-        self, root: str, token: str, *, sleep: Callable[[float], None] = time.sleep
+        self, root: str, token: str, *, sleep: Callable[[float], None] | None = None
     ) -> None:
         """Talk to the API at `root`; `sleep` waits between attempts. Raises ApiError."""
         address = _split(root)
@@ -60,7 +60,7 @@ class GitHubApi:
         self._root = root.rstrip("/")
         self._origin = (address.scheme, address.netloc)
         self._token = token
-        self._sleep = sleep
+        self._sleep = sleep or time.sleep
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def __repr__(self) -> str:
