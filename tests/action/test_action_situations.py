@@ -86,15 +86,13 @@ def test_the_merge_queue_is_gated_and_not_commented(red, steps):
 
 @pytest.mark.parametrize("runs", [("500", "501"), ("501", "500")])
 def test_two_racing_runs_leave_one_comment_of_the_newer(red, steps, tmp_path, runs):
-    """Both have seen that there is no comment before either writes one."""
-    hub, seen = steps.job.hub, []
-    both_looked = threading.Barrier(2, timeout=120)
+    """Neither comment is there before both runs want to write one."""
+    hub = steps.job.hub
+    both_write = threading.Barrier(2, timeout=120)
 
     def meet(method, path):
-        if method == "GET" and path.endswith(LISTING):
-            seen.append(path)
-            if len(seen) <= 2:
-                both_looked.wait()
+        if method == "POST" and path.endswith(LISTING):
+            both_write.wait()
 
     hub.barriers.append(meet)
     base, head = red.git("rev-parse", "main"), red.merge()
