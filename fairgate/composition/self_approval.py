@@ -16,8 +16,6 @@ from fairgate.domain.errors import BaselineError, PolicyError
 from fairgate.domain.wording import quoted
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 
-_OF_DEFAULT_BRANCH = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
-"""Events for which GitHub takes the workflow from the default branch, not from the change."""
 _INPUT = "baseline-change"
 _LITERALS = ("allow", "refuse")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -41,7 +39,7 @@ def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str,
         return f"the workflow that runs cannot be read: {error}"
     if running is None:
         return f"commit {commit[:12]} has no workflow {path}"
-    if event.name not in _OF_DEFAULT_BRANCH:
+    if not event.is_privileged:  # of those GitHub runs the default branch's workflow
         then = base.read_from_top(path)
         if then is None:
             return f"the base commit has no workflow {path}; merge it first"

@@ -134,19 +134,21 @@ class _Reader:
 
 
 def _obstacle(rows: Sequence[JudgedPair], reader: _Reader) -> str | None:
-    kinds = {(documents_of_pair(item, reader.executions), item.pair.control) for item in rows}
-    if not any(control for _, control in kinds):
+    kinds = [documents_of_pair(item, reader.executions) for item in rows]
+    if not any(item.pair.control for item in rows):
         return _NO_CONTROLS
-    if len({control for kind, control in kinds if kind != "undecided"}) < 2:
+    arms = {i.pair.control for i, kind in zip(rows, kinds, strict=True) if kind != "undecided"}
+    if len(arms) < 2:
         return _NOTHING_DECIDED
-    if any(kind == "unknown" for kind, _ in kinds):
+    if "unknown" in kinds:
         return _NO_DOCUMENTS
     strata: dict[tuple[bool, bool], bool] = {}
-    for item in rows:
-        if documents_of_pair(item, reader.executions) == "different":
+    for item, kind in zip(rows, kinds, strict=True):
+        if kind == "different":
             stratum = (item.pair.control, item.generation is True)
-            read = reader.was_crossed(item) and reader.parts(item) is not None
-            strata[stratum] = strata.get(stratum, False) or read
+            strata[stratum] = strata.get(stratum, False) or (
+                reader.was_crossed(item) and reader.parts(item) is not None
+            )
     if strata and not any(strata.values()):
         return _NOTHING_CROSSED
     # A stratum that nothing stands for would count as no effect at all.

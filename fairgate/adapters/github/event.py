@@ -17,7 +17,6 @@ from typing import Any
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 
-PULL_REQUEST_EVENTS = frozenset({"pull_request", "pull_request_target"})
 PRIVILEGED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
 """Events whose token can write although a stranger's pull request may have caused them."""
 MAX_EVENT_BYTES = 32 << 20
