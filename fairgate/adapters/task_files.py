@@ -7,9 +7,9 @@ from pathlib import Path
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
 from fairgate.policy.checks import label_problems
-from fairgate.policy.metamorphic_suites import TaskPolicy
 from fairgate.policy.named_files import embedded_names, named_document
 from fairgate.policy.parse import validated
+from fairgate.suites.metamorphic.policy import TaskPolicy
 
 KIND = "tasks"
 

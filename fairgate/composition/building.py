@@ -30,8 +30,8 @@ from fairgate.engine.ports import Embedder, Generator, Progress, Retriever, Syst
 from fairgate.engine.prompts import DEFAULT_TEMPLATE
 from fairgate.engine.quarantine import quarantine_notices, quarantined
 from fairgate.engine.recorded import RecordedSystem, Recording
-from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.policy.system import GeneratorPolicy, PreparePolicy
+from fairgate.suites.metamorphic.policy import SuitePolicy
 
 if TYPE_CHECKING:
     from fairgate.adapters.files.corpus import CorpusFile

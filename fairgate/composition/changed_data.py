@@ -19,10 +19,10 @@ from fairgate.composition.loading import corpus_policy
 from fairgate.composition.versions import Files
 from fairgate.domain.errors import FairGateError
 from fairgate.domain.wording import quoted
-from fairgate.policy.item_suites import BbqSuitePolicy
-from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.policy.named_files import embedded_names
 from fairgate.policy.schema import Policy
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 MOST_BYTES = 32 << 20
 _MOST_FILES = 500

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
-from fairgate.policy.item_suites import EndpointPolicy
 from fairgate.policy.schema import Policy
+from fairgate.suites.question_items.policy import EndpointPolicy
 
 
 def _endpoints(policy: Policy) -> Iterator[EndpointPolicy]:

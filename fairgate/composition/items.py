@@ -22,9 +22,9 @@ from fairgate.engine.judge_items import ItemOptions
 from fairgate.engine.plan_items import ItemSuiteInput, choose_examples, retriever_key
 from fairgate.engine.ports import Embedder, Progress, Retriever
 from fairgate.engine.quarantine import quarantined
-from fairgate.policy.item_suites import BbqSuitePolicy, EndpointPolicy, ItemsPolicy
 from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.schema import Policy
+from fairgate.suites.question_items.policy import BbqSuitePolicy, EndpointPolicy, ItemsPolicy
 
 if TYPE_CHECKING:
     from fairgate.composition.loading import Runtime

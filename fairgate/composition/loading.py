@@ -21,11 +21,12 @@ from fairgate.engine.plan import SuiteInput, build_plan
 from fairgate.engine.plan_items import ItemSuiteInput, with_items
 from fairgate.engine.quarantine import quarantine_problems
 from fairgate.engine.rules import rule_problems, unknown_metrics
-from fairgate.policy.metamorphic_suites import SuitePolicy, TaskPolicy
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.schema import Policy
-from fairgate.policy.system import Columns, CorpusPolicy, RetrieverPolicy
+from fairgate.policy.system import CorpusPolicy, RetrieverPolicy
 from fairgate.policy.yaml_text import read_yaml_file
+from fairgate.schema.columns import Columns
+from fairgate.suites.metamorphic.policy import SuitePolicy, TaskPolicy
 
 Loaded = TypeVar("Loaded")
 MOST_CASES = 2_000_000

@@ -14,9 +14,9 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
-from fairgate.policy.item_suites import BbqSuitePolicy
-from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.policy.schema import Policy
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 SCHEMA_VERSION = 1
 

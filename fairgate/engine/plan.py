@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.cases import Case, Pair, Rejected, Source, Task, TestPlan
-from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.relations.catalogue import by_id
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import FollowUp, MetamorphicRelation, NotApplicable
+from fairgate.suites.metamorphic.policy import SuitePolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

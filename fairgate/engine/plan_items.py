@@ -19,7 +19,7 @@ from fairgate.domain.items import (
     ItemCase,
     item_case_key,
 )
-from fairgate.policy.item_suites import BbqSuitePolicy
+from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 LETTERS = ("A", "B", "C")
 _SHOTS: tuple[tuple[Condition, Alignment | None, int], ...] = (

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
-from fairgate.policy.fields import BRANCHES, KINDS, NAME_PATTERN
 from fairgate.policy.yaml_nodes import Where
+from fairgate.schema.fields import BRANCHES, KINDS, NAME_PATTERN
 
 Schema = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.policy.fields import Finite, Strict, Text
+from fairgate.schema.fields import Finite, Strict, Text
 
 
 class RegressionPolicy(Strict):

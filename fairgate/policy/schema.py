@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.policy.fields import ByKind, Fraction, Name, Seed, Strict
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy
-from fairgate.policy.item_suites import BbqSuitePolicy
-from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.policy.system import SystemPolicy
+from fairgate.schema.fields import ByKind, Fraction, Name, Seed, Strict
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 
 class Policy(Strict):

@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, model_validator
 
-from fairgate.policy.fields import ByShape, Seed, Strict, Text
+from fairgate.schema.columns import Columns
+from fairgate.schema.fields import ByShape, Seed, Strict, Text
 
 
 class PreparePolicy(Strict):
@@ -20,22 +21,6 @@ class PreparePolicy(Strict):
         default=1.0, description="Fraction of the cleaned texts to keep (P1: 0.1)."
     )
     seed: Seed = Field(default=42, description="Seed of the sample.")
-
-
-class Columns(Strict):
-    """A table of texts: where it is and which columns matter."""
-
-    path: Text = Field(description="CSV, TSV, JSONL or Parquet file, or an embedded name.")
-    id: str | None = Field(
-        default=None, description="Column of the identifier; default: row number."
-    )
-    text: str | None = Field(
-        default=None, description="Column of the text; default: found by name."
-    )
-    label: str | None = Field(
-        default=None,
-        description="Column of the label (`toxic`, …); default: found by name, if any.",
-    )
 
 
 class CorpusPolicy(Columns):

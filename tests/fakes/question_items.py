@@ -12,8 +12,8 @@ from fairgate.engine.plan_items import ItemSuiteInput, with_items
 from fairgate.engine.tabulate_items import tabulate_items
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
-from fairgate.policy.item_suites import BbqSuitePolicy
 from fairgate.stats.observations import estimate
+from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 EMPTY = TestPlan(cases=(), pairs=())
 WORDINGS = ("Unknown", "Not known", "Can't be determined")

@@ -8,7 +8,7 @@ from fairgate.adapters.task_files import embedded_task_names, load_task, task_fr
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.oracles.label import first_label
-from fairgate.policy.metamorphic_suites import TaskPolicy
+from fairgate.suites.metamorphic.policy import TaskPolicy
 
 
 def test_the_shipped_tasks():

@@ -2,14 +2,16 @@
 
 import pytest
 
-from fairgate.policy import item_suites, metamorphic_suites, system
+from fairgate.policy import system
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy, RegressionPolicy
-from fairgate.policy.item_suites import BbqSuitePolicy
 from fairgate.policy.loosened import loosened
-from fairgate.policy.metamorphic_suites import SuitePolicy
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.system import SystemPolicy
+from fairgate.suites.metamorphic import policy as metamorphic
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.question_items import policy as question_items
+from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 POLICY = parse_policy(
     """\
@@ -150,7 +152,7 @@ def test_every_model_of_the_policy_is_reached():
     weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
     compared_whole = {
         value
-        for module in (metamorphic_suites, item_suites, system)
+        for module in (metamorphic, question_items, system)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, GatePolicy.__bases__[0])
     }

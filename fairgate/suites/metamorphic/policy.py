@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, field_validator
 
-from fairgate.policy.fields import ByShape, Name, Strict, Text
-from fairgate.policy.system import Columns
+from fairgate.schema.columns import Columns
+from fairgate.schema.fields import ByShape, Name, Strict, Text
 
 
 class TaskPolicy(Strict):

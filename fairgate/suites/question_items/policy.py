@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
-from fairgate.policy.fields import ByShape, Name, Strict, Text
+from fairgate.schema.fields import ByShape, Name, Strict, Text
 
 Setting = Literal["none", "full", "stereo", "anti"]
 TopK = Annotated[int, Field(ge=1, le=100)]

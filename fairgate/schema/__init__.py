@@ -1,0 +1,1 @@
+"""What policy models of every layer share: closed models, fields, described types."""

@@ -1,0 +1,1 @@
+"""Kinds of tests, one folder a kind."""

@@ -1,0 +1,1 @@
+"""Metamorphic tests: sources, relations and what perturbs them."""

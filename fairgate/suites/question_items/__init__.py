@@ -1,0 +1,1 @@
+"""Question items about two groups, asked with and without retrieved documents."""
