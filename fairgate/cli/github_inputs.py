@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import click
 
-from fairgate.composition.loading import Runtime
 from fairgate.composition.pull_requests import CommentMode
 from fairgate.domain.errors import UsageError
+from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import listed, quoted
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -10,8 +10,9 @@ import click
 
 from fairgate.cli.options import EXISTING_FILE, runtime_of, runtime_options
 from fairgate.cli.saying import say
-from fairgate.composition.loading import Runtime, load_policy, load_policy_text
+from fairgate.composition.loading import load_policy, load_policy_text
 from fairgate.domain.errors import ExitCode, FairGateError
+from fairgate.domain.runtime import Runtime
 from fairgate.policy.yaml_text import read_yaml_file
 
 SMOKE_SOURCES = 5

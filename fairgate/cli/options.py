@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fairgate.composition.loading import Runtime
+from fairgate.domain.runtime import Runtime
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

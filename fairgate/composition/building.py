@@ -15,12 +15,13 @@ from fairgate import __version__
 from fairgate.adapters.embedded_names import existing, find
 from fairgate.adapters.environment import current_commit, describe_environment
 from fairgate.composition.items import ItemRetrievers, item_options
-from fairgate.composition.loading import LoadedPolicy, Runtime, corpus_policy
+from fairgate.composition.loading import LoadedPolicy, corpus_policy
 from fairgate.composition.tables import find_table
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Decoding
 from fairgate.domain.outcomes import Provenance
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline, items_must_match, must_match
 from fairgate.engine.environment import environment_notices
 from fairgate.engine.execute import LocalSystem, System

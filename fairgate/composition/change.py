@@ -14,9 +14,10 @@ from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.composition.building import Composition
 from fairgate.composition.changed_data import ChangedData, changed_data
 from fairgate.composition.endpoints import new_endpoints, refuse_keys
-from fairgate.composition.loading import LoadedPolicy, Runtime, load_policy_text
+from fairgate.composition.loading import LoadedPolicy, load_policy_text
 from fairgate.composition.versions import Checkout, Files
 from fairgate.domain.errors import BaselineError, PolicyError, UsageError
+from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.baseline_diff import baseline_differences

@@ -9,9 +9,9 @@ from typing import Literal
 
 from fairgate.adapters.model_hub import exported_folder
 from fairgate.composition.building import token_counter
-from fairgate.composition.loading import Runtime
 from fairgate.composition.tables import find_table
 from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 
 Task = Literal["text-generation", "feature-extraction"]

@@ -10,10 +10,11 @@ from pathlib import Path
 from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.perturbation_files import embedded_set_names, load_perturbation_set
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import LoadedPolicy, Runtime
+from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.run_folder import earlier_run, replay
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline, KnownSd, pair_contents
 from fairgate.engine.burn_in import BurnIn, Forgetful, Reordered, Replica, burn_in, other_phrases
 from fairgate.engine.comparison import Comparison, prepare_rule

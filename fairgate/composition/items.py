@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from fairgate.adapters.dataset_hub import fetch_dataset, fetch_table
 from fairgate.adapters.embedded_names import find
@@ -18,6 +18,7 @@ from fairgate.composition.tables import named_on_hub
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.items import DEFAULT_RETRIEVER, NO_RETRIEVAL
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.judge_items import ItemOptions
 from fairgate.engine.plan_items import ItemSuiteInput, choose_examples, retriever_key
 from fairgate.engine.ports import Embedder, Progress, Retriever
@@ -25,9 +26,6 @@ from fairgate.engine.quarantine import quarantined
 from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.schema import Policy
 from fairgate.suites.question_items.policy import BbqSuitePolicy, EndpointPolicy, ItemsPolicy
-
-if TYPE_CHECKING:
-    from fairgate.composition.loading import Runtime
 
 Loaded = TypeVar("Loaded")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from fairgate.composition.tables import find_table, named_on_hub
 from fairgate.domain.cases import Task, TestPlan
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.plan import SuiteInput, build_plan
 from fairgate.engine.plan_items import ItemSuiteInput, with_items
 from fairgate.engine.quarantine import quarantine_problems
@@ -30,22 +30,7 @@ from fairgate.suites.metamorphic.policy import SuitePolicy, TaskPolicy
 
 Loaded = TypeVar("Loaded")
 MOST_CASES = 2_000_000
-"""What a policy may plan where it is a stranger's (`Runtime.confined`): memory has an end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """How to run, as opposed to what: none of it changes a result."""
-
-    root: Path = field(default_factory=Path)
-    cache: Path = Path(".fairgate")
-    batch_size: int = 16
-    threads: int = 0
-    device: str = "cpu"
-    confined: bool = False
-    """Refuse paths that lead out of `root` (the action; `--root`)."""
-    today: dt.date | None = None
-    """The day that quarantine entries are held against; None holds them against none."""
+"""Case limit for untrusted policies (`Runtime.confined`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
-from fairgate.composition.loading import LoadedPolicy, Runtime
+from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.run_folder import replay
 from fairgate.domain.cases import Case
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.crossing import cross
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
 

@@ -12,10 +12,11 @@ from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.adapters.files.durable import write_lines, write_text
 from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import LoadedPolicy, Runtime, load_policy
+from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.composition.presenting import run_texts
 from fairgate.domain.errors import BaselineError, DataError, UsageError
 from fairgate.domain.executions import Execution
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed

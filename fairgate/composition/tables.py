@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairgate.adapters.dataset_hub import fetch_table, hub_table
 from fairgate.adapters.embedded_names import find
-
-if TYPE_CHECKING:
-    from fairgate.composition.loading import Runtime
+from fairgate.domain.runtime import Runtime
 
 
 def find_table(kind: str, name: str, runtime: Runtime) -> Path:

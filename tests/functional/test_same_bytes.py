@@ -17,8 +17,9 @@ from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.corpus import CorpusFile
 from fairgate.cli import main
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import Runtime, load_policy
+from fairgate.composition.loading import load_policy
 from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SILENT
 
 POLICY = """\

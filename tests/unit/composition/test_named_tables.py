@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from fairgate.composition.building import token_counter
-from fairgate.composition.loading import Runtime
 from fairgate.composition.tables import find_table, named_on_hub
 from fairgate.domain.errors import DataError
+from fairgate.domain.runtime import Runtime
 
 
 @pytest.fixture

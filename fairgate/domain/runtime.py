@@ -1,0 +1,22 @@
+"""How to run, as opposed to what: none of it changes a result."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Where a run reads and stores, and how much of the machine it uses."""
+
+    root: Path = field(default_factory=Path)
+    cache: Path = Path(".fairgate")
+    batch_size: int = 16
+    threads: int = 0
+    device: str = "cpu"
+    confined: bool = False
+    """Refuse paths that lead out of `root` (the action; `--root`)."""
+    today: dt.date | None = None
+    """The day that quarantine entries are held against; None holds them against none."""
