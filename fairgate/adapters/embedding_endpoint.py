@@ -1,7 +1,8 @@
 """Embeddings from an OpenAI-compatible endpoint: `POST <base>/embeddings`.
 
 The key is read from an environment variable whose name the policy gives; it goes into one request
-header and nowhere else, over https or to this machine.
+header and nowhere else, over https or to this machine. What the endpoint says may repeat it, so no
+text of the endpoint's leaves this module before the key is replaced in it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from fairgate.domain.errors import ModelError, UsageError
+from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Vectors
 
@@ -62,6 +64,7 @@ class EndpointEmbedder:
         self._api_key_env = api_key_env
         self._timeout = timeout
         self._pause = pause
+        self._opener = _opener(url)
 
     @property
     def fingerprint(self) -> str:
@@ -98,26 +101,27 @@ class EndpointEmbedder:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._api_key_env is not None:
             headers["Authorization"] = f"Bearer {self._key(self._api_key_env)}"
-        # Only http(s): the policy's schema refuses other schemes.
-        request = urllib.request.Request(self._url, body, headers)  # noqa: S310
         for attempt in range(1, _TRIES + 1):
+            # Only http(s): the policy's schema refuses other schemes. A request of its own for each
+            # attempt: where there is a proxy, urllib turns the request into one to the proxy.
+            request = urllib.request.Request(self._url, body, headers)  # noqa: S310
             try:
-                with _OPENER.open(request, timeout=self._timeout) as answer:
+                with self._opener.open(request, timeout=self._timeout) as answer:
                     raw = answer.read(_MOST_BYTES + 1)
                 return self._vectors(raw, len(texts))
             except urllib.error.HTTPError as error:
                 reason = f"HTTP {error.code}"
                 error.close()
                 if error.code not in _BUSY or attempt == _TRIES:
-                    raise ModelError(self._refused(error.code, reason)) from error
+                    raise ModelError(self._refused(error.code, reason)) from None
                 wait = _seconds(error.headers.get("Retry-After"))
             except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
                 if attempt == _TRIES:
                     why = getattr(error, "reason", None) or error
                     raise ModelError(
-                        f"{self._where}: cannot be reached ({quoted(str(why))}), tried {_TRIES} "
-                        "times; check the address and the network"
-                    ) from error
+                        f"{self._where}: cannot be reached ({self._told(str(why))}), tried "
+                        f"{_TRIES} times; check the address and the network"
+                    ) from None
                 wait = None
             self._pause(min(_LONGEST_PAUSE, wait if wait is not None else 0.5 * 2**attempt))
         raise ModelError(f"{self._where}: gave no answer")
@@ -130,6 +134,14 @@ class EndpointEmbedder:
             413: "the texts are too long for this model",
         }.get(code, "try again later" if code in _BUSY else "check `endpoint` and `model`")
         return f"{self._where}: refused with {reason}; {hint}"
+
+    def _told(self, text: str) -> str:
+        """Return what the endpoint has said, for a message; the exception itself goes no further.
+
+        Its text may hold the key, and a traceback would show it: raise `from None`.
+        """
+        key = os.environ.get(self._api_key_env, "") if self._api_key_env is not None else ""
+        return quoted(concealed(text, [key]))
 
     def _key(self, name: str) -> str:
         key = os.environ.get(name, "")
@@ -145,9 +157,9 @@ class EndpointEmbedder:
             return _embeddings(raw, expected)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ModelError(
-                f"{self._where}: the answer is no list of embeddings ({quoted(repr(error))}); "
+                f"{self._where}: the answer is no list of embeddings ({self._told(repr(error))}); "
                 'expected {"data": [{"index": 0, "embedding": […]}, …]}'
-            ) from error
+            ) from None
 
 
 def _embeddings(raw: bytes, expected: int) -> Any:
@@ -164,15 +176,14 @@ def _embeddings(raw: bytes, expected: int) -> Any:
 
 def _keeps_secrets(url: str) -> bool:
     """Return whether what is sent there is encrypted, or stays on this machine."""
+    return url.startswith("https://") or _is_here(url)
+
+
+def _is_here(url: str) -> bool:
+    """Return whether an address is this machine's own."""
     try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    if parts.scheme == "https" or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -184,7 +195,13 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Refuse; the status code is then an error like any other."""
 
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """Return what opens addresses by the environment's proxies; this machine needs none of them.
+
+    A proxy would read the key on an open line, and its own `localhost` is another machine.
+    """
+    direct = [urllib.request.ProxyHandler({})] if _is_here(url) else []
+    return urllib.request.build_opener(_NoRedirect, *direct)
 
 
 def _seconds(text: str | None) -> float | None:

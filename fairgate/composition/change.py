@@ -13,7 +13,7 @@ from typing import Literal
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.composition.building import Composition
 from fairgate.composition.changed_data import ChangedData, changed_data
-from fairgate.composition.endpoints import new_endpoints, refuse_keys
+from fairgate.composition.endpoints import new_endpoints, refuse_introduced_endpoints
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
 from fairgate.composition.versions import Checkout, Files
 from fairgate.domain.errors import BaselineError, PolicyError, UsageError
@@ -145,7 +145,7 @@ class Judge:
                 f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
                 "name an existing file"
             )
-        refuse_keys(proposed.loaded.policy)
+        refuse_introduced_endpoints(proposed.loaded.policy)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         if allow or proposed.baseline is None:
             return JudgedChange(

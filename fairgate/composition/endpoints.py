@@ -2,7 +2,7 @@
 
 A policy names an address and an environment variable whose content is sent there. A pull request's
 own policy is a stranger's until it is merged: run as it is, it could send any variable of the job
-to any address, whoever decides.
+to any address, and reach into the network that the runner stands in, whoever decides.
 """
 
 from __future__ import annotations
@@ -33,15 +33,19 @@ def new_endpoints(proposed: Policy, base: Policy | None) -> list[str]:
     )
 
 
-def refuse_keys(introduced: Policy) -> None:
-    """Raise UsageError where a policy that nobody has merged yet would send a key anywhere."""
+def refuse_introduced_endpoints(introduced: Policy) -> None:
+    """Raise UsageError where a policy that nobody has merged yet would ask any address.
+
+    Also without a key: the runner reaches what a stranger does not (services of the job, the
+    cloud's metadata, an internal network). Which of the addresses are private is not for us to
+    tell: a name may resolve to another address a moment later, and a proxy resolves it by itself.
+    """
     for asked in _endpoints(introduced):
-        if asked.api_key_env is not None:
-            raise UsageError(
-                f"this change introduces the policy, and it asks {quoted(asked.endpoint)} "
-                f"{_with_key(asked)}: no variable of this job is sent anywhere by a policy that "
-                "is not merged. Merge the policy first, or run it locally with `fairgate run`"
-            )
+        raise UsageError(
+            f"this change introduces the policy, and it asks {quoted(asked.endpoint)} "
+            f"{_with_key(asked)}: nothing is sent from this job to an address that no merged "
+            "policy names. Merge the policy first, or run it locally with `fairgate run`"
+        )
 
 
 def _with_key(asked: EndpointPolicy) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 from fairgate import __version__
 from fairgate.domain.errors import ApiError
+from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless
 
 PER_PAGE = 100
@@ -61,7 +62,9 @@ class GitHubApi:
         self._origin = (address.scheme, address.netloc)
         self._token = token
         self._sleep = sleep or time.sleep
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        # A proxy has nothing to do between this machine and itself, and would read the token.
+        direct = [urllib.request.ProxyHandler({})] if address.hostname in _LOCAL else []
+        self._opener = urllib.request.build_opener(_NoRedirects, *direct)
 
     def __repr__(self) -> str:
         """Say where it talks to, never with which token."""
@@ -86,7 +89,7 @@ class GitHubApi:
             with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
                 raw: bytes = answer.read(limit + 1)
         except _UNREACHED as error:
-            raise ApiError(f"GET {path}: {harmless(str(error)[:200])}") from error
+            raise ApiError(f"GET {path}: {self._told(error)}") from None
         if len(raw) > limit:
             raise ApiError(f"GET {path}: larger than {limit >> 20} MiB")
         return raw
@@ -98,11 +101,11 @@ class GitHubApi:
         except urllib.error.HTTPError as error:
             target = error.headers.get("Location") if error.code in _REDIRECTS else None
             if not target:
-                raise self._failure("GET", path, error) from error
+                raise self._failure("GET", path, error) from None
             error.close()
             return str(target)
         except _UNREACHED as error:
-            raise ApiError(f"GET {path}: {harmless(str(error)[:200])}") from error
+            raise ApiError(f"GET {path}: {self._told(error)}") from None
         raise ApiError(f"GET {path}: expected a redirect to the file")
 
     def pages(self, path: str, **query: str | int) -> Iterator[Any]:
@@ -145,9 +148,10 @@ class GitHubApi:
         accept: str = _JSON,
         repeat: bool = False,
     ) -> tuple[bytes, Mapping[str, str]]:
-        request = self._prepared(method, url, body, accept)
         repeatable = repeat or method != "POST"
         for attempt in range(1, ATTEMPTS + 1):
+            # One of its own each time: where there is a proxy, urllib makes it one to the proxy.
+            request = self._prepared(method, url, body, accept)
             try:
                 return self._once(request)
             except urllib.error.HTTPError as error:
@@ -156,7 +160,7 @@ class GitHubApi:
             except _UNREACHED as error:
                 wait = 2.0**attempt if repeatable else None
                 reason = getattr(error, "reason", error)
-                failure = ApiError(f"{self._named(method, url)}: {harmless(str(reason)[:200])}")
+                failure = ApiError(f"{self._named(method, url)}: {self._told(reason)}")
             if wait is None or wait > LONGEST_WAIT_SECONDS or attempt == ATTEMPTS:
                 raise failure
             self._sleep(wait)
@@ -195,11 +199,18 @@ class GitHubApi:
             said = ""
         finally:
             error.close()
-        words = harmless(str(said)[:200]) or "no reason given"
+        words = self._told(said) or "no reason given"
         return ApiError(f"{self._named(method, url)}: {error.code} {words}", status=error.code)
 
     def _named(self, method: str, url: str) -> str:
-        return f"{method} {harmless(urllib.parse.urlsplit(url).path[:200])}"
+        return f"{method} {self._told(urllib.parse.urlsplit(url).path)}"
+
+    def _told(self, said: object) -> str:
+        """Return what the server has said, which may repeat the token; shortened only then.
+
+        The exception itself goes no further: a traceback would show it. Raise `from None`.
+        """
+        return harmless(concealed(str(said), [self._token])[:200])
 
 
 def _wait_for(error: urllib.error.HTTPError, attempt: int, *, repeatable: bool) -> float | None:

@@ -1,0 +1,32 @@
+"""Servers that answer every request with the same bytes, however wrong, and keep what was asked."""
+
+import contextlib
+import socketserver
+import threading
+
+
+class _Request(socketserver.StreamRequestHandler):
+    def handle(self):
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            line = self.rfile.readline()
+            if not line:
+                return
+            head += line
+        self.server.seen.append(head.decode())
+        self.wfile.write(self.server.answer)
+
+
+@contextlib.contextmanager
+def raw_server(answer):
+    """Serve `answer` on this machine; `url` says where, `seen` holds the heads of the requests."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Request) as server:
+        server.answer, server.seen = answer, []
+        server.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
