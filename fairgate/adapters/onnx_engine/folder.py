@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairgate.adapters.onnx_engine.content import MAX_JSON_BYTES, content_files
 from fairgate.domain.errors import ModelError
 
-MAX_JSON_BYTES = 64 * 1024 * 1024
 _GRAPH_FOLDERS = (".", "onnx")
-_NO_WEIGHTS = frozenset(
-    {".md", ".png", ".jpg", ".pdf", ".safetensors", ".pt", ".pth", ".h5", ".msgpack", ".gguf"}
-)
-_NOT_CONTENT = frozenset({"provenance.json", "LICENSE", "LICENCE", "NOTICE", ".gitattributes"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,23 +90,15 @@ class ModelFolder:
     def fingerprint(self, *facts: object) -> str:
         """Return 32 hex digits for the content of all files that matter plus `facts`.
 
-        Covers graph, external data, tokenizer and settings; not licences, notes, other graphs
-        or the original weights, so adding a README changes nothing.
+        Covers the graph, the files it names as the place of its weights, tokenizer, templates and
+        settings; not licences, notes, other graphs or the original weights, so adding a README
+        changes nothing. Raises ModelError where a file outside the folder is named.
         """
         digest = hashlib.sha256()
-        for file in self._content():
-            digest.update(file.relative_to(self.path).as_posix().encode() + b"\0")
+        for file in content_files(self.path, self.graph):
+            digest.update(file.relative_to(self.path).as_posix().encode(errors="surrogateescape"))
+            digest.update(b"\0")
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         digest.update(json.dumps([str(fact) for fact in facts]).encode())
         return digest.hexdigest()[:32]
-
-    def _content(self) -> Iterable[Path]:
-        folders = {self.path, self.graph.parent, self.path / "1_Pooling"}
-        graphs = self.graph.parent.glob("*.onnx")
-        others = tuple(graph.name for graph in graphs if graph != self.graph)
-        found = {file for folder in folders if folder.is_dir() for file in folder.iterdir()}
-        for file in sorted(found):
-            counts = file.suffix not in _NO_WEIGHTS and file.name not in _NOT_CONTENT
-            if counts and file.is_file() and not file.name.startswith(others):
-                yield file
