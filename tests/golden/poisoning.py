@@ -12,7 +12,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import BANDS
 
 OURS = {*BY_ID, *BANDS, "asr/generation/controlled/control", "category", "term", "band", "setting"} | {
-    "bound", "regression", "max", "invalid", "exact sign-flip test",
+    "bound", "regression", "max", "min", "max_abs", "invalid", "exact sign-flip test",
 }  # fmt: skip
 
 

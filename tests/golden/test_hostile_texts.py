@@ -122,7 +122,9 @@ def _without_code_elements(text):
     """Take out `<code>…</code>`, inside which GitHub resolves nothing, when it holds no markup."""
 
     def inner(match):
-        assert re.fullmatch(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ]|&#\d+;|&nbsp;)*", match[1]), match[0]
+        assert re.fullmatch(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ]|<wbr>&#\d+;|&nbsp;)*", match[1]), match[
+            0
+        ]
         return "`code`"
 
     return re.sub(r"<code>(.*?)</code>", inner, text)

@@ -1,7 +1,7 @@
-"""Programs of others that tests ask: Node's packages from the lock beside this file, and Chromium.
+"""Programs of others that tests ask: Node's packages from the lock beside this file, Chromium, cmark-gfm.
 
 Where one is not installed the test is skipped and says why. `FAIRGATE_REQUIRE` names those that
-were installed ("node chromium"): there a missing one is a failure.
+were installed ("node chromium cmark-gfm"): there a missing one is a failure.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parent
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_GFM = ("autolink", "table", "strikethrough", "tagfilter")
+"""The extensions with which GitHub renders comments and summaries."""
 
 
 def installed(path: str) -> Path:
@@ -34,6 +36,16 @@ def ask_node(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str
 def chromium() -> str:
     found = next(filter(None, map(shutil.which, _BROWSERS)), None)
     return found or _missing("chromium", "Chromium is not installed")
+
+
+def github_html(markdown: str) -> str:
+    """Return what GitHub's own renderer makes of a Markdown text, raw HTML kept."""
+    program = shutil.which("cmark-gfm") or _missing("cmark-gfm", "cmark-gfm is not installed")
+    extensions = [part for name in _GFM for part in ("--extension", name)]
+    done = subprocess.run(
+        [program, "--unsafe", *extensions], input=markdown.encode(), capture_output=True, check=True, timeout=60
+    )  # fmt: skip
+    return done.stdout.decode()
 
 
 def _missing(program: str, reason: str) -> NoReturn:

@@ -1,0 +1,155 @@
+"""No text of a stranger is live after GitHub's own renderer: every payload through every Markdown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from canonical_bias import bias_baseline
+from github_markdown import check_dead
+from hostile_texts import HOSTILE
+from poisoning import poisoned
+from test_hostile_items import _plain_bias
+from test_hostile_texts import _run, _view
+
+from fairgate.reports import escaping
+from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.pull_request import (
+    Aside,
+    Edits,
+    job_summary,
+    no_verdict_comment,
+    pull_request_comment,
+)
+from fairgate.reports.view import ReportOptions
+
+pytestmark = pytest.mark.gfm
+RUN = "https://github.com/octo/shop/actions/runs/1"
+ENDLESS = 10**9
+
+
+def _aside(text: str) -> Aside:
+    text = text if text.strip() else "word"
+    edits = Edits(
+        files=[text, text], edits_policy=True, decided_by="base", base="❌ FAIL",
+        proposed="✅ PASS", loosened=[text, f"max of {text} raised"], differences=[f"{text} and"],
+    )  # fmt: skip
+    return Aside(remarks=[text, f"The base commit: {text}"], edits=edits)
+
+
+def _report(text: str) -> str:
+    return render_report(_view(_run(text), text), limit=ENDLESS)
+
+
+def _comment(text: str) -> str:
+    return render_comment(_view(_run(text), text), limit=ENDLESS, report_url=RUN)
+
+
+def _bias_view(text: str):
+    run = _plain_bias()
+    changed = replace(run, result=poisoned(run.result, text))
+    return present(changed, ReportOptions(), poisoned(bias_baseline(), text))
+
+
+def _bias_report(text: str) -> str:
+    return render_report(_bias_view(text), limit=ENDLESS)
+
+
+def _bias_comment(text: str) -> str:
+    return render_comment(_bias_view(text), limit=ENDLESS, report_url=RUN)
+
+
+def _short_view():
+    return _view(_run("word"), "word")
+
+
+def _pull_request(text: str) -> str:
+    return pull_request_comment(_short_view(), _aside(text), report_url=RUN)
+
+
+def _summary(text: str) -> str:
+    return job_summary(_short_view(), _aside(text), limit=1_000_000)
+
+
+def _stopped(text: str) -> str:
+    return no_verdict_comment(text, 4, head="h" * 40, report_url=RUN)
+
+
+def _foreign(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()[:190] or "word"
+    rule = {
+        "metric": "asr/generation/controlled", "suite": text, "where": {text: text},
+        "outcome": "fail", "reasons": [text, f"{text} x {text}"], "value": 0.5,
+    }  # fmt: skip
+    record = {
+        "policy": text, "outcome": "fail", "exit_code": 1, "rules": [rule],
+        "evidence": {"planned": 2, "decided": 1, "problems": [text]},
+    }  # fmt: skip
+    raw = json.dumps(record).encode()
+    return render_foreign_record(read_foreign_record(raw), head="h" * 40, report_url=RUN)
+
+
+RENDERERS = {
+    _report: [],
+    _comment: [RUN],
+    _bias_report: [],
+    _bias_comment: [RUN],
+    _pull_request: [RUN],
+    _summary: [],
+    _stopped: [RUN],
+    _foreign: [RUN],
+}
+"""Every function that makes Markdown for GitHub, and where its own links lead."""
+
+
+@cache
+def _harmless(render) -> str:
+    return render("word")
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_nothing_is_live_on_github(payload):
+    for render, links in RENDERERS.items():
+        check_dead(render(payload), _harmless(render), links)
+
+
+PLACES = (
+    "{}", "a {} b", "- {}", "> {}", "**{}**", "# {}", "| a | b |\n|:--|--:|\n| {} | end |",
+)  # fmt: skip
+INLINE = (
+    escaping.markdown, escaping.markdown_code, escaping.markdown_prose, escaping.markdown_date,
+    escaping.html_code,
+)  # fmt: skip
+FOLDED = "<details><summary>{}</summary>\n\ntext\n\n</details>"
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_no_escape_is_live_on_github(payload):
+    """Everywhere a text can stand, one after another in one page: what one opens, others show."""
+    shown = [place.format(escape(payload) or "word") for place in PLACES for escape in INLINE]
+    twins = [place.format("word") for place in PLACES for _ in INLINE]
+    shown += [FOLDED.format(escaping.html_code(payload)), escaping.markdown_block(payload)]
+    twins += [FOLDED.format("word"), "```text\nword\n```"]
+    check_dead(_separated(shown), _separated(twins))
+
+
+def _separated(parts: list[str]) -> str:
+    return "\n\n***\n\n".join([*parts, "end"]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mail b@example.org now", "<code>b&#64;example&#46;org</code>", "www.example.org",
+        "https://example.org", "[a](https://example.org)", "@octocat", "#1", "deadbeef",
+        "![a](https://example.org)", "<a href='//example.org'>a</a>", "<!-- a -->", "# word", "*a*",
+        "mailto:b@example.org", "xmpp:b@example.org/c", ":rocket: :rocket:",
+    ],
+)  # fmt: skip
+def test_what_is_live_is_seen(text):
+    with pytest.raises(AssertionError):
+        check_dead(text, "word")
