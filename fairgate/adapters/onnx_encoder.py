@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.batches import batches_by_width
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.session import Device, mapped_errors, open_session
+from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
+from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.adapters.onnx_engine.tokenizer_errors import is_tokenizer_error
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
@@ -125,7 +126,7 @@ class OnnxEncoder:
         names = [node.name for node in self._session.get_inputs()]
         with mapped_errors(
             f"the encoder {str(self._folder.path)!r} failed on {len(rows)} texts of {width} tokens",
-            "If memory ran out, lower the batch size; otherwise export the model again.",
+            "Export the model again with `fairgate export MODEL`.",
         ):
             output = self._session.get_outputs()[self._output].name
             states = self._session.run([output], {name: feeds[name] for name in names})[0]

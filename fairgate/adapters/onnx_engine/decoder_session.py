@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT, cut_to_positions
-from fairgate.adapters.onnx_engine.session import Device, mapped_errors, open_session
+from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
+from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.domain.errors import ModelError
 
 Logits = npt.NDArray[np.floating[Any]]
@@ -168,7 +169,7 @@ class DecoderSession:
         with mapped_errors(
             f"the decoder {str(self._folder.path)!r} failed on {ids.shape[0]} rows of "
             f"{ids.shape[1]} tokens after {cache.mask.shape[1] - ids.shape[1]}",
-            "If memory ran out, lower the batch size; otherwise export the model again.",
+            "Export the model again with `fairgate export MODEL`.",
         ):
             binding = self._session.io_binding()
             for name, array in feeds.items():

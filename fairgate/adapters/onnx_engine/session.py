@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
+from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
+
+_CUDA = "CUDAExecutionProvider"
+_WEIGHTY = frozenset(
+    {"Attention", "BiasGelu", "Conv", "DecoderMaskedMultiHeadAttention", "DynamicQuantizeMatMul"}
+    | {"EmbedLayerNormalization", "FastGelu", "Gelu", "GroupQueryAttention", "LayerNormalization"}
+    | {"MatMulBnb4", "MatMulInteger", "MatMulIntegerToFloat", "MatMulNBits", "MoE"}
+    | {"MultiHeadAttention", "PackedAttention", "QAttention", "QLinearMatMul", "QMoE"}
+    | {"RMSNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "Softmax"}
+    | {"SkipSimplifiedLayerNormalization"}
+)
+"""Operators that compute with weights or activations only."""
+_PRODUCTS = frozenset({"Einsum", "FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
+_POSITION_PRODUCTS = 2
+"""As many products may turn positions into angles: one for global, one for local attention."""
+_BROKEN = "Fetch the model again, or export it again with `fairgate export MODEL`."
 
 
 def open_session(
@@ -32,17 +47,20 @@ def open_session(
         options.add_session_config_entry(
             "session.model_external_initializers_file_folder_path", str(graph.parent)
         )
+    if device == "cuda":
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     providers = _providers(onnxruntime, device)
     with mapped_errors(f"the ONNX graph {str(graph)!r} cannot be loaded", _BROKEN):
         session = onnxruntime.InferenceSession(
-            content if content is not None else str(graph), options, providers=providers
+            content if content is not None else str(graph),
+            options,
+            providers=providers,
+            enable_fallback=0,
         )
-    if device == "cuda" and session.get_providers()[0] != "CUDAExecutionProvider":
-        raise ModelError(
-            "device 'cuda' was asked for, but ONNX Runtime could not start it (driver, CUDA or "
-            "cuDNN libraries missing). Install `fairgate[cuda]` on a machine with an NVIDIA "
-            "driver, or use device: cpu."
-        )
+    # A failure on the GPU must not go on, on the CPU, under the fingerprint of the GPU.
+    session.disable_fallback()
+    if device == "cuda":
+        _refuse_other_devices(session, graph)
     return session
 
 
@@ -57,10 +75,31 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-_BROKEN = (
-    "The file may be truncated, or its external data (*.onnx_data, *.data) may be missing or "
-    "incomplete: fetch the model again, or export it again with `fairgate export MODEL`."
-)
+def _refuse_other_devices(session: Any, graph: Path) -> None:
+    """Raise ModelError where anything that computes with weights does not run on the GPU.
+
+    Handling shapes on the CPU is ONNX Runtime's own choice and changes no result.
+    """
+    ask = getattr(session, "get_provider_graph_assignment_info", None)
+    if ask is None:
+        raise ModelError(
+            "device 'cuda' was asked for, but this ONNX Runtime cannot tell which operators run "
+            "on the GPU; expected version 1.24 or later: upgrade onnxruntime-gpu."
+        )
+    nodes = [(part.ep_name, node.op_type) for part in ask() for node in part.get_nodes()]
+    elsewhere = Counter(op for place, op in nodes if place != _CUDA)
+    wrong = {op for op in elsewhere if op in _WEIGHTY}
+    products = {op for op in elsewhere if op in _PRODUCTS}
+    if sum(elsewhere[op] for op in products) > _POSITION_PRODUCTS:
+        wrong |= products
+    if wrong or not any(place == _CUDA for place, _ in nodes):
+        what = ", ".join(sorted(wrong))[:200] or "all of it"
+        raise ModelError(
+            f"device 'cuda' was asked for, but ONNX Runtime runs a part of {str(graph)!r} on the "
+            f"CPU ({what}): its results would pass for the GPU's. Check `nvidia-smi` and install "
+            "`fairgate[cuda]`, export the model in fp16 or fp32 with `fairgate export MODEL`, or "
+            "use device: cpu."
+        )
 
 
 def _providers(onnxruntime: Any, device: Device) -> list[Any]:
@@ -69,7 +108,7 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
     if device == "cpu":
         return ["CPUExecutionProvider"]
     available = onnxruntime.get_available_providers()
-    if "CUDAExecutionProvider" not in available:
+    if _CUDA not in available:
         raise ModelError(
             "device 'cuda' was asked for, but this ONNX Runtime has no CUDA support (it has "
             f"{', '.join(available)}). Install `fairgate[cuda]` instead of `fairgate[cpu]`, or "
@@ -78,29 +117,4 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
     if hasattr(onnxruntime, "preload_dlls"):
         onnxruntime.preload_dlls()  # CUDA and cuDNN from the nvidia-* wheels
     # TF32 rounds the inputs of float32 products to 10 bits: answers would depend on the card.
-    return [("CUDAExecutionProvider", {"use_tf32": "0"}), "CPUExecutionProvider"]
-
-
-@contextmanager
-def mapped_errors(what: str, next_step: str) -> Iterator[None]:
-    """Turn whatever ONNX Runtime raises in the block into a ModelError with a next step."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    raised = (
-        state.EPFail,
-        state.Fail,
-        state.InvalidArgument,
-        state.InvalidGraph,
-        state.InvalidProtobuf,
-        state.NoModel,
-        state.NoSuchFile,
-        state.NotImplemented,
-        state.RuntimeException,
-        RuntimeError,
-        ValueError,
-    )
-    try:
-        yield
-    except raised as error:
-        reason = harmless(" ".join(str(error).split())[:400])
-        raise ModelError(f"{what}: {reason}. {next_step}") from error
+    return [(_CUDA, {"use_tf32": "0"}), "CPUExecutionProvider"]

@@ -1,0 +1,78 @@
+"""What ONNX Runtime raises, as a ModelError whose advice fits what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import harmless
+
+_MEMORY = (
+    "Memory ran out: lower --batch-size, use a machine or a card with more memory, or export the "
+    "model in a smaller precision (`fairgate export MODEL --precision int8`)."
+)
+_NO_KERNEL = (
+    "This ONNX Runtime cannot compute with an operator or a number format of the graph (bfloat16 "
+    "on the CPU is one): export the model again in fp32 with `fairgate export MODEL`."
+)
+_NEWER = "The graph is newer than this ONNX Runtime: upgrade onnxruntime, or export it again."
+_EXTERNAL = (
+    "Its external data (*.onnx_data, *.data) are missing, incomplete or outside its folder: fetch "
+    "the model again, or export it again with `fairgate export MODEL`."
+)
+_CUT_OFF = (
+    "The file is no ONNX graph or only a part of one: fetch the model again, or export it again "
+    "with `fairgate export MODEL`."
+)
+_CUDA = (
+    "CUDA failed: see `nvidia-smi` for the driver and for memory that other programs hold, or use "
+    "device: cpu."
+)
+_ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("allocate memory", "bad allocation", "bad_alloc", "out of memory"), _MEMORY),
+    (("not_implemented", "bfloat16", "no op registered", "not a registered function"), _NO_KERNEL),
+    (("unsupported model ir version", "onnx runtime only *guarantees*"), _NEWER),
+    (("external data", "external initializer", "out of bounds or can not be read"), _EXTERNAL),
+    (("protobuf parsing failed", "invalid_protobuf", "modelproto does not have"), _CUT_OFF),
+    (("cuda failure", "cudnn failure", "cublas failure"), _CUDA),
+)
+"""What a message contains, in lower case, and the next step that follows from it; first wins."""
+
+
+@contextmanager
+def mapped_errors(what: str, next_step: str) -> Iterator[None]:
+    """Turn whatever ONNX Runtime raises in the block into a ModelError with a next step.
+
+    `next_step` is the advice for errors that say nothing about their cause.
+    """
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    raised = (
+        state.EPFail,
+        state.Fail,
+        state.InvalidArgument,
+        state.InvalidGraph,
+        state.InvalidProtobuf,
+        state.NoModel,
+        state.NoSuchFile,
+        state.NotImplemented,
+        state.RuntimeException,
+        MemoryError,
+        RuntimeError,
+        ValueError,
+    )
+    try:
+        yield
+    except raised as error:
+        reason = " ".join(f"{type(error).__name__} {error}".split())
+        raise ModelError(
+            f"{what}: {harmless(reason[:400])}. {_advice(reason, next_step)}"
+        ) from error
+
+
+def _advice(reason: str, otherwise: str) -> str:
+    lower = reason.lower()
+    return next(
+        (step for signs, step in _ADVICE if any(sign in lower for sign in signs)), otherwise
+    )

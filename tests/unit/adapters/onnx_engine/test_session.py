@@ -1,0 +1,174 @@
+"""Sessions: no silent change of device, and advice that fits what ONNX Runtime said."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import onnxruntime
+import pytest
+from fakes.graphs import external_tensor, graph_of, model_of
+from onnx import TensorProto, helper
+
+from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
+from fairgate.adapters.onnx_engine.session import open_session
+from fairgate.domain.errors import ModelError
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+def saved(tmp_path, model):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model.SerializeToString())
+    return file
+
+
+def test_a_session_never_falls_back_to_another_device(tmp_path):
+    session = open_session(saved(tmp_path, model_of(graph_of())), device="cpu")
+    assert session._enable_fallback is False
+
+
+class Placed:
+    """A session of a CUDA build whose operators run where the test says."""
+
+    def __init__(self, placed, **methods):
+        self._placed = placed
+        self.fallback = True
+        self.__dict__.update(methods)
+
+    def disable_fallback(self):
+        self.fallback = False
+
+    def get_providers(self):
+        return [CUDA, CPU]
+
+    def get_provider_graph_assignment_info(self):
+        for place, ops in self._placed.items():
+            nodes = [types.SimpleNamespace(op_type=op) for op in ops]
+            yield types.SimpleNamespace(ep_name=place, get_nodes=lambda nodes=nodes: nodes)
+
+
+@pytest.fixture
+def on_cuda(monkeypatch, tmp_path):
+    given = {}
+
+    def opened(placed):
+        session = placed if isinstance(placed, Placed) else Placed(placed)
+
+        def start(_graph, options, providers, **rest):
+            given.update(options=options, providers=providers, rest=rest)
+            return session
+
+        monkeypatch.setattr(onnxruntime, "InferenceSession", start)
+        monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
+        monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+        return open_session(saved(tmp_path, model_of(graph_of())), device="cuda")
+
+    opened.given = given
+    return opened
+
+
+def test_a_graph_on_the_gpu_may_handle_shapes_on_the_cpu(on_cuda):
+    session = on_cuda({CUDA: ["MatMul"] * 30, CPU: ["Shape", "Gather", "Concat", "MatMul"]})
+    assert session.fallback is False
+    assert on_cuda.given["rest"] == {"enable_fallback": 0}
+
+
+@pytest.mark.parametrize(
+    ("placed", "said"),
+    [
+        ({CPU: ["Shape", "Cast"]}, "all of it"),
+        ({CUDA: ["Cast"], CPU: ["MatMul"] * 3}, "MatMul"),
+        ({CUDA: ["MatMul"] * 9, CPU: ["Softmax"]}, "Softmax"),
+        ({CUDA: ["Add"], CPU: ["GroupQueryAttention", "MatMulNBits"]}, "GroupQueryAttention, MatMulNBits"),
+    ],
+)  # fmt: skip
+def test_a_graph_that_computes_on_the_cpu_is_refused_as_a_gpu_model(on_cuda, placed, said):
+    with pytest.raises(ModelError, match="on the CPU") as refused:
+        on_cuda(placed)
+    assert f"({said})" in str(refused.value)
+
+
+def test_a_runtime_that_cannot_tell_where_operators_run_is_refused(on_cuda):
+
+    old = Placed({})
+    old.__class__ = type("Old", (Placed,), {"get_provider_graph_assignment_info": None})
+    with pytest.raises(ModelError, match=r"expected version 1\.24 or later"):
+        on_cuda(old)
+
+
+def test_the_question_where_operators_run_is_one_that_onnx_runtime_answers(tmp_path):
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    graph = saved(tmp_path, computing(TensorProto.FLOAT))
+    session = onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
+    [part] = session.get_provider_graph_assignment_info()
+    assert (part.ep_name, [node.op_type for node in part.get_nodes()]) == (CPU, ["MatMul"])
+
+
+def computing(kind, op="MatMul", domain=""):
+    weights = helper.make_tensor("w", kind, [4, 4], [1.0] * 16)
+    node = helper.make_node(op, ["x", "w"], ["y"], domain=domain)
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", kind, ["n", 4])],
+        [helper.make_tensor_value_info("y", kind, None)], [weights],
+    )  # fmt: skip
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8
+    )  # fmt: skip
+
+
+def refusal(tmp_path, model):
+    with pytest.raises(ModelError) as refused:
+        open_session(saved(tmp_path, model), device="cpu")
+    return str(refused.value)
+
+
+def changed(model, **values):
+    for name, value in values.items():
+        setattr(model, name, value)
+    return model
+
+
+@pytest.mark.parametrize("op", ["MatMul", "Nope"])
+def test_a_bfloat16_or_unknown_operator_is_not_called_truncated(tmp_path, op):
+    kind = TensorProto.BFLOAT16 if op == "MatMul" else TensorProto.FLOAT
+    for domain in ("", "com.microsoft") if op == "Nope" else ("",):
+        said = refusal(tmp_path, computing(kind, op, domain))
+        assert "cannot compute with an operator or a number format" in said
+        assert "fairgate export" in said
+
+
+def test_a_graph_of_the_future_asks_for_a_newer_runtime(tmp_path):
+    assert "upgrade onnxruntime" in refusal(tmp_path, changed(model_of(graph_of()), ir_version=99))
+    model = model_of(graph_of())
+    model.opset_import[0].version = 99
+    assert "upgrade onnxruntime" in refusal(tmp_path, model)
+
+
+def test_missing_weights_and_a_cut_off_file_are_told_apart(tmp_path):
+    assert "external data" in refusal(tmp_path, model_of(graph_of([helper.make_node("Add", ["x", "at w.bin"], ["z"])], [external_tensor("w.bin")])))  # fmt: skip
+    (tmp_path / "model.onnx").write_bytes(computing(TensorProto.FLOAT).SerializeToString()[:-20])
+    with pytest.raises(ModelError, match="only a part of one"):
+        open_session(tmp_path / "model.onnx", device="cpu")
+
+
+def run(graph_file, **feeds):
+    session = open_session(graph_file, device="cpu")
+    with mapped_errors("the encoder failed", "Export the model again."):
+        session.run(None, feeds)
+
+
+def test_only_a_lack_of_memory_is_called_a_lack_of_memory(tmp_path):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Expand", ["x", "s"], ["y"])], "g",
+        [value("x", TensorProto.FLOAT, [1]), value("s", TensorProto.INT64, [1])], [value("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    file = saved(tmp_path, model_of(graph))
+    with pytest.raises(ModelError, match=r"Memory ran out: lower --batch-size"):
+        run(file, x=np.zeros(1, np.float32), s=np.array([1 << 45]))
+    with pytest.raises(ModelError) as refused:
+        run(saved(tmp_path, computing(TensorProto.FLOAT)), x=np.zeros((2, 5), np.float32))
+    assert "emory" not in str(refused.value)
+    assert "Export the model again." in str(refused.value)
