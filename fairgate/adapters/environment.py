@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -38,18 +37,3 @@ def _cpu_flags() -> list[str]:
             present = set(value.split())
             return [flag for flag in _CPU_FLAGS if flag in present]
     return []
-
-
-def current_commit(root: Path) -> str:
-    """Return the commit that is checked out at `root`; empty where there is none."""
-    try:
-        done = subprocess.run(  # noqa: S603  # a fixed command, no user input
-            ["git", "-C", str(root), "rev-parse", "HEAD"],  # noqa: S607
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.adapters.embedded_names import existing, find
-from fairgate.adapters.environment import current_commit, describe_environment
+from fairgate.adapters.environment import describe_environment
+from fairgate.adapters.git_calls import current_commit
 from fairgate.composition.items import ItemRetrievers, item_options
 from fairgate.composition.loading import LoadedPolicy, corpus_policy
 from fairgate.composition.tables import find_table

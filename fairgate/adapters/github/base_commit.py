@@ -6,30 +6,40 @@ GitHub's contents API does (private repositories whose credentials were not kept
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from fairgate.adapters.git_calls import repository_of
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.domain.errors import ApiError, BaselineError
 from fairgate.domain.wording import harmless, quoted
 
 MAX_FILE_BYTES = 256 << 20
-_GIT_SECONDS = 120
 _BLOB_MODES = frozenset({"100644", "100755"})
 _DETOUR_MODES = frozenset({"120000", "160000"})
 _DETOUR_TYPES = frozenset({"symlink", "submodule"})
 _MISSING = frozenset({404, 409, 422})
 
 
+class NotInCloneError(BaselineError):
+    """A commit's file or folder is damaged, or was left out of a partial clone."""
+
+
 class Clone:
     """The checked-out repository, read by plumbing commands that run no hook and no filter."""
 
-    def __init__(self, root: Path) -> None:
-        """Know the folder; it need not be a repository."""
-        self._root = root
+    def __init__(self, root: Path, workspace: Path | None = None) -> None:
+        """Know the folder; it need not be a repository, and one around `workspace` is none of it.
+
+        A repository above the workspace is the machine's, and not what the job has checked out.
+        """
+        self._root = root.resolve()
+        found = repository_of(root)
+        is_ours = found is not None and (
+            workspace is None or found.top.is_relative_to(workspace.resolve())
+        )
+        self._repository = found if is_ours else None
 
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`.
@@ -37,19 +47,20 @@ class Clone:
         Raises BaselineError where it is in none, or in a submodule: paths of the base commit
         would mean nothing.
         """
-        found = self._git("rev-parse", "--show-prefix")
-        if found is None:
+        if self._repository is None or self._git("rev-parse", "--git-dir") is None:
             raise BaselineError(
                 f"{quoted(str(self._root))} is no git checkout, so the base commit's policy and "
                 "baseline cannot be found; check out with `actions/checkout` and git on the PATH"
             )
-        if self._git("rev-parse", "--show-superproject-working-tree") != b"":
+        top = self._repository.top
+        if _is_submodule(top):
             raise BaselineError(
-                f"the folder {quoted(self._root.resolve().name)} is a submodule or lies in one, "
+                f"the folder {quoted(self._root.name)} is a submodule or lies in one, "
                 "whose history is not the base commit's; keep policy and baseline in the "
                 "repository itself"
             )
-        return os.fsdecode(found).removesuffix("\n")
+        inner = self._root.relative_to(top).as_posix()
+        return "" if inner == "." else f"{inner}/"
 
     def parents(self, commit: str) -> list[str]:
         """Return a commit's parents as it was written, also where a shallow clone cuts them."""
@@ -67,7 +78,8 @@ class Clone:
 
     def fetch(self, commit: str) -> None:
         """Try to get a commit, without its history, from where the clone came from."""
-        self._git("fetch", "--quiet", "--no-tags", "--depth=1", "origin", commit)
+        if self._repository is not None:
+            self._repository.fetch(commit)
 
     def file(self, commit: str, path: str) -> bytes | None:
         """Return a file of a commit, None where it has none. Raises BaselineError."""
@@ -85,36 +97,29 @@ class Clone:
         # git says BAD for the size of what it has not got
         content = self._git("cat-file", "blob", blob) if size.isdigit() else None
         if content is None:
-            raise BaselineError(f"{quoted(path)} in commit {commit[:12]} cannot be read")
+            raise NotInCloneError(f"{quoted(path)} in commit {commit[:12]} cannot be read")
         return content
 
     def _listed(self, commit: str, path: str) -> list[str]:
         """Return mode, type, object and size of what a commit has at a path; empty for nothing."""
-        listed = self._git("ls-tree", "-z", "-l", "--full-tree", commit, "--", path)
+        listed = self._git("ls-tree", "-z", "-l", "--full-tree", commit, "--", f":(literal){path}")
         if listed is None:
-            raise BaselineError(f"commit {commit[:12]} cannot be read; is the clone complete?")
+            raise NotInCloneError(f"commit {commit[:12]} cannot be read; is the clone complete?")
         return listed.split(b"\t", 1)[0].decode().split() if listed else []
 
     def _git(self, *arguments: str) -> bytes | None:
-        # Containers check out as another user; the folder is the runner's own all the same, and git
-        # asks about the repository's root, which may be any of those above.
-        safe = (f"safe.directory={folder}" for folder in (self._root, *self._root.parents))
-        command = [
-            "git",
-            *(part for setting in safe for part in ("-c", setting)),
-            *("-c", "core.fsmonitor=false"),
-            *("-c", f"core.hooksPath={os.devnull}"),
-            *("-C", str(self._root)),
-            *arguments,
-        ]
-        quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"}
-        try:
-            done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
-                command, capture_output=True, timeout=_GIT_SECONDS, check=False, env=quiet
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return done.stdout if done.returncode == 0 else None
+        return self._repository.ask(*arguments) if self._repository is not None else None
+
+
+def _is_submodule(top: Path) -> bool:
+    """Return whether a repository around this one has it as a submodule."""
+    outer = repository_of(top.parent)
+    if outer is None:
+        return False
+    name = top.relative_to(outer.top).as_posix()
+    listed = outer.ask("ls-files", "--stage", "-z", "--", f":(top,literal){name}")
+    is_listed = listed is not None and listed.startswith(b"160000 ")
+    return is_listed or _is_submodule(outer.top)
 
 
 class BaseCommit:
@@ -146,13 +151,25 @@ class BaseCommit:
         """
         if self._is_local is None:
             self._is_local = self._reach()
-        return self._clone.file(self.commit, path) if self._is_local else self._from_api(path)
+        if not self._is_local:
+            return self._from_api(path)
+        try:
+            return self._clone.file(self.commit, path)
+        except NotInCloneError as error:
+            self._reach_by_api(str(error))
+            return self._from_api(path)
 
     def _reach(self) -> bool:
+        """Return whether the clone has the commit; where it has not, the API does."""
         if not self._clone.has(self.commit):
             self._clone.fetch(self.commit)
         if self._clone.has(self.commit):
             return True
+        self._reach_by_api("it is not in this clone, cannot be fetched")
+        return False
+
+    def _reach_by_api(self, lacking: str) -> None:
+        """Raise BaselineError unless the API knows the commit: of others it has no file either."""
         reason = "there is no token to ask the API with"
         if self._api is not None:
             try:
@@ -160,10 +177,10 @@ class BaseCommit:
             except ApiError as error:
                 reason = harmless(str(error))
             else:
-                return False
+                return
         raise BaselineError(
             f"the base commit {self.commit[:12]} cannot be read, so it is unknown which policy and "
-            f"baseline decide: it is not in this clone, cannot be fetched, and {reason}; check "
+            f"baseline decide: {lacking}, and {reason}; check "
             "out with `fetch-depth: 2` (or 0), or give the token `contents: read`"
         )
 

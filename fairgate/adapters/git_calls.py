@@ -1,0 +1,142 @@
+"""Every question to git, asked so that no file of a checkout and no setting of it names a program.
+
+git looks for a repository from the folder it starts in, and takes a folder with `HEAD`, `objects`
+and `refs` for one: a pull request can commit these, with a `config` that runs what it likes. Here
+the repository is the nearest `.git`, which no commit can contain, and git is told so. What that
+repository's own configuration could start is switched off as well.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted
+
+_SECONDS = 120
+_MOVING = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR",
+        "EXTERNAL_DIFF", "GLOB_PATHSPECS", "GRAFT_FILE", "ICASE_PATHSPECS",
+        "IMPLICIT_WORK_TREE", "INDEX_FILE", "INTERNAL_SUPER_PREFIX", "LITERAL_PATHSPECS",
+        "NAMESPACE", "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE",
+        "SHALLOW_FILE", "WORK_TREE",
+    )
+)  # fmt: skip
+"""Variables that would lead git to other objects than the repository's own."""
+_ENVIRONMENT = {
+    "GIT_ASKPASS": "",  # also keeps `core.askPass` from being started
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_SETTINGS = {
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.sshCommand": "ssh",
+    "core.gitProxy": "",
+    "core.alternateRefsCommand": "true",
+    "core.attributesFile": os.devnull,
+    "core.pager": "cat",
+    "credential.helper": "",  # an empty one forgets all that were named before
+    "diff.external": "",
+    "gc.auto": "0",
+    "submodule.recurse": "false",
+    "protocol.ext.allow": "never",
+}
+"""What outweighs the checkout's configuration, also for the processes that git starts."""
+_NO_PROTOCOL, _PROTOCOLS = "", "https:ssh:http:file"
+"""How git may reach other repositories: while it reads, not at all; ever, by no remote helper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A checkout: the folder that has the `.git`."""
+
+    top: Path
+
+    def ask(self, *arguments: str) -> bytes | None:
+        """Return what git prints for a command that only reads; None where it fails."""
+        return self._run(arguments, _NO_PROTOCOL)
+
+    def fetch(self, commit: str) -> None:
+        """Try to get a commit, without its history, from where the clone came from."""
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+        alone = ("--no-recurse-submodules", "--upload-pack=git-upload-pack", "--depth=1")
+        self._run(("fetch", *quiet, *alone, "origin", commit), _PROTOCOLS)
+
+    def _run(self, arguments: tuple[str, ...], protocols: str) -> bytes | None:
+        settings = (part for item in _SETTINGS.items() for part in ("-c", "=".join(item)))
+        command = ["git", "--no-pager", *settings, *arguments]
+        kept = {name: value for name, value in os.environ.items() if name not in _MOVING}
+        environment = {
+            **kept,
+            **_ENVIRONMENT,
+            "GIT_ALLOW_PROTOCOL": protocols,
+            # Named explicitly, it is neither looked for nor held against its owner.
+            "GIT_DIR": str(self.top / ".git"),
+            "GIT_WORK_TREE": str(self.top),
+        }
+        try:
+            done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
+                command,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+                env=environment,
+                cwd=self.top,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+
+def repository_of(folder: Path) -> Repository | None:
+    """Return the checkout that a folder lies in, None where it lies in none.
+
+    A `.git` that belongs neither to us nor to the folder's owner is somebody else's, as in
+    `/tmp/.git`: None then too. In a container the checkout is another user's, as a whole.
+    """
+    try:
+        here = folder.resolve()
+        found = next((top for top in (here, *here.parents) if os.path.lexists(top / ".git")), None)
+        if found is None:
+            return None
+        owners = {os.geteuid(), here.stat().st_uid}
+        return Repository(found) if os.lstat(found / ".git").st_uid in owners else None
+    except OSError:
+        return None
+
+
+def current_commit(folder: Path) -> str:
+    """Return the commit that is checked out at a folder; empty where there is none."""
+    repository = repository_of(folder)
+    found = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
+    return (found or b"").decode("ascii", "replace").strip()
+
+
+def tracked_below(path: Path) -> list[str]:
+    """Return what git tracks at or below a path, by its name from the checkout's top.
+
+    Letters' case does not count, as for file systems that ignore it. Raises UsageError where there
+    is a checkout and git cannot be asked.
+    """
+    name = Path(os.path.normpath(path.absolute()))
+    nearest = next(folder for folder in name.parents if folder.is_dir())
+    repository = repository_of(nearest)
+    if repository is None:
+        return []
+    inside = Path(os.path.relpath(nearest.resolve() / name.relative_to(nearest), repository.top))
+    found = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside.as_posix()}")
+    if found is None:
+        raise UsageError(
+            f"git cannot say whether {quoted(str(path))} is part of the checkout in "
+            f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
+        )
+    return [os.fsdecode(file) for file in found.split(b"\0") if file]

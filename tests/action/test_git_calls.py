@@ -1,0 +1,273 @@
+"""No file of a change, and no setting of a checkout, takes part in what git is asked."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from action import payloads
+from action.repositories import POLICY, POLICY_PARTS, broken
+from action.test_base_commit import files_of, shallow
+
+from fairgate.adapters.git_calls import current_commit, repository_of, tracked_below
+from fairgate.cli import main
+from fairgate.domain.errors import UsageError
+
+SERVICE = "services/rag"
+LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.99")
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Return a program of an attacker, which leaves a trace beside it where it runs."""
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    path = tmp_path / "program"
+    path.write_text(f'#!/bin/sh\necho "$0 $*" >> {tmp_path / "ran"}\nexit 1\n')
+    path.chmod(0o700)
+    return path
+
+
+def ran(program):
+    trace = program.parent / "ran"
+    return trace.read_text() if trace.exists() else ""
+
+
+@pytest.fixture
+def service(history, capsys):
+    """Return the repository with its gate in a sub-folder; the branch breaks fairness, loosely."""
+    history.answers(broken, capsys)
+    worse = history.read("answers.jsonl")
+    history.git("checkout", "-q", "--", "answers.jsonl")
+    (history.root / SERVICE).mkdir(parents=True)
+    for part in POLICY_PARTS:
+        history.git("mv", part, f"{SERVICE}/{part}")
+    history.commit("a service")
+    history.branch()
+    history.write(f"{SERVICE}/answers.jsonl", worse)
+    history.write(f"{SERVICE}/policies/small.yaml", LOOSE)
+    return history
+
+
+def embed(history, folder, config, *, links=False):
+    """Put into a folder what git takes for a bare repository when it is started there."""
+    history.write(f"{folder}/HEAD", "ref: refs/heads/main\n")
+    history.write(f"{folder}/config", config)
+    inside = history.root / folder
+    if links:
+        up = "../" * len(folder.split("/"))
+        for part in ("objects", "refs"):
+            (inside / part).symlink_to(f"{up}.git/{part}")
+    else:
+        history.write(f"{folder}/objects/keep", "")
+        history.write(f"{folder}/refs/keep", "")
+
+
+def attack_config(program):
+    return f"""\
+[core]
+\trepositoryformatversion = 1
+\tbare = false
+\tworktree = .
+\tfsmonitor = {program}
+\tsshCommand = {program}
+[extensions]
+\tpartialClone = origin
+[remote "origin"]
+\turl = ssh://nowhere.invalid/x
+\tuploadpack = {program}
+\tpromisor = true
+"""
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_an_embedded_bare_repository_is_not_asked(job, service, program, links):
+    embed(service, SERVICE, attack_config(program), links=links)
+    service.commit()
+    assert job.pull(service, FAIRGATE_ROOT=SERVICE) == 1, job.err
+    assert ran(program) == ""
+    assert "max raised from 0.2 to 0.99" in job.summary
+    assert "introduces the gate" not in job.summary
+
+
+def test_nor_by_a_run_without_action(service, program, monkeypatch, capsys):
+    embed(service, SERVICE, attack_config(program), links=False)
+    service.write(f"{SERVICE}/HEAD", "e" * 40 + "\n")
+    commit = service.commit()
+    inside = service.root / SERVICE
+    assert current_commit(inside) == commit
+    monkeypatch.chdir(inside)
+    main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
+    record = json.loads((inside / "out" / "run.json").read_text())
+    assert record["provenance"]["commit"] == commit
+    assert ran(program) == ""
+
+
+def test_an_embedded_repository_is_no_checkout_by_itself(tmp_path, history):
+    """Without a `.git` above, a folder that looks like a bare repository is none."""
+    history.git("clone", "-q", "--bare", ".", str(tmp_path / "bare"))
+    assert repository_of(tmp_path / "bare") is None
+    assert current_commit(tmp_path / "bare") == ""
+
+
+SETTINGS = [
+    ("core.fsmonitor", "{program}"),
+    ("core.hooksPath", "{folder}/hooks"),
+    ("core.sshCommand", "{program}"),
+    ("core.gitProxy", "{program}"),
+    ("core.pager", "{program}"),
+    ("core.editor", "{program}"),
+    ("core.askPass", "{program}"),
+    ("core.alternateRefsCommand", "{program}"),
+    ("pager.ls-tree", "{program}"),
+    ("pager.cat-file", "{program}"),
+    ("credential.helper", "{program}"),
+    ("credential.http://127.0.0.1:9.helper", "!{program}"),
+    ("alias.cat-file", "!{program}"),
+    ("diff.external", "{program}"),
+    ("diff.x.textconv", "{program}"),
+    ("filter.x.smudge", "{program}"),
+    ("filter.x.process", "{program}"),
+    ("gpg.program", "{program}"),
+    ("remote.origin.uploadpack", "{program}"),
+    ("remote.origin.vcs", "program"),
+    ("uploadpack.packObjectsHook", "{program}"),
+    ("protocol.allow", "always"),
+    ("protocol.ext.allow", "always"),
+    ("fetch.recurseSubmodules", "true"),
+    ("submodule.recurse", "true"),
+]
+HOOKS = ("reference-transaction", "post-checkout", "pre-auto-gc", "post-index-change", "fsmonitor")
+URLS = [
+    "ssh://127.0.0.1:9/x",
+    "git://127.0.0.1:9/x",
+    "http://127.0.0.1:9/x",
+    "ext::{program} x",
+    "program::x",
+    "file://{folder}/work/shop",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_no_setting_of_the_checkout_names_a_program(job, history, capsys, tmp_path, program, url):
+    """Also while the base commit is fetched, from wherever the settings say it comes from."""
+    for name in ("bin/git-remote-program", *(f"hooks/{h}" for h in HOOKS)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to(program)
+    history.branch()
+    history.answers(broken, capsys)
+    history.write(".gitattributes", "* filter=x diff=x\n")
+    history.commit()
+    base, head = history.git("rev-parse", "main"), history.merge()
+    commit = history.git("rev-parse", "HEAD")
+    job.workspace = shallow(history, tmp_path, remote=False)
+    job.hub.commits[base] = files_of(history, base)
+    config = ["git", "-C", str(job.workspace), "config", "--add"]
+    for name, value in (*SETTINGS, ("remote.origin.url", url)):
+        given = value.format(program=program, folder=tmp_path)
+        subprocess.run([*config, name, given], check=True)
+    drop = [
+        "git",
+        "-C",
+        str(job.workspace),
+        "config",
+        "--unset-all",
+        "remote.origin.url",
+        "nowhere",
+    ]
+    subprocess.run(drop, check=True)
+    for hook in HOOKS:
+        (job.workspace / ".git" / "hooks" / hook).symlink_to(program)
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, GITHUB_SHA=commit) == 1, job.err
+    assert ran(program) == ""
+
+
+def test_a_partial_clone_fetches_nothing_by_itself(job, history, capsys, tmp_path, program):
+    """A file that the clone left out is asked of the API, not of a program."""
+    history.branch()
+    history.answers(broken, capsys)
+    history.write("policies/small.yaml", LOOSE)
+    history.commit()
+    base, head = history.git("rev-parse", "main"), history.merge()
+    history.git("config", "uploadpack.allowFilter", "true")
+    history.git("branch", "--force", "pull", "HEAD")
+    job.workspace = tmp_path / "partial"
+    where = (f"file://{history.root}", str(job.workspace))
+    history.git("clone", "-q", "--filter=blob:none", "--branch=pull", *where)
+    setting = ["git", "-C", str(job.workspace), "config"]
+    subprocess.run([*setting, "remote.origin.url", "ssh://127.0.0.1:9/x"], check=True)
+    subprocess.run([*setting, "core.sshCommand", str(program)], check=True)
+    event = payloads.on_pull_request(7, head, base)
+    merge = {"GITHUB_SHA": history.git("rev-parse", "HEAD")}
+    assert job.run("pull_request", event, **merge) == 3
+    assert "cannot be read" in job.err
+    job.hub.commits[base] = files_of(history, base)
+    assert job.run("pull_request", event, **merge) == 1, job.err
+    assert "max raised from 0.2 to 0.99" in job.summary
+    assert ran(program) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_INDEX_FILE"]
+)
+def test_a_variable_that_names_another_repository_does_not_count(
+    history, tmp_path, monkeypatch, name
+):
+    commit = history.commit()
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(["git", "init", "-q", str(other)], check=True)
+    monkeypatch.setenv(name, str(other / ".git"))
+    assert current_commit(history.root) == commit
+    assert tracked_below(history.root / "policies") == ["policies/small.yaml"]
+
+
+def test_a_replaced_object_is_not_taken_for_the_commit(history, job, capsys):
+    """`refs/replace` changes what every git command sees."""
+    history.branch()
+    history.answers(broken, capsys)
+    history.write("policies/small.yaml", LOOSE)
+    loose = history.commit()
+    base, head = history.git("rev-parse", "main"), history.merge()
+    history.git("replace", base, loose)
+    event = payloads.on_pull_request(7, head, base)
+    assert job.run("pull_request", event, GITHUB_SHA=history.git("rev-parse", "HEAD")) == 1
+
+
+def test_a_repository_of_somebody_else_above_the_folder_is_not_asked(tmp_path, monkeypatch):
+    (tmp_path / "inner").mkdir()
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert repository_of(tmp_path / "inner") is not None
+    mine = tmp_path.stat().st_uid
+    real = os.lstat
+
+    def another(path, **more):
+        found = real(path, **more)
+        is_git = str(path).endswith(".git")
+        return os.stat_result((*found[:4], mine + 1, *found[5:])) if is_git else found
+
+    monkeypatch.setattr(os, "lstat", another)
+    assert repository_of(tmp_path / "inner") is None
+
+
+def test_a_linked_work_tree_is_a_checkout_of_its_own(history, tmp_path):
+    history.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "tree"))
+    (tmp_path / "tree" / "new").write_text("x")
+    assert current_commit(tmp_path / "tree" / "policies") == history.git("rev-parse", "other")
+
+
+def test_tracked_files_are_told_whatever_the_path_leads_through(history, tmp_path):
+    history.write(".fairgate/store.sqlite", "x")
+    (history.root / "link").symlink_to(".fairgate")
+    history.git("add", "-f", ".fairgate", "link")
+    assert tracked_below(history.root / ".fairgate") == [".fairgate/store.sqlite"]
+    assert tracked_below(history.root / "link") == ["link"]
+    assert tracked_below(history.root / ".FAIRGATE") == [".fairgate/store.sqlite"]
+    assert tracked_below(history.root / "no" / "such" / "folder") == []
+    assert tracked_below(tmp_path / "elsewhere") == []
+
+
+def test_where_git_cannot_be_asked_nothing_is_said_to_be_untracked(history, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UsageError, match="git"):
+        tracked_below(history.root / "policies")
