@@ -2,10 +2,16 @@
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A change must not be held up by an example that a property test happened to draw this time;
-# everybody's own runs keep looking for new ones.
-settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# How long an example takes says more about the machine's load than about the code. Everybody's own
+# runs look for new examples; in CI a change must not be held up by one that was drawn this time.
+for profile, repeatable in (("default", False), ("ci", True)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        derandomize=repeatable,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
+settings.load_profile("ci" if os.environ.get("CI") else "default")

@@ -69,7 +69,7 @@ def test_greedy_takes_the_smallest_distance_first():
 
 
 @given(st.integers(1, 5), st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_greedy_is_never_below_the_optimum_and_both_are_symmetric(size, seed):
     vectors = unit_vectors(12, seed)
     lists = np.random.default_rng(seed).integers(0, 12, size=(2, 8, size))

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from fakes.corpus import ListCorpus
@@ -26,23 +25,24 @@ TEXTS = [f"document {i}" for i in range(8 * BATCH)]
 FAKES = os.path.join(os.path.dirname(__file__), "..")  # noqa: PTH118, PTH120
 
 BUILD = """
-    import sys, time
+    import signal, sys
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
     from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
     from fairgate.adapters.faiss_index.flat_index import FlatIndex
     from fairgate.adapters.result_store import SqliteResultStore
 
-    class Slow(HashEmbedder):
+    class Pausing(HashEmbedder):
         def embed(self, texts):
             vectors = super().embed(texts)
-            print(len(self.embedded), flush=True)
-            time.sleep(0.05)
+            if len(self.embedded) == int(sys.argv[2]) * BATCH:
+                print("waits", flush=True)
+                signal.pause()
             return vectors
 
     texts = [f"document {i}" for i in range(8 * BATCH)]
     store = SqliteResultStore(sys.argv[1] + "/store.sqlite")
-    index = FlatIndex(ListCorpus(texts), CachedEmbedder(Slow(), store), cache_dir=sys.argv[1])
+    index = FlatIndex(ListCorpus(texts), CachedEmbedder(Pausing(), store), cache_dir=sys.argv[1])
     print("built", index.size, flush=True)
 """
 
@@ -57,10 +57,10 @@ def without_override():
     return [setpriv, "--inh-caps=-dac_override", "--bounding-set=-dac_override"]
 
 
-def started(script, folder, *, prefix=()):
+def started(script, folder, *arguments, prefix=()):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([FAKES, *sys.path])}
     return subprocess.Popen(
-        [*prefix, sys.executable, "-c", textwrap.dedent(script), str(folder)],
+        [*prefix, sys.executable, "-c", textwrap.dedent(script), str(folder), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -70,11 +70,9 @@ def started(script, folder, *, prefix=()):
 
 @pytest.mark.parametrize("batches", [1, 4, 8])
 def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(tmp_path, batches):
-    process = started(BUILD, tmp_path)
+    process = started(BUILD, tmp_path, str(batches))
     with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
-        for line in process.stdout:
-            if line.strip() == str(batches * BATCH):
-                break
+        assert process.stdout.readline() == "waits\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
     store = SqliteResultStore(tmp_path / "store.sqlite")
@@ -104,11 +102,10 @@ def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
     """
     process = started(script, tmp_path)
     with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
-        process.stdout.readline()
-        time.sleep(0.3)
+        seen = "".join(process.stdout.readline() for _ in range(30))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        last = int(process.stdout.read().split()[-1])
+        last = int((seen + process.stdout.read()).split()[-1])
     store = SqliteResultStore(tmp_path / "store.sqlite")
     for batch in range(last + 3):
         found = store.get_many("answer", [f"{batch}/{i}" for i in range(32)])

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import textwrap
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -63,7 +63,7 @@ def built_index(tmp_path_factory):
     """Build the demo index once; tests start from a copy without any stored answer."""
     folder = tmp_path_factory.mktemp("index")
     path = workspace(folder)
-    runtime = Runtime(root=folder, cache=folder / "cache")
+    runtime = Runtime(root=folder, cache=folder / "cache", threads=1)
     composition = Composition(load_policy(path, runtime), runtime, SILENT)
     composition.retriever.retrieve(["anything"], 1)
     for name in ("store.sqlite", "store.sqlite-wal", "store.sqlite-shm"):
@@ -74,6 +74,26 @@ def built_index(tmp_path_factory):
         return target
 
     return copy
+
+
+class Whole:
+    """One run that nothing disturbed, to which the others are held: its bytes and its store."""
+
+    def __init__(self, folder, cache):
+        self._cache = cache
+        self.outputs = run(workspace(folder), cache, "--batch-size", "32", "--threads", "1")
+
+    def stored(self, target):
+        shutil.copytree(self._cache, target)
+        return target
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory, built_index):
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return Whole(folder, built_index(folder / "cache"))
 
 
 def outputs(folder):
@@ -89,45 +109,65 @@ def run(policy, cache, *options):
     return outputs(out)
 
 
-def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index):
-    results = []
-    for number, options in enumerate(
-        [
-            ("--batch-size", "1", "--threads", "1"),
-            ("--batch-size", "7", "--threads", "2"),
-            ("--batch-size", "32", "--threads", "2"),
-        ]
-    ):
-        cache = built_index(policy.parent / f"cache{number}")
-        results.append(run(policy, cache, *options))
-    assert results[0] == results[1] == results[2]
-
-
-def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index):
-    answers = []
-    for number, step in enumerate((1, -1)):
-        runtime = Runtime(cache=built_index(policy.parent / f"cache{number}"), batch_size=5)
-        loaded = load_policy(policy, runtime)
-        sut = Composition(loaded, runtime, SILENT).system_under_test()
-        shuffled = replace(loaded.plan, cases=loaded.plan.cases[::step])
-        answers.append(dict(sut.execute(shuffled, SILENT)))
-    assert answers[0] == answers[1]
-
-
-def test_a_stored_run_gives_the_same_bytes(policy, built_index):
+@pytest.mark.parametrize("options", [(1, 1), (7, 2)], ids=str)
+def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index, whole, options):
+    batch, threads = map(str, options)
     cache = built_index(policy.parent / "cache")
-    assert run(policy, cache) == run(policy, cache)
+    found = run(policy, cache, "--batch-size", batch, "--threads", threads)
+    assert found == whole.outputs
 
 
-@pytest.mark.parametrize("seconds", [1.0, 2.5])
-def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, seconds):
-    whole = run(policy, built_index(policy.parent / "whole"))
+def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, whole):
+    stored, fresh = (
+        Runtime(cache=cache, batch_size=5, threads=1)
+        for cache in (whole.stored(policy.parent / "a"), built_index(policy.parent / "b"))
+    )
+    loaded = load_policy(policy, stored)
+    answers = dict(
+        Composition(loaded, stored, SILENT).system_under_test().execute(loaded.plan, SILENT)
+    )
+    backwards = replace(loaded.plan, cases=loaded.plan.cases[::-1])
+    sut = Composition(load_policy(policy, fresh), fresh, SILENT).system_under_test()
+    assert dict(sut.execute(backwards, SILENT)) == answers
+
+
+def test_a_stored_run_gives_the_same_bytes(policy, whole):
+    assert run(policy, whole.stored(policy.parent / "cache")) == whole.outputs
+
+
+DYING = """
+    import os, signal, sys
+    from fairgate.adapters.result_store import SqliteResultStore
+    from fairgate.cli import main
+
+    place, batches = sys.argv[1], int(sys.argv[2])
+    insert = SqliteResultStore._insert
+
+    def dying(self, rows):
+        global batches
+        answers = rows[0][0] == "answer"
+        batches -= answers
+        if answers and batches < 0 and place == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        insert(self, rows)
+        if answers and batches < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    SqliteResultStore._insert = dying
+    main(sys.argv[3:])
+"""
+
+
+@pytest.mark.parametrize(("place", "batches"), [("before", 0), ("after", 12)])
+def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, whole, place, batches):
+    """Killed before its first answer is stored, and in the second wave of cases."""
     cache = built_index(policy.parent / "killed")
-    command = [sys.executable, "-m", "fairgate", "run", policy.name, "--out", "out"]
-    command += ["--cache", str(cache), "--quiet", "--batch-size", "2", "--threads", "1"]
+    options = ["run", policy.name, "--out", "out", "--cache", str(cache), "--quiet"]
+    command = [sys.executable, "-c", textwrap.dedent(DYING), place, str(batches), *options]
     environment = {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2])}
-    process = subprocess.Popen(command, env=environment, cwd=policy.parent)
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert run(policy, cache) == whole
+    done = subprocess.run(
+        [*command, "--batch-size", "8", "--threads", "1"],
+        env=environment, cwd=policy.parent, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL
+    assert run(policy, cache, "--threads", "1") == whole.outputs

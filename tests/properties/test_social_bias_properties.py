@@ -38,7 +38,7 @@ def table(items, drawn, **changes):
 
 
 @given(answers)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_exchanging_the_groups_roles_negates_diff_bias(drawn):
     items = many(10, 5)
     plan = planned(items)
@@ -53,7 +53,7 @@ def test_exchanging_the_groups_roles_negates_diff_bias(drawn):
 
 
 @given(answers, st.integers(0, 2**32), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_neither_the_order_of_options_nor_of_items_changes_a_value(drawn, seed, random):
     items = many(10, 5)
     expected = core(table(items, drawn, shuffle=False))
@@ -66,7 +66,7 @@ def test_neither_the_order_of_options_nor_of_items_changes_a_value(drawn, seed, 
 
 
 @given(answers)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bias_never_exceeds_what_accuracy_allows(drawn):
     for unparsed in ("drop", "wrong"):
         items = many(12, 4)
@@ -86,7 +86,7 @@ def test_bias_never_exceeds_what_accuracy_allows(drawn):
 
 
 @given(answers)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
     found = measure({"bbq": table(many(12, 4), drawn)}, confidence=0.95, seed=1)
     for one in found:
@@ -95,14 +95,14 @@ def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
 
 
 @given(answers)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_parsed_answers_give_the_same_s_amb_and_diff_bias(drawn):
     found = table(many(8, 4), [kind % 3 for kind in drawn])
     assert value(found, "bbq/s_amb") == value(found, "diff-bias/ambiguous")
 
 
 @given(answers)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_baseline_keeps_the_table_whole(drawn):
     items = many(6, 3)
     found = table(items, drawn, settings=["none", "stereo"], collections=["c"], top_k=[1, 3])

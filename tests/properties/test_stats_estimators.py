@@ -49,7 +49,7 @@ def observations(rows, arms, columns) -> Observations:
 
 
 @given(two_runs(), st.sampled_from(list(Worse)), st.booleans(), st.sampled_from([0.05, 0.0125]))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_evidence_is_consistent_whatever_was_observed(runs, worse, strict, level):
     now, base = runs
     found = regression_evidence(
@@ -70,7 +70,6 @@ def test_evidence_is_consistent_whatever_was_observed(runs, worse, strict, level
 
 
 @given(two_runs())
-@settings(deadline=None)
 def test_exchanging_the_runs_turns_the_change(runs):
     now, base = runs
     forth = estimate(pair_by_key(now, base).difference)
@@ -112,7 +111,6 @@ def test_wilson_contains_the_share_and_stays_in_range(successes, trials, confide
 
 
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=40), st.integers(0, 3))
-@settings(deadline=None)
 def test_bootstrap_intervals_of_a_rate_are_rates(violated, seed):
     obs = observations([[1.0] * v + [0.0] * (5 - v) for v in violated], [0] * 5, 5)
     found = bootstrap(cluster_totals(obs), BootstrapSettings(n_resamples=200), seed=seed)
@@ -121,7 +119,6 @@ def test_bootstrap_intervals_of_a_rate_are_rates(violated, seed):
 
 
 @given(st.lists(st.integers(-21, 21), min_size=1, max_size=30))
-@settings(deadline=None)
 def test_bounds_widen_as_the_level_falls(steps):
     changes = np.array(steps, dtype=np.float64) / (21 * len(steps))
     shares = np.full(len(steps), 1 / len(steps))
@@ -133,7 +130,6 @@ def test_bounds_widen_as_the_level_falls(steps):
 
 
 @given(st.floats(0.021, 1), st.floats(0, 1), st.sampled_from([0.05, 0.0125]))
-@settings(deadline=None)
 def test_the_sources_needed_see_the_effect(effect, sd, level):
     design = RuleDesign(level=level)
     needed = sources_needed(effect, sd, design)

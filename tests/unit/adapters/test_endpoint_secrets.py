@@ -71,7 +71,7 @@ def test_a_key_that_comes_back_is_in_no_text(raw, monkeypatch, echo):
     written = json.dumps(SECRET)[1:-1] if echo in {"index", "value"} else SECRET
     server = raw(ECHOES[echo].replace(b"%s", written.encode()))
     monkeypatch.setenv("KEY", SECRET)
-    asking = EndpointEmbedder(server.url, "m", api_key_env="KEY", pause=lambda _: None, timeout=5)
+    asking = EndpointEmbedder(server.url, "m", api_key_env="KEY", pause=lambda _: None, timeout=600)
     with pytest.raises(ModelError) as caught:
         asking.embed(["a"])
     assert any(SECRET in seen for seen in server.seen)
