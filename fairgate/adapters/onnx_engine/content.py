@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fairgate.adapters.onnx_engine.external_data import DamagedGraphError, external_locations
+from fairgate.adapters.onnx_engine.external_data import external_locations
+from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
 

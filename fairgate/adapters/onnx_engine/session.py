@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
+from fairgate.adapters.onnx_engine.batch_scaling import refuse_batch_scaling
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
@@ -35,8 +36,10 @@ def open_session(
     """Return an `onnxruntime.InferenceSession` set up for repeatable results.
 
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that stands for
-    the file `graph`; its external data are looked up beside that file. Raises ModelError.
+    the file `graph`; its external data are looked up beside that file. Raises ModelError, also
+    for graphs whose results depend on the composition of a batch.
     """
+    refuse_batch_scaling(graph)
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

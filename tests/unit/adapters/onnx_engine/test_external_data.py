@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from fairgate.adapters.onnx_engine.external_data import DamagedGraphError, external_locations
+from fairgate.adapters.onnx_engine.external_data import external_locations
+from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
 
 
 def locations(tmp_path, model):

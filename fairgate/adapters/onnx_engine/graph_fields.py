@@ -1,0 +1,91 @@
+"""Reads the encoding of an ONNX file field by field, without loading the graph.
+
+So neither the `onnx` package nor memory for the weights inside the file is needed: a run whose
+results are all stored asks for nothing else. Field numbers are those of onnx.proto3,
+https://github.com/onnx/onnx/blob/main/onnx/onnx.proto3.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_BYTES = 2
+_FIXED = {1: 8, 5: 4}
+_LONGEST_VARINT = 10
+
+Children = Mapping[str, Mapping[int, str]]
+"""For each kind of message: the fields that are followed, and the kind found there."""
+
+
+class DamagedGraphError(ValueError):
+    """The file is no ONNX graph, or only a part of one."""
+
+
+@contextmanager
+def mapped(graph: Path) -> Iterator[mmap.mmap]:
+    """Map a file into memory. Raises DamagedGraphError where it is empty, and OSError."""
+    with graph.open("rb") as stream:
+        try:
+            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError as error:
+            raise DamagedGraphError("the file is empty") from error
+        with content:
+            yield content
+
+
+def messages(
+    content: mmap.mmap, children: Children, leaf: str, root: str = "model"
+) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of every message of the kind `leaf`, at any depth.
+
+    Raises DamagedGraphError.
+    """
+    waiting = [(root, 0, len(content))]
+    while waiting:
+        kind, start, end = waiting.pop()
+        if kind == leaf:
+            yield start, end
+            continue
+        followed = children[kind]
+        waiting += [
+            (followed[field], begin, stop)
+            for field, begin, stop in fields(content, start, end)
+            if field in followed
+        ]
+
+
+def fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield number, begin and end of each field of a message that has a length of its own."""
+    place = start
+    while place < end:
+        tag, place = _varint(content, place, end)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            _, place = _varint(content, place, end)
+            continue
+        if wire == _BYTES:
+            size, place = _varint(content, place, end)
+        elif wire in _FIXED:
+            size = _FIXED[wire]
+        else:
+            raise DamagedGraphError(f"byte {place}: no field of an ONNX graph begins here")
+        if size > end - place:
+            raise DamagedGraphError(f"byte {place}: {size} bytes announced, {end - place} left")
+        if wire == _BYTES:
+            yield number, place, place + size
+        place += size
+
+
+def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:
+    value = 0
+    for step in range(_LONGEST_VARINT):
+        if place + step >= end:
+            break
+        byte = content[place + step]
+        value |= (byte & 0x7F) << (7 * step)
+        if byte < 0x80:
+            return value, place + step + 1
+    raise DamagedGraphError(f"byte {place}: a number does not end")
