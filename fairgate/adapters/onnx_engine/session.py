@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 from fairgate.adapters.onnx_engine.batch_scaling import refuse_batch_scaling
+from fairgate.adapters.onnx_engine.cuda import CUDA, OPTIONS, obstacle, quiet_start
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
@@ -14,7 +16,6 @@ from fairgate.domain.wording import harmless
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
-_CUDA = "CUDAExecutionProvider"
 _WEIGHTY = frozenset(
     {"Attention", "BiasGelu", "Conv", "DecoderMaskedMultiHeadAttention", "DynamicQuantizeMatMul"}
     | {"EmbedLayerNormalization", "FastGelu", "Gelu", "GroupQueryAttention", "LayerNormalization"}
@@ -53,7 +54,8 @@ def open_session(
     if device == "cuda":
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     providers = _providers(onnxruntime, device)
-    with mapped_errors(f"the ONNX graph {str(graph)!r} cannot be loaded", _BROKEN):
+    start = quiet_start(onnxruntime) if device == "cuda" else nullcontext()
+    with start, mapped_errors(f"the ONNX graph {str(graph)!r} cannot be loaded", _BROKEN):
         session = onnxruntime.InferenceSession(
             content if content is not None else str(graph),
             options,
@@ -63,7 +65,7 @@ def open_session(
     # A failure on the GPU must not go on, on the CPU, under the fingerprint of the GPU.
     session.disable_fallback()
     if device == "cuda":
-        _refuse_other_devices(session, graph)
+        _refuse_other_devices(onnxruntime, session, graph)
     return session
 
 
@@ -78,7 +80,7 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _refuse_other_devices(session: Any, graph: Path) -> None:
+def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
     """Raise ModelError where anything that computes with weights does not run on the GPU.
 
     Handling shapes on the CPU is ONNX Runtime's own choice and changes no result.
@@ -90,19 +92,29 @@ def _refuse_other_devices(session: Any, graph: Path) -> None:
             "on the GPU; expected version 1.24 or later: upgrade onnxruntime-gpu."
         )
     nodes = [(part.ep_name, node.op_type) for part in ask() for node in part.get_nodes()]
-    elsewhere = Counter(op for place, op in nodes if place != _CUDA)
+    if not any(place == CUDA for place, _ in nodes):
+        raise ModelError(
+            f"device 'cuda' was asked for, but ONNX Runtime runs all of {str(graph)!r} on the CPU: "
+            f"{obstacle(onnxruntime)}."
+        )
+    elsewhere = Counter(op for place, op in nodes if place != CUDA)
     wrong = {op for op in elsewhere if op in _WEIGHTY}
     products = {op for op in elsewhere if op in _PRODUCTS}
     if sum(elsewhere[op] for op in products) > _POSITION_PRODUCTS:
         wrong |= products
-    if wrong or not any(place == _CUDA for place, _ in nodes):
-        what = ", ".join(sorted(wrong))[:200] or "all of it"
+    if wrong:
         raise ModelError(
             f"device 'cuda' was asked for, but ONNX Runtime runs a part of {str(graph)!r} on the "
-            f"CPU ({what}): its results would pass for the GPU's. Check `nvidia-smi` and install "
-            "`fairgate[cuda]`, export the model in fp16 or fp32 with `fairgate export MODEL`, or "
-            "use device: cpu."
+            f"CPU ({', '.join(sorted(wrong))[:200]}): its results would pass for the GPU's. "
+            f"{_ATTENTION if 'GroupQueryAttention' in wrong else _SUPPORTED}, or use device: cpu."
         )
+
+
+_ATTENTION = (
+    "GroupQueryAttention computes on CUDA in fp16 or bf16 only: build the model again with "
+    "`--precision fp16 --execution_provider cuda`, or export it with `fairgate export MODEL`"
+)
+_SUPPORTED = "Export the model in fp16 or fp32 with `fairgate export MODEL`"
 
 
 def _providers(onnxruntime: Any, device: Device) -> list[Any]:
@@ -111,13 +123,10 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
     if device == "cpu":
         return ["CPUExecutionProvider"]
     available = onnxruntime.get_available_providers()
-    if _CUDA not in available:
+    if CUDA not in available:
         raise ModelError(
             "device 'cuda' was asked for, but this ONNX Runtime has no CUDA support (it has "
             f"{', '.join(available)}). Install `fairgate[cuda]` instead of `fairgate[cpu]`, or "
             "use device: cpu."
         )
-    if hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()  # CUDA and cuDNN from the nvidia-* wheels
-    # TF32 rounds the inputs of float32 products to 10 bits: answers would depend on the card.
-    return [(_CUDA, {"use_tf32": "0"}), "CPUExecutionProvider"]
+    return [(CUDA, OPTIONS), "CPUExecutionProvider"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import types
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import TensorProto, helper
 
+from fairgate.adapters.onnx_engine.cuda import obstacle
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import open_session
 from fairgate.domain.errors import ModelError
@@ -61,7 +63,8 @@ def on_cuda(monkeypatch, tmp_path):
 
         monkeypatch.setattr(onnxruntime, "InferenceSession", start)
         monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
-        monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+        loud = lambda: print("Failed to load libcublasLt.so.13")  # noqa: E731
+        monkeypatch.setattr(onnxruntime, "preload_dlls", loud, raising=False)
         return open_session(saved(tmp_path, model_of(graph_of())), device="cuda")
 
     opened.given = given
@@ -77,7 +80,6 @@ def test_a_graph_on_the_gpu_may_handle_shapes_on_the_cpu(on_cuda):
 @pytest.mark.parametrize(
     ("placed", "said"),
     [
-        ({CPU: ["Shape", "Cast"]}, "all of it"),
         ({CUDA: ["Cast"], CPU: ["MatMul"] * 3}, "MatMul"),
         ({CUDA: ["MatMul"] * 9, CPU: ["Softmax"]}, "Softmax"),
         ({CUDA: ["Add"], CPU: ["GroupQueryAttention", "MatMulNBits"]}, "GroupQueryAttention, MatMulNBits"),
@@ -87,6 +89,41 @@ def test_a_graph_that_computes_on_the_cpu_is_refused_as_a_gpu_model(on_cuda, pla
     with pytest.raises(ModelError, match="on the CPU") as refused:
         on_cuda(placed)
     assert f"({said})" in str(refused.value)
+
+
+def test_attention_in_float32_on_cuda_is_refused_with_the_number_formats_that_run(on_cuda):
+    with pytest.raises(ModelError, match="GroupQueryAttention computes on CUDA in fp16 or bf16"):
+        on_cuda({CUDA: ["MatMul"] * 9, CPU: ["GroupQueryAttention"] * 2})
+
+
+def test_a_gpu_that_does_not_start_is_an_error_with_the_library_that_is_missing(
+    on_cuda, monkeypatch, capfd
+):
+    # As onnxruntime-gpu 1.31 behaves without a driver: it prints, and goes on on the CPU.
+    def fails(_path):
+        raise OSError("libcuda.so.1: cannot open shared object file: No such file or directory")
+
+    monkeypatch.setattr(ctypes, "CDLL", fails)
+    with pytest.raises(ModelError, match=r"runs all of .* on the CPU: libcuda\.so\.1: .*no NVIDIA"):
+        on_cuda({CPU: ["Shape", "Cast"]})
+    monkeypatch.setattr(ctypes, "CDLL", lambda _path: None)
+    with pytest.raises(ModelError, match="check `nvidia-smi` for the driver and the card"):
+        on_cuda({CPU: ["Shape", "Cast"]})
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_cuda_library_is_named_with_what_brings_it(monkeypatch):
+    # No build for the CPU has the library: loading it fails as it does where a wheel is missing.
+    said = obstacle(onnxruntime)
+    assert "libonnxruntime_providers_cuda.so" in said
+    assert "Install `fairgate[cuda]`" in said
+
+
+def test_cuda_is_given_only_the_memory_that_is_asked_for(on_cuda):
+    on_cuda({CUDA: ["MatMul"]})
+    [(name, options), other] = on_cuda.given["providers"]
+    assert (name, other) == (CUDA, CPU)
+    assert options == {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
 
 
 def test_a_runtime_that_cannot_tell_where_operators_run_is_refused(on_cuda):
