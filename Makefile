@@ -34,7 +34,7 @@ bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one
 	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; PYTHONPATH=. $(EXPORT)/bin/python $$script || exit 1; done
 
 docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference pages, golden reports
-	$(BIN)/python -m fairgate.policy.json_schema
+	$(BIN)/python -m fairgate.systems.json_schema
 	$(BIN)/python -m pytest -q tests/golden --update-golden
 
 # pyproject.toml is the one list of dependencies; a stamp is older than it after every change.

@@ -39,7 +39,7 @@ def run(policy: Path, **options: Any) -> int:
     baseline, baseline_path = locate_baseline(loaded, policy, options["baseline"])
     composition = Composition(loaded, runtime, progress)
     given = composition.gate_input(baseline, baseline_path)
-    walked = run_gate(given, composition.system_under_test(), progress)
+    walked = run_gate(given, composition.system, progress)
     folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
     write_run(folder, loaded, given, walked, report_only=report_only)
@@ -96,12 +96,14 @@ def check(policies: tuple[Path, ...], **options: Any) -> int:
 
 
 def _checked(loaded: LoadedPolicy) -> str:
-    from fairgate.composition.building import decoding_of
     from fairgate.composition.items import item_suite_lines
     from fairgate.engine.crossing import most_questions
     from fairgate.engine.rules import expand_rules
+    from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
+    kind = kind_of(policy.system)
+    can = kind.capabilities(policy.system)
     rules = expand_rules(policy, plan)
     lines = [f"{loaded.parsed.path}: valid policy {policy.name!r}"]
     for given in loaded.suites:
@@ -112,9 +114,8 @@ def _checked(loaded: LoadedPolicy) -> str:
             f"  suite {given.suite.id}: {len(given.sources)} sources, {len(pairs) - control} "
             f"demographic and {control} control pairs, {cases} questions to the system"
         )
-        generator = policy.system.generator
-        if given.suite.attribution != "off" and policy.system.retriever and generator:
-            most = most_questions(pairs, is_greedy=decoding_of(generator).is_greedy)
+        if given.suite.attribution != "off" and can.gives_documents and can.repeatable:
+            most = most_questions(pairs, is_greedy=kind.is_greedy(policy.system))
             lines.append(
                 f"    attribution ({given.suite.attribution}) asks more once answers are known, at "
                 f"most {most}: where documents changed"

@@ -72,7 +72,7 @@ def _smoked(policy: Path, sources: int, runtime: Runtime) -> str:
     loaded = load_policy_text(_narrowed(policy, sources), str(policy), runtime)
     composition = Composition(loaded, runtime, SILENT)
     given = composition.gate_input(None, "none")
-    result = run_gate(given, composition.system_under_test(), SILENT).result
+    result = run_gate(given, composition.system, SILENT).result
     decided, planned = result.evidence.decided, result.evidence.planned
     return f"{decided} of {planned} pairs decided on {sources} sources a suite"
 

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
+from fairgate.composition.accesses import new_accesses, refuse_introduced_accesses
 from fairgate.composition.building import Composition
 from fairgate.composition.changed_data import ChangedData, changed_data
-from fairgate.composition.endpoints import new_endpoints, refuse_introduced_endpoints
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
 from fairgate.composition.versions import Checkout, Files
 from fairgate.domain.errors import BaselineError, PolicyError, UsageError
@@ -26,6 +26,7 @@ from fairgate.engine.ports import Progress
 from fairgate.policy.loosened import loosened
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.yaml_text import decode_yaml
+from fairgate.systems.catalogue import system_models
 
 DecidedBy = Literal["checkout", "base", "proposed"]
 
@@ -128,12 +129,13 @@ class Judge:
     def _refused(self, proposed: Side, raw: bytes) -> list[str]:
         """Return why the proposed policy is not run, whoever decides; empty where it may be."""
         try:
-            base = parse_policy(decode_yaml(raw, self._policy), self._policy).policy
+            text = decode_yaml(raw, self._policy)
+            base = parse_policy(text, self._policy, system_models()).policy
         except PolicyError:  # then nothing is known to be asked already
             base = None
         return [
-            f"This change's own policy was not run: it {sentence}. Merge the endpoint first."
-            for sentence in new_endpoints(proposed.loaded.policy, base)
+            f"This change's own policy was not run: it {sentence}. Merge that part first."
+            for sentence in new_accesses(proposed.loaded.policy, base)
         ]
 
     def _changed_data(self, before: Side, base: Files) -> ChangedData:
@@ -145,7 +147,7 @@ class Judge:
                 f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
                 "name an existing file"
             )
-        refuse_introduced_endpoints(proposed.loaded.policy)
+        refuse_introduced_accesses(proposed.loaded.policy)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         if allow or proposed.baseline is None:
             return JudgedChange(
@@ -228,7 +230,7 @@ class Judge:
     def _evaluate(self, side: Side) -> Evaluation:
         composition = Composition(side.loaded, self._runtime, self._progress)
         given = composition.gate_input(side.baseline, side.baseline_path)
-        run = run_gate(given, composition.system_under_test(), self._progress)
+        run = run_gate(given, composition.system, self._progress)
         return Evaluation(side=side, given=given, run=run, notices=composition.notices)
 
 

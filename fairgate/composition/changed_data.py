@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.embedded_names import embedded_path
-from fairgate.composition.loading import corpus_policy
 from fairgate.composition.versions import Files
 from fairgate.domain.errors import FairGateError
 from fairgate.domain.wording import quoted
@@ -23,6 +22,7 @@ from fairgate.policy.named_files import embedded_names
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items.policy import BbqSuitePolicy
+from fairgate.systems.catalogue import kind_of
 
 MOST_BYTES = 32 << 20
 _MOST_FILES = 500
@@ -121,11 +121,8 @@ def _is_embedded(kind: str, name: str) -> bool:
 
 def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:
     """Yield kind, name as the policy gives it, and whether it decides what is asked."""
-    system = policy.system
-    if system.recorded is not None:
-        yield "recorded", system.recorded, False
-    if system.retriever is not None:
-        yield "corpora", corpus_policy(system.retriever).path, False
+    for named in kind_of(policy.system).named_files(policy.system):
+        yield named.kind, named.name, named.decides_questions
     for suite in policy.suites:
         yield from _names_of(suite)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from fairgate.adapters.model_hub import exported_folder
-from fairgate.composition.building import token_counter
-from fairgate.composition.tables import find_table
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
+from fairgate.systems.corpora import token_counter
+from fairgate.systems.tables import find_table
 
 Task = Literal["text-generation", "feature-extraction"]
 Precision = Literal["fp32", "fp16", "int8", "int4"]

@@ -16,9 +16,8 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline, KnownSd, pair_contents
-from fairgate.engine.burn_in import BurnIn, Forgetful, Reordered, Replica, burn_in, other_phrases
+from fairgate.engine.burn_in import BurnIn, Replica, burn_in, other_phrases
 from fairgate.engine.comparison import Comparison, prepare_rule
-from fairgate.engine.execute import LocalSystem
 from fairgate.engine.explain import Explanation, explain_case
 from fairgate.engine.plan import build_plan
 from fairgate.engine.plan_items import with_items
@@ -28,6 +27,7 @@ from fairgate.engine.rules import expand_rules
 from fairgate.policy.schema import Policy
 from fairgate.reports.escaping import Redaction
 from fairgate.stats.regression import PreparedRegression
+from fairgate.systems.catalogue import kind_of
 
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1
@@ -41,10 +41,12 @@ def burn_in_policy(
 
     Raises UsageError for a recorded system: it cannot be asked again.
     """
-    if loaded.policy.system.recorded is not None:
+    system = loaded.policy.system
+    if not kind_of(system).capabilities(system).repeatable:
         raise UsageError(
-            "the policy's system is recorded: it cannot be asked again; record it several times "
-            "and compare the runs with `fairgate power POLICY --baseline FILE --run RUN`"
+            f"the policy's system is {kind_of(system).id}: it cannot be asked again; record it "
+            "several times and compare the runs with "
+            "`fairgate power POLICY --baseline FILE --run RUN`"
         )
     composition = Composition(loaded, runtime, progress)
     given = composition.gate_input(None, "none")
@@ -64,22 +66,12 @@ def _without_attribution(policy: Policy) -> Policy:
 
 def _replica(loaded: LoadedPolicy, composition: Composition, number: int) -> Replica:
     """Return the system with the neutral changes of replica `number`; number 0 has none."""
-    parts = composition.parts()
-    plan, changes = loaded.plan, []
-    if number:
-        if parts.retrievers:
-            changes.append(f"document order {number}")
-        if not parts.decoding.is_greedy:
-            changes.append(f"sampling seed {parts.decoding.seed + number}")
-        if number % 2:
-            plan, renamed = _other_controls(loaded)
-            changes += ["other control phrases"] if renamed else []
-        parts = replace(
-            parts,
-            retrievers={name: Reordered(inner, number) for name, inner in parts.retrievers.items()},
-            decoding=replace(parts.decoding, seed=parts.decoding.seed + number),
-        )
-    return Replica(changes=changes, plan=plan, sut=LocalSystem(parts, Forgetful()))
+    found, sut = composition.system.replica(number)
+    plan, changes = loaded.plan, list(found)
+    if number % 2:
+        plan, renamed = _other_controls(loaded)
+        changes += ["other control phrases"] if renamed else []
+    return Replica(changes=changes, plan=plan, sut=sut)
 
 
 def _other_controls(loaded: LoadedPolicy) -> tuple[TestPlan, bool]:

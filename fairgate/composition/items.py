@@ -14,18 +14,20 @@ from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.question_items.read import ItemFiles, read_items
 from fairgate.adapters.files.stances import StanceCollection, check_collections, stance_files
 from fairgate.adapters.unknown_wordings import unknown_wordings
-from fairgate.composition.tables import named_on_hub
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.items import DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.judge_items import ItemOptions
 from fairgate.engine.plan_items import ItemSuiteInput, choose_examples, retriever_key
-from fairgate.engine.ports import Embedder, Progress, Retriever
+from fairgate.engine.ports import Embedder, Retriever
 from fairgate.engine.quarantine import quarantined
 from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.schema import Policy
 from fairgate.suites.question_items.policy import BbqSuitePolicy, EndpointPolicy, ItemsPolicy
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.resources import Resources
+from fairgate.systems.tables import named_on_hub
 
 Loaded = TypeVar("Loaded")
 
@@ -50,6 +52,7 @@ def _load(
     problems: list[Problem],
 ) -> ItemSuiteInput | None:
     before = len(problems)
+    system = parsed.policy.system
 
     def attempt(name: str, load: Callable[[], Loaded]) -> Loaded | None:
         try:
@@ -62,7 +65,7 @@ def _load(
 
     wordings = unknown_wordings()
     found = attempt("items", lambda: read_items(_item_files(suite, runtime), wordings))
-    if parsed.policy.system.recorded is None:
+    if kind_of(system).capabilities(system).takes_documents:
         attempt("collections", lambda: _check_collections(suite, runtime))
     if found is None or len(problems) > before:
         return None
@@ -144,19 +147,18 @@ def item_suite_lines(suites: Sequence[ItemSuiteInput], plan: TestPlan) -> Iterat
 class ItemRetrievers:
     """Builds the retrievers of suites of question items; nothing is loaded before it is asked."""
 
-    runtime: Runtime
-    progress: Progress
-    embedder: Callable[[], Embedder]
-    """The system's own embedder, for `dense`."""
-    mean_pooled: Callable[[str], Embedder]
-    """An encoder by name whose vectors keep their length."""
-    remembered: Callable[[Embedder], Embedder]
-    """Puts the store before an embedder."""
+    resources: Resources
+    embedder: str
+    """Name of the system's own embedder, for `dense`."""
+
+    def of_all(self, suites: Sequence[BbqSuitePolicy]) -> dict[str, Retriever]:
+        """Return the retrievers of all suites by the keys that cases give."""
+        return {key: retriever for suite in suites for key, retriever in self.of(suite).items()}
 
     def of(self, suite: BbqSuitePolicy) -> dict[str, Retriever]:
         """Return a retriever for each setting that retrieves and each way to do it."""
         settings = [setting for setting in suite.settings if setting != NO_RETRIEVAL]
-        files = collection_paths(suite, self.runtime) if settings else []
+        files = collection_paths(suite, self.resources.runtime) if settings else []
         return {
             retriever_key(suite.id, setting, name): self._retriever(
                 chosen, StanceCollection(files, setting)
@@ -173,16 +175,23 @@ class ItemRetrievers:
         if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
             from fairgate.adapters.inner_product_index import InnerProductIndex
 
-            return InnerProductIndex(corpus, self.mean_pooled(chosen.partition(":")[2]))
+            encoder = self.resources.encoder(chosen.partition(":")[2], unit=False)
+            return InnerProductIndex(corpus, encoder)
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
 
-        embedder = self.embedder() if isinstance(chosen, str) else self._endpoint(chosen)
-        return FlatIndex(corpus, embedder, cache_dir=self.runtime.cache, progress=self.progress)
+        return FlatIndex(
+            corpus,
+            self._endpoint(chosen)
+            if isinstance(chosen, EndpointPolicy)
+            else self.resources.encoder(self.embedder),
+            cache_dir=self.resources.runtime.cache,
+            progress=self.resources.progress,
+        )
 
     def _endpoint(self, chosen: EndpointPolicy) -> Embedder:
         from fairgate.adapters.embedding_endpoint import EndpointEmbedder
 
-        return self.remembered(
+        return self.resources.stored(
             EndpointEmbedder(
                 chosen.endpoint,
                 chosen.model,
@@ -191,18 +200,21 @@ class ItemRetrievers:
             )
         )
 
-    def under_test(self, suite: BbqSuitePolicy) -> dict[str, str]:
-        """Return the suite's collections and retrievers by fingerprint."""
-        found = self.of(suite)
-        if not found:
-            return {}
-        files = collection_paths(suite, self.runtime)
-        corpus = StanceCollection(files, "full").fingerprint
-        ways = "".join(retriever.fingerprint for retriever in found.values())
-        return {
-            f"{suite.id}: collections": f"{', '.join(suite.collections)} {_short(corpus)}",
-            f"{suite.id}: retrievers": f"{', '.join(suite.retriever_names)} {_short(ways)}",
-        }
+    def under_test(self, suites: Sequence[BbqSuitePolicy]) -> dict[str, str]:
+        """Return the suites' collections and retrievers by fingerprint."""
+        found: dict[str, str] = {}
+        for suite in suites:
+            retrievers = self.of(suite)
+            if not retrievers:
+                continue
+            files = collection_paths(suite, self.resources.runtime)
+            corpus = StanceCollection(files, "full").fingerprint
+            ways = "".join(retriever.fingerprint for retriever in retrievers.values())
+            found |= {
+                f"{suite.id}: collections": f"{', '.join(suite.collections)} {_short(corpus)}",
+                f"{suite.id}: retrievers": f"{', '.join(suite.retriever_names)} {_short(ways)}",
+            }
+        return found
 
 
 def _short(fingerprint: str) -> str:

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fairgate.adapters.embedded_names import PREPARED_ON_USE, existing, find
 from fairgate.adapters.files.sources import read_sources
 from fairgate.adapters.perturbation_files import collect_perturbation_sets
 from fairgate.adapters.task_files import load_task, task_from_policy
 from fairgate.composition.items import load_item_suites
-from fairgate.composition.tables import find_table, named_on_hub
 from fairgate.domain.cases import Task, TestPlan
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
@@ -23,10 +21,11 @@ from fairgate.engine.quarantine import quarantine_problems
 from fairgate.engine.rules import rule_problems, unknown_metrics
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.schema import Policy
-from fairgate.policy.system import CorpusPolicy, RetrieverPolicy
 from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.schema.columns import Columns
 from fairgate.suites.metamorphic.policy import SuitePolicy, TaskPolicy
+from fairgate.systems.catalogue import kind_of, system_models
+from fairgate.systems.tables import find_table
 
 Loaded = TypeVar("Loaded")
 MOST_CASES = 2_000_000
@@ -57,7 +56,7 @@ def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
 
 def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPolicy:
     """Do the same for a policy's text (read from a commit, say)."""
-    parsed = parse_policy(text, shown_path)
+    parsed = parse_policy(text, shown_path, system_models())
     problems: list[Problem] = []
     suites = [
         loaded
@@ -66,7 +65,11 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
         and (loaded := _load_suite(parsed, position, suite, runtime, problems)) is not None
     ]
     item_suites = load_item_suites(parsed, runtime, problems)
-    problems += _system_problems(parsed, runtime)
+    system = parsed.policy.system
+    problems += [
+        problem(parsed, ("system", *where), sentence)
+        for where, sentence in kind_of(system).missing(system, runtime)
+    ]
     unknown = [problem(parsed, *found) for found in unknown_metrics(parsed.policy)]
     if problems:
         raise PolicyError([*problems, *unknown])
@@ -137,14 +140,14 @@ def _load_suite(
     if task is None or sources is None or len(problems) > before:
         return None
     system = parsed.policy.system
-    has_retriever = system.retriever is not None
+    kind = kind_of(system)
     return SuiteInput(
         suite=suite,
         task=task,
         sources=sources,
         sets=sets.sets,
-        retriever="default" if has_retriever or system.recorded else None,
-        top_k=system.retriever.top_k if system.retriever else 0,
+        retriever="default" if kind.capabilities(system).gives_documents else None,
+        top_k=kind.top_k(system),
     )
 
 
@@ -158,44 +161,3 @@ def _sources(named: str | Columns, runtime: Runtime) -> CorpusSpec:
     columns = Columns(path=named) if isinstance(named, str) else named
     path = find_table("sources", columns.path, runtime)
     return CorpusSpec(path=str(path), id=columns.id, text=columns.text, label=columns.label)
-
-
-def _system_problems(parsed: ParsedPolicy, runtime: Runtime) -> list[Problem]:
-    """Look up what the system names, as far as that needs neither model nor network."""
-    system = parsed.policy.system
-    wanted: list[tuple[tuple[str, ...], Callable[[], object]]] = []
-    if system.recorded is not None:
-        recorded = system.recorded
-        wanted.append(
-            (
-                ("system", "recorded"),
-                lambda: existing(recorded, runtime.root, confined=runtime.confined),
-            )
-        )
-    if system.retriever is not None:
-        corpus = corpus_policy(system.retriever)
-        wanted.append(
-            (
-                ("system", "retriever", "corpus"),
-                lambda: (
-                    named_on_hub(corpus.path, runtime)
-                    or find("corpora", corpus.path, runtime.root, confined=runtime.confined)
-                ),
-            )
-        )
-    problems = []
-    for where, look in wanted:
-        try:
-            look()
-        except DataError as error:
-            hint = "; an empty file will do for `check` and `plan`" if "recorded" in where else ""
-            problems.append(problem(parsed, where, f"{error}{hint}"))
-    return problems
-
-
-def corpus_policy(retriever: RetrieverPolicy) -> CorpusPolicy:
-    """Return the corpus of a policy in its long form; embedded raw corpora are prepared."""
-    corpus = retriever.corpus
-    if isinstance(corpus, str):
-        return CorpusPolicy(path=corpus, prepare=corpus in PREPARED_ON_USE)
-    return corpus

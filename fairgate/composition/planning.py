@@ -14,6 +14,7 @@ from fairgate.domain.cases import Case
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.crossing import cross
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.catalogue import kind_of
 
 
 def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
@@ -22,8 +23,7 @@ def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     `query` is for the retriever. `prompt` is for the model, without documents: a system of one's
     own puts its own documents where it has room for them.
     """
-    generator = loaded.policy.system.generator
-    template = (generator.prompt if generator else None) or DEFAULT_TEMPLATE
+    template = _template(loaded)
     for case in loaded.plan.cases:
         yield json.dumps(_row(case, template), ensure_ascii=False)
 
@@ -33,8 +33,7 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
 
     A crossed case names in `documents` what to show instead of what its own query retrieves.
     """
-    generator = loaded.policy.system.generator
-    template = (generator.prompt if generator else None) or DEFAULT_TEMPLATE
+    template = _template(loaded)
     path = Path(loaded.parsed.path)
     walked, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
     crossed = cross(given.plan, walked.result.judged, walked.executions, given.policy)
@@ -47,6 +46,11 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
                 for document in shown
             ]
         yield json.dumps(row, ensure_ascii=False)
+
+
+def _template(loaded: LoadedPolicy) -> str:
+    system = loaded.policy.system
+    return kind_of(system).prompt(system) or DEFAULT_TEMPLATE
 
 
 def _row(case: Case, template: str) -> dict[str, object]:

@@ -20,9 +20,9 @@ from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
-from fairgate.engine.recorded import Recording
 from fairgate.oracles.choice import CHOICE_RULE
 from fairgate.oracles.label import STOP_RULE
+from fairgate.systems.recorded import Recording
 
 NO_BASELINE = "none"
 

@@ -14,7 +14,6 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
-from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items.policy import BbqSuitePolicy
 
@@ -63,9 +62,13 @@ class Baseline:
         return next(known, 0.0)
 
 
-def must_match(policy: Policy, suite: SuitePolicy, task: Task) -> dict[str, str]:
-    """Return the fields without whose equality two runs of a suite are not comparable (SPEC 9)."""
-    retriever = policy.system.retriever
+def must_match(
+    suite: SuitePolicy, task: Task, system: Mapping[str, object], top_k: int
+) -> dict[str, str]:
+    """Return the fields without whose equality two runs of a suite are not comparable (SPEC 9).
+
+    `system` is what the kind of system adds, `top_k` how many documents its retriever is asked for.
+    """
     fields = {
         "task.instruction": task.instruction,
         "task.labels": list(task.labels),
@@ -77,13 +80,13 @@ def must_match(policy: Policy, suite: SuitePolicy, task: Task) -> dict[str, str]
         "distance": suite.distance,
         "repeats": suite.repeats,
         "unstable_margin": suite.unstable_margin,
-        "decoding": _decoding(policy),
-        "top_k": retriever.top_k if retriever else 0,
+        "top_k": top_k,
+        **system,
     }
     return _as_texts(fields)
 
 
-def items_must_match(policy: Policy, suite: BbqSuitePolicy) -> dict[str, str]:
+def items_must_match(suite: BbqSuitePolicy, system: Mapping[str, object]) -> dict[str, str]:
     """Return the same for a suite of question items; settings and depths are part of the keys."""
     return _as_texts(
         {
@@ -94,16 +97,9 @@ def items_must_match(policy: Policy, suite: BbqSuitePolicy) -> dict[str, str]:
             "shots": suite.shots,
             "shuffle": suite.shuffle,
             "unstable_margin": suite.unstable_margin,
-            "decoding": _decoding(policy),
+            **system,
         }
     )
-
-
-def _decoding(policy: Policy) -> object:
-    if policy.system.generator is None:
-        return "recorded"
-    chosen = policy.system.generator.decoding
-    return chosen if isinstance(chosen, str) else chosen.model_dump()
 
 
 def _as_texts(fields: Mapping[str, object]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairgate.domain.wording import harmless, quoted, suggestion
+from fairgate.policy.assembled import Systems, systems_meant
 from fairgate.policy.yaml_nodes import Where
 from fairgate.relations.catalogue import relation_ids
 
@@ -35,7 +36,7 @@ GREATEST = (
 """Greatest possible value of the metrics whose ids begin so (SPEC 3)."""
 
 
-def contradictions(data: object) -> Iterator[Found]:
+def contradictions(data: object, systems: Systems) -> Iterator[Found]:
     """Yield every place that contradicts another place of the same policy, with the sentence."""
     if not isinstance(data, dict):
         return
@@ -44,7 +45,9 @@ def contradictions(data: object) -> Iterator[Found]:
     for position, suite in suites:
         yield from _suite(("suites", position), suite)
     yield from _gates(_mappings(data.get("gates")), suites)
-    yield from _prompt(data.get("system"))
+    for model in systems_meant(data.get("system"), systems):
+        for place, sentence in model.contradictions(data["system"]):
+            yield ("system", *place), sentence
 
 
 def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
@@ -155,18 +158,3 @@ def _impossible_bounds(where: Where, gate: dict[str, Any]) -> Iterator[Found]:
                 f"{metric} never exceeds {greatest}, so a bound of {bound:g} cannot fail{hint}"
             )
             yield (*where, key), harmless(sentence[:300])
-
-
-def _prompt(system: object) -> Iterator[Found]:
-    generator = system.get("generator") if isinstance(system, dict) else None
-    prompt = generator.get("prompt") if isinstance(generator, dict) else None
-    if not isinstance(system, dict) or not isinstance(prompt, str):
-        return
-    where = ("system", "generator", "prompt")
-    if "{text}" not in prompt:
-        yield where, "the template lacks `{text}`, the place of the test case"
-    if system.get("retriever") is not None and "{documents}" not in prompt:
-        yield (
-            where,
-            "the template lacks `{documents}`, so the model would never see what was retrieved",
-        )

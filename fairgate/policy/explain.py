@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
 from fairgate.policy.yaml_nodes import Where
-from fairgate.schema.fields import BRANCHES, KINDS, NAME_PATTERN
+from fairgate.schema.fields import KINDS, NAME_PATTERN, is_branch
 
 Schema = Mapping[str, Any]
 
@@ -46,11 +46,11 @@ def dotted(where: Where) -> str:
 
 
 def _sentence(details: ErrorDetails, root: Schema, data: object) -> tuple[Where, str]:
-    # Branches of unions are tagged "<…>" (schema.ByShape) and are no part of the document; what
+    # Branches of unions are tagged "<…>" (schema/fields.py) and are no part of the document; what
     # an unknown key is called is, even if it looks like a tag.
     *parents, last = details["loc"] or ("<mapping>",)
-    own = [last] if details["type"] == "extra_forbidden" or last not in BRANCHES else []
-    where: Where = (*(step for step in parents if step not in BRANCHES), *own)
+    own = [last] if details["type"] == "extra_forbidden" or not is_branch(last) else []
+    where: Where = (*(step for step in parents if not is_branch(step)), *own)
     name = f"{dotted(where)}: " if where else ""
     match details["type"]:
         case "union_tag_not_found":
@@ -131,14 +131,15 @@ def _branch(node: Schema, root: Schema, value: object) -> Schema:
     kind = {dict: "object", list: "array", bool: "boolean", str: "string"}.get(type(value))
     fitting = [branch for branch in branches if branch.get("type") == kind]
     if len(fitting) > 1 and isinstance(value, dict):
-        fitting = [branch for branch in fitting if _is_of_kind(branch, value)] or fitting
+        return max(fitting, key=lambda branch: _likeness(branch, value))
     return fitting[0] if fitting else node
 
 
-def _is_of_kind(branch: Schema, value: Mapping[str, object]) -> bool:
-    """Return whether `branch` is the suite of the kind that `value` names."""
-    own = branch.get("properties", {}).get("kind", {}).get("const")
-    return bool(own == value.get("kind", KINDS[0]))
+def _likeness(branch: Schema, value: Mapping[str, object]) -> tuple[bool, int]:
+    """Return how well a mapping fits `branch`: by the kind it names, then by the keys it uses."""
+    properties = branch.get("properties", {})
+    own = properties.get("kind", {}).get("const")
+    return own == value.get("kind", KINDS[0]), sum(key in properties for key in value)
 
 
 def _properties(node: Schema, root: Schema) -> list[str]:

@@ -1,19 +1,16 @@
-"""The JSON Schema of policies, for editors; `python -m fairgate.policy.json_schema` writes it."""
+"""The JSON Schema of policies, for editors."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from fairgate.policy.schema import Policy
-
-SCHEMA_FILE = Path(__file__).parent.parent / "data" / "policy.schema.json"
+from fairgate.policy.assembled import Systems, policy_model
 
 
-def policy_schema() -> dict[str, Any]:
+def policy_schema(systems: Systems) -> dict[str, Any]:
     """Return the schema (draft 2020-12) of a policy file, made from the pydantic models."""
-    schema = Policy.model_json_schema()
+    schema = policy_model(systems).model_json_schema()
     for model in (schema, *schema["$defs"].values()):
         for field in model.get("properties", {}).values():
             field.pop("title", None)  # pydantic's titles only repeat the key
@@ -24,10 +21,6 @@ def policy_schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
+def schema_text(systems: Systems) -> str:
     """Return the schema as the text of the shipped file."""
-    return json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
+    return json.dumps(policy_schema(systems), indent=2, ensure_ascii=False) + "\n"

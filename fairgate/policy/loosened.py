@@ -125,9 +125,10 @@ def _tests(policy: Policy) -> int:
 def _system(before: Policy, after: Policy) -> Iterator[str]:
     """Name every change of the system under test: another one may pass where this one fails."""
     then, now = before.system.model_dump(mode="json"), after.system.model_dump(mode="json")
-    for name, value in then.items():
-        if now[name] != value:
-            yield f"system: {name} changed from {_shown(value)} to {_shown(now[name])}"
+    for name in dict.fromkeys((*then, *now)):
+        if now.get(name) != then.get(name):
+            change = f"from {_shown(then.get(name))} to {_shown(now.get(name))}"
+            yield f"system: {name} changed {change}"
 
 
 def _suites(before: Policy, after: Policy) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.wording import shown
+from fairgate.policy.assembled import Systems, policy_model
 from fairgate.policy.checks import contradictions
 from fairgate.policy.explain import explain
 from fairgate.policy.schema import Policy
@@ -35,15 +36,17 @@ class ParsedPolicy:
         return self.document.located(where)
 
 
-def parse_policy(text: str, path: str) -> ParsedPolicy:
+def parse_policy(text: str, path: str, systems: Systems) -> ParsedPolicy:
     """Return the policy that `text` declares; raises PolicyError with every problem found.
 
-    `path` is only shown. Names of files, models and metrics are not looked up here.
+    `systems` are the kinds that `system` may be, `path` is only shown. Names of files, models and
+    metrics are not looked up here.
     """
     document = load_yaml(text, path)
-    policy, problems = validated(document, Policy)
+    policy, problems = validated(document, policy_model(systems))
     if document.complete:
-        problems += [document.problem(*found) for found in contradictions(document.data)]
+        found = contradictions(document.data, systems)
+        problems += [document.problem(*place_and_sentence) for place_and_sentence in found]
     if policy is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
     return ParsedPolicy(policy=policy, document=document)

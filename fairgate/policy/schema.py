@@ -1,6 +1,7 @@
 """The policy file as pydantic models: every field described, nothing unknown allowed.
 
 The JSON Schema that editors use is generated from these classes, and so is the policy reference.
+Which kinds of systems there are is not known here: see `policy_model` in assembled.py.
 Rates are fractions; names of embedded things, paths and Hugging Face ids are plain strings.
 """
 
@@ -11,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag
 
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy
-from fairgate.policy.system import SystemPolicy
 from fairgate.schema.fields import ByKind, Fraction, Name, Seed, Strict
+from fairgate.schema.system import SystemModel
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items.policy import BbqSuitePolicy
 
@@ -26,7 +27,9 @@ class Policy(Strict):
     seed: Seed = Field(
         default=42, description="Seed of resampling and of everything drawn at random."
     )
-    system: SystemPolicy
+    system: SystemModel = Field(
+        description="What is under test; its keys tell of which kind it is."
+    )
     suites: Annotated[
         list[
             Annotated[

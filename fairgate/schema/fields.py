@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field
@@ -39,10 +40,16 @@ def kind(value: object) -> str | None:
     return f"<{named}>" if named in KINDS else None
 
 
-BRANCHES = frozenset({"<switch>", "<mapping>", "<list>", "<scalar>", *(f"<{k}>" for k in KINDS)})
 ByKind = Discriminator(kind)
 ByShape = Discriminator(shape)
 """Unions are told apart by shape, so that messages speak only of the branch that was meant."""
+
+_BRANCH = re.compile(r"<[a-z-]+>")
+
+
+def is_branch(step: object) -> bool:
+    """Return whether a step of an error's place is the tag of a union's branch, as in `<list>`."""
+    return isinstance(step, str) and _BRANCH.fullmatch(step) is not None
 
 
 class Strict(BaseModel):

@@ -6,11 +6,11 @@ import re
 
 import pytest
 from action.repositories import POLICY, fair, worse
+from fakes.policies import parse_policy
 
 from fairgate.composition import changed_data as module
 from fairgate.composition.changed_data import changed_data
 from fairgate.domain.errors import BaselineError
-from fairgate.policy.parse import parse_policy
 
 SET = """\
 id: religion

@@ -20,7 +20,7 @@ from fakes.planted import GATES, Bench, Plant, policy_of
 from fairgate.engine.accept import baseline_of
 from fairgate.engine.gate import run_gate
 from fairgate.engine.ports import SILENT
-from fairgate.engine.recorded import RecordedSystem
+from fairgate.systems.recorded import RecordedSystem
 
 PAIRS_OF_A_SOURCE = 30
 

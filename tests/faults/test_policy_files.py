@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from fakes.policies import parse_policy
 
 from fairgate.domain.errors import ExitCode, PolicyError
-from fairgate.policy.parse import parse_policy
 from fairgate.policy.yaml_text import MAX_BYTES, decode_yaml, load_yaml, read_yaml_file
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -65,7 +65,7 @@ def built_index(tmp_path_factory):
     path = workspace(folder)
     runtime = Runtime(root=folder, cache=folder / "cache", threads=1)
     composition = Composition(load_policy(path, runtime), runtime, SILENT)
-    composition.retriever.retrieve(["anything"], 1)
+    composition.system.retriever.retrieve(["anything"], 1)
     for name in ("store.sqlite", "store.sqlite-wal", "store.sqlite-shm"):
         (folder / "cache" / name).unlink(missing_ok=True)
 
@@ -124,10 +124,10 @@ def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, wh
     )
     loaded = load_policy(policy, stored)
     answers = dict(
-        Composition(loaded, stored, SILENT).system_under_test().execute(loaded.plan, SILENT)
+        Composition(loaded, stored, SILENT).system.execute(loaded.plan, SILENT)
     )
     backwards = replace(loaded.plan, cases=loaded.plan.cases[::-1])
-    sut = Composition(load_policy(policy, fresh), fresh, SILENT).system_under_test()
+    sut = Composition(load_policy(policy, fresh), fresh, SILENT).system
     assert dict(sut.execute(backwards, SILENT)) == answers
 
 

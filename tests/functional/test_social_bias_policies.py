@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.parse import parse_policy
 
 HEAD = "version: 1\nname: p\nsystem: {generator: {}}\nsuites:\n"
 GATES = "gates:\n  - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 0.1}\n"

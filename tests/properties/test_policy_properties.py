@@ -6,11 +6,11 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+from fakes.policies import parse_policy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.parse import parse_policy
 from fairgate.policy.yaml_text import load_yaml
 
 POLICY = (Path(__file__).parents[2] / "policies" / "rag-sentiment.yaml").read_text(encoding="utf-8")

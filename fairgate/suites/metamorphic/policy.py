@@ -8,6 +8,7 @@ from pydantic import Field, Tag, field_validator
 
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Name, Strict, Text
+from fairgate.schema.outside import Access, NamesOutside
 
 
 class TaskPolicy(Strict):
@@ -24,7 +25,7 @@ class TaskPolicy(Strict):
     )
 
 
-class SuitePolicy(Strict):
+class SuitePolicy(NamesOutside):
     """Metamorphic tests: sources, relations and what perturbs them."""
 
     id: Name = Field(description="Name of the suite; unique in the policy.")
@@ -91,3 +92,7 @@ class SuitePolicy(Strict):
         if isinstance(bands, list) and bands[0] >= bands[1]:
             raise ValueError("needs two rising numbers, such as [0.63, 1.31]")
         return bands
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Return nothing: sources, tasks and terms are files."""
+        return ()

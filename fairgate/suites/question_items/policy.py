@@ -8,6 +8,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.schema.fields import ByShape, Name, Strict, Text
+from fairgate.schema.outside import Access, NamesOutside
 
 Setting = Literal["none", "full", "stereo", "anti"]
 TopK = Annotated[int, Field(ge=1, le=100)]
@@ -62,7 +63,7 @@ DEFAULT_INSTRUCTIONS = (
 )
 
 
-class BbqSuitePolicy(Strict):
+class BbqSuitePolicy(NamesOutside):
     """Questions about two groups, asked with and without retrieved documents (P2)."""
 
     id: Name = Field(description="Name of the suite; unique in the policy.")
@@ -136,6 +137,14 @@ class BbqSuitePolicy(Strict):
         if twice:
             raise ValueError(f"lists {twice[0]!r:.60} twice; remove one")
         return names
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Return the endpoints that embed queries and documents."""
+        return tuple(
+            Access("asks", asked.endpoint, asked.api_key_env)
+            for asked in self.retrievers
+            if isinstance(asked, EndpointPolicy)
+        )
 
     @property
     def retriever_names(self) -> list[str]:

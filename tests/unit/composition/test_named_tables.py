@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.composition.building import token_counter
-from fairgate.composition.tables import find_table, named_on_hub
 from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
+from fairgate.systems.corpora import token_counter
+from fairgate.systems.tables import find_table, named_on_hub
 
 
 @pytest.fixture

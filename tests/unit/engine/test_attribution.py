@@ -11,7 +11,7 @@ from fairgate.domain.executions import Execution
 from fairgate.engine.crossing import FEWEST, cross, most_questions
 from fairgate.engine.gate import run_gate
 from fairgate.engine.ports import SILENT
-from fairgate.engine.recorded import RecordedSystem
+from fairgate.systems.recorded import RecordedSystem
 
 MEN = {"A man": 0.5}
 BENCH = Bench(policy=policy_of(), sources=20, sets=("gender", "age"))

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 from fakes.planted import IDENTITY, Bench, Plant, policy_of
+from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
 from fairgate.domain.outcomes import Outcome
 from fairgate.engine.rules import rule_problems
-from fairgate.policy.parse import parse_policy
 
 BENCH = Bench(policy=policy_of([IDENTITY]), sources=40, sets=("gender", "age"))
 

@@ -1,20 +1,20 @@
 """Every field of the policy has a decision: a change of it is listed, or cannot make red green."""
 
-import pytest
+import sys
 
-from fairgate.policy import system
+import pytest
+from fakes.policies import model, parse_policy
+
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy, RegressionPolicy
 from fairgate.policy.loosened import loosened
-from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
-from fairgate.policy.system import SystemPolicy
 from fairgate.suites.metamorphic import policy as metamorphic
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items import policy as question_items
 from fairgate.suites.question_items.policy import BbqSuitePolicy
+from fairgate.systems.catalogue import system_models
 
-POLICY = parse_policy(
-    """\
+TEXT = """\
 version: 1
 name: p
 on_inconclusive: fail
@@ -36,9 +36,12 @@ gates:
     regression: {margin: 0.02, detect: 0.05, sd: 0.3}
 quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
-""",
-    "p.yaml",
+"""
+POLICY = parse_policy(TEXT, "p.yaml").policy
+RECORDED = parse_policy(
+    TEXT.replace("generator: {model: demo-slm}", "recorded: a.jsonl"), "p.yaml"
 ).policy
+SYSTEMS = [POLICY.system, RECORDED.system]
 
 # A value of each field that holds less, or that may; None where no value can make red green.
 POLICY_FIELDS = {
@@ -46,7 +49,7 @@ POLICY_FIELDS = {
     "name": "q",
     "description": None,  # for readers
     "seed": 1,
-    "system": POLICY.system.model_copy(update={"recorded": "a.jsonl"}),
+    "system": RECORDED.system,
     "suites": POLICY.suites[:1],
     "gates": [],
     "confidence": 0.99,
@@ -140,22 +143,37 @@ def test_whatever_a_suite_says(position, name):
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-@pytest.mark.parametrize("name", SystemPolicy.model_fields)
-def test_whatever_the_system_is(name):
-    assert is_listed(
-        POLICY.model_copy(update={"system": POLICY.system.model_copy(update={name: "another"})})
-    )
+@pytest.mark.parametrize(
+    ("system", "name"), [(system, name) for system in SYSTEMS for name in type(system).model_fields]
+)
+def test_whatever_the_system_is(system, name):
+    before = POLICY.model_copy(update={"system": system})
+    after = before.model_copy(update={"system": system.model_copy(update={name: "another"})})
+    assert loosened(before, after)
+
+
+def test_another_kind_of_system_is_listed_whole():
+    found = " ".join(loosened(POLICY, POLICY.model_copy(update={"system": RECORDED.system})))
+    assert "system: generator changed from" in found
+    assert 'system: recorded changed from null to "a.jsonl"' in found
+
+
+def test_every_kind_of_system_is_tried():
+    assert {type(system) for system in SYSTEMS} == set(system_models())
 
 
 def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
     weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
+    systems = [
+        module for name, module in sys.modules.items() if name.startswith("fairgate.systems")
+    ]
     compared_whole = {
         value
-        for module in (metamorphic, question_items, system)
+        for module in (metamorphic, question_items, *systems)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, GatePolicy.__bases__[0])
     }
-    schema = Policy.model_json_schema()
+    schema = model().model_json_schema()
     known = {model.__name__ for model in weighed | compared_whole}
     assert set(schema["$defs"]) <= known

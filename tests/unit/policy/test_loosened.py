@@ -1,9 +1,9 @@
 """What a change of a policy makes easier, in words."""
 
 import pytest
+from fakes.policies import parse_policy
 
 from fairgate.policy.loosened import loosened
-from fairgate.policy.parse import parse_policy
 
 BASE = """\
 version: 1

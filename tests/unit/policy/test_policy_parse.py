@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.parse import parse_policy, problem
+from fairgate.policy.parse import problem
 
 POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.yaml"))
 
@@ -190,8 +191,10 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("model: demo-slm", "seed: 1, model: demo-slm", "4:15: unknown key `seed` in `system.generator`; it belongs in `prepare` or `decoding`"),
         ("decoding: greedy", "decoding: {temperature: 9}", "4:43: system.generator.decoding.temperature: found 9, expected a number between 0 and 5"),
         ("decoding: greedy", "decoding: [greedy]", "4:32: system.generator.decoding: found a list of 1 entry, expected `greedy`, `paper-text` or `paper-code` or a mapping"),
-        ("  generator: {model: demo-slm, decoding: greedy}", "  {}", "3:1: system: names neither `generator` nor `recorded`; one of them is needed"),
-        ("decoding: greedy}", "decoding: greedy}\n  recorded: a.jsonl", "3:1: system: `recorded` replaces `retriever` and `generator`: remove one side"),
+        ("  generator: {model: demo-slm, decoding: greedy}", "  {}", "3:1: system: says not what is under test; add `retriever`, `generator` or `recorded`"),
+        ("  generator: {model", "  generater: {model", "3:1: system: says not what is under test; add `retriever`, `generator` or `recorded`; for `generater`, did you mean `generator`?"),
+        ("system:\n  generator: {model: demo-slm, decoding: greedy}", "system: 4", "3:1: system: found 4, expected a mapping"),
+        ("decoding: greedy}", "decoding: greedy}\n  recorded: a.jsonl", "3:1: system: has keys of 2 kinds of systems, `generator` and of another `recorded`; keep one kind"),
         ("decoding: greedy", "prompt: 'Say {instruction}'", "4:32: the template lacks `{text}`, the place of the test case"),
         ("task: sentiment", "task: sentiment\n    perturbations: [race, race]", "8:27: 'race' is listed twice; remove one"),
         ("task: sentiment", "task: sentiment\n    perturbations: [race, neutral]", "8:27: 'neutral' is the control arm of this suite; remove it from the list"),

@@ -1,0 +1,78 @@
+"""The policy model with the kinds of systems that there are: `Policy` itself knows none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Union
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
+
+from fairgate.domain.wording import harmless, listed, nearest
+from fairgate.policy.schema import Policy
+from fairgate.schema.system import SystemModel
+
+Systems = tuple[type[SystemModel], ...]
+
+
+@lru_cache(maxsize=8)
+def policy_model(systems: Systems) -> type[Policy]:
+    """Return the model of a policy whose `system` is one of `systems`; equal kinds, one model."""
+    branches = tuple(Annotated[model, Tag(_tag(model))] for model in systems)
+
+    def branch(value: object) -> str:
+        return _tag((systems_meant(value, systems) or systems)[0])
+
+    def one_kind(value: object) -> object:
+        if isinstance(value, dict):
+            _require_one_kind(value, systems)
+        return value
+
+    union: Any = Union[branches]  # noqa: UP007  # made at run time
+    return create_model(
+        "Policy",
+        __base__=Policy,
+        __doc__=Policy.__doc__,
+        system=(
+            Annotated[union, Discriminator(branch), BeforeValidator(one_kind)],
+            Field(description=Policy.model_fields["system"].description),
+        ),
+    )
+
+
+def _tag(model: type[SystemModel]) -> str:
+    return f"<{model.keys[0]}>"
+
+
+def systems_meant(value: object, systems: Systems) -> list[type[SystemModel]]:
+    """Return the kinds that a value's keys name."""
+    if isinstance(value, SystemModel):
+        return [type(value)]
+    keys = value if isinstance(value, dict) else ()
+    return [model for model in systems if any(key in keys for key in model.keys)]
+
+
+def _require_one_kind(value: dict[str, Any], systems: Systems) -> None:
+    meant = systems_meant(value, systems)
+    if len(meant) == 1:
+        return
+    if meant:
+        sides = [listed([key for key in model.keys if key in value]) for model in meant]
+        raise ValueError(
+            f"has keys of {len(meant)} kinds of systems, {' and of another '.join(sides)}; "
+            "keep one kind"
+        )
+    raise ValueError(f"says not what is under test; add {_keys(systems)}{_hint(value, systems)}")
+
+
+def _keys(systems: Sequence[type[SystemModel]]) -> str:
+    return listed(key for model in systems for key in model.keys)
+
+
+def _hint(value: dict[str, Any], systems: Systems) -> str:
+    known = [key for model in systems for key in model.keys]
+    for key in value:
+        close = nearest(str(key), known)
+        if close:
+            return f"; for `{harmless(str(key)[:60])}`, did you mean {listed(close[:1])}?"
+    return ""

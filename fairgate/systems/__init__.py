@@ -1,0 +1,1 @@
+"""What can be under test, one kind a file: its part of the policy, and how it is opened."""

@@ -1,0 +1,93 @@
+"""The corpus of a retriever: what the policy says of it, and how it is opened and cleaned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, Tag
+
+from fairgate.adapters.embedded_names import PREPARED_ON_USE, existing, find
+from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.runtime import Runtime
+from fairgate.schema.columns import Columns
+from fairgate.schema.fields import ByShape, Seed, Strict
+from fairgate.systems.resources import Resources
+from fairgate.systems.tables import find_table
+
+if TYPE_CHECKING:
+    from fairgate.adapters.files.corpus import CorpusFile
+    from fairgate.adapters.token_counter import TokenizerFile
+
+
+class PreparePolicy(Strict):
+    """How the corpus is cleaned before it is indexed (P1 section 4.1)."""
+
+    tokenizer: str = Field(
+        default="bundled",
+        description="Counts tokens for the length fence: `bundled`, `gpt2`, a path or an id.",
+    )
+    sample: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=1.0, description="Fraction of the cleaned texts to keep (P1: 0.1)."
+    )
+    seed: Seed = Field(default=42, description="Seed of the sample.")
+
+
+class CorpusPolicy(Columns):
+    """The documents that the retriever searches."""
+
+    prepare: Annotated[
+        Annotated[bool, Tag("<switch>")] | Annotated[PreparePolicy, Tag("<mapping>")], ByShape
+    ] = Field(
+        default=False, description="Clean the corpus first, as `fairgate corpus prepare` does."
+    )
+
+
+def long_form(corpus: str | CorpusPolicy) -> CorpusPolicy:
+    """Return the corpus of a policy in its long form; embedded raw corpora are prepared."""
+    if isinstance(corpus, str):
+        return CorpusPolicy(path=corpus, prepare=corpus in PREPARED_ON_USE)
+    return corpus
+
+
+def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
+    """Return the documents, prepared where the policy says so. Raises DataError."""
+    from fairgate.adapters.files.corpus import CorpusFile
+
+    path = find_table("corpora", chosen.path, resources.runtime)
+    spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
+    corpus = CorpusFile(_prepared(spec, chosen, resources))
+    resources.collect(corpus.notices)
+    return corpus
+
+
+def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> CorpusSpec:
+    if chosen.prepare is False:
+        return spec
+    from fairgate.adapters.files.cleaning import PreparationOptions
+    from fairgate.adapters.files.preparation import prepared_corpus
+
+    prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
+    return prepared_corpus(
+        spec,
+        resources.runtime.cache,
+        tokens=token_counter(prepare.tokenizer, resources.runtime),
+        options=PreparationOptions(sample=prepare.sample, seed=prepare.seed),
+        progress=resources.progress,
+    )
+
+
+def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
+    """Return a counter for `bundled`, a tokenizer.json, a model folder, or a hub id.
+
+    Where a hub id cannot be had (offline), the bundled tokenizer counts instead; its name in the
+    manifest says so.
+    """
+    from fairgate.adapters.token_counter import TokenizerFile, hub_tokenizer
+
+    bundled = find("models", "minilm", runtime.root) / "tokenizer.json"
+    if name == "bundled":
+        return TokenizerFile(bundled, "bundled")
+    if (runtime.root / name).exists():
+        local = existing(name, runtime.root, confined=runtime.confined)
+        return TokenizerFile(local / "tokenizer.json" if local.is_dir() else local, name)
+    return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} could not be had)")

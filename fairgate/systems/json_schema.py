@@ -1,0 +1,13 @@
+"""The shipped JSON Schema of policies; `python -m fairgate.systems.json_schema` writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairgate.policy.json_schema import schema_text
+from fairgate.systems.catalogue import system_models
+
+SCHEMA_FILE = Path(__file__).parent.parent / "data" / "policy.schema.json"
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(system_models()), encoding="utf-8")

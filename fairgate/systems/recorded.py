@@ -1,0 +1,167 @@
+"""A system whose answers are known already: recorded elsewhere, or by an earlier run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from pydantic import Field
+
+from fairgate.adapters.embedded_names import existing
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import (
+    NOTHING,
+    Embedder,
+    Executed,
+    Progress,
+    SystemUnderTest,
+    Vectors,
+)
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.resources import Resources
+from fairgate.systems.system_kind import SystemKind
+
+if TYPE_CHECKING:
+    from fairgate.adapters.files.recorded import RecordedAnswers
+
+
+class RecordedPolicy(SystemModel):
+    """Answers that a system gave elsewhere."""
+
+    keys: ClassVar[tuple[str, ...]] = ("recorded",)
+
+    recorded: str = Field(
+        description="JSONL file of answers that were produced elsewhere. May be empty for `check` "
+        "and `plan`; in a run every key needs a line, with an empty `response` where the system "
+        "gave none.",
+    )
+    embedder: str | None = Field(
+        default=None, description="Embeds the recorded documents for RRS; default `minilm`."
+    )
+
+
+class Recorded(SystemKind[RecordedPolicy]):
+    """Answers from a file: nothing is asked."""
+
+    id = "recorded"
+    model = RecordedPolicy
+
+    def accesses(self, policy: RecordedPolicy) -> Iterable[Access]:
+        """Return nothing: a file of the repository is read."""
+        del policy
+        return ()
+
+    def named_files(self, policy: RecordedPolicy) -> Iterable[NamedFile]:
+        """Return the file: that it changes is why there is a gate."""
+        return (NamedFile("recorded", policy.recorded, decides_questions=False),)
+
+    def capabilities(self, policy: RecordedPolicy) -> Capabilities:
+        """Return that documents may be in the file, and that nothing can be asked."""
+        del policy
+        return Capabilities(
+            gives_documents=True, takes_documents=False, repeatable=False, scores_options=False
+        )
+
+    def must_match(self, policy: RecordedPolicy) -> Mapping[str, object]:
+        """Return that the decoding is not known: the answers were given elsewhere."""
+        del policy
+        return {"decoding": "recorded"}
+
+    def open(self, policy: RecordedPolicy, resources: Resources) -> OpenRecorded:
+        """Return the system; the file is read when it is first asked."""
+        return OpenRecorded(policy, resources)
+
+    def missing(
+        self, policy: RecordedPolicy, runtime: Runtime
+    ) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the file where it is not there."""
+        try:
+            existing(policy.recorded, runtime.root, confined=runtime.confined)
+        except DataError as error:
+            yield ("recorded",), f"{error}; an empty file will do for `check` and `plan`"
+
+
+class OpenRecorded:
+    """A recorded system under test."""
+
+    def __init__(self, policy: RecordedPolicy, resources: Resources) -> None:
+        """Take the policy and what systems share."""
+        self._policy = policy
+        self._resources = resources
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return the recorded executions of the plan's cases; missing ones are left out."""
+        return self._system.execute(plan, progress, earlier)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return embeddings of the documents' texts; None where a text is not known."""
+        return self._system.vectors(documents)
+
+    def under_test(self) -> Mapping[str, str]:
+        """Return the file's fingerprint."""
+        return {"recorded": hashlib.sha256(self._file.fingerprint.encode()).hexdigest()[:12]}
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Raise UsageError: a recording cannot be asked again."""
+        del number
+        raise UsageError("a recorded system cannot be asked again")
+
+    @cached_property
+    def _system(self) -> RecordedSystem:
+        name = Recorded().embedder(self._policy)
+        return RecordedSystem(self._file, lambda: self._resources.encoder(name))
+
+    @cached_property
+    def _file(self) -> RecordedAnswers:
+        from fairgate.adapters.files.recorded import read_recorded
+
+        runtime = self._resources.runtime
+        path = existing(self._policy.recorded, runtime.root, confined=runtime.confined)
+        return read_recorded(str(path))
+
+
+class Recording(Protocol):
+    """Executions by suite and key."""
+
+    def lookup(self, suite: str, key: str) -> Execution | None:
+        """Return the execution of a case; None where the recording lacks it."""
+        ...
+
+
+class RecordedSystem:
+    """Looks cases up; embeds the recorded documents' texts only when RRS asks for it."""
+
+    def __init__(self, recording: Recording, embedder: Callable[[], Embedder | None]) -> None:
+        """Take a recording and a way to get an embedder, called at most once and only if needed."""
+        self._recording = recording
+        self._embedder = embedder
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return the recorded executions of the plan's cases; missing ones are left out."""
+        del earlier  # a recording knows which documents it was shown
+        progress.start("look up", len(plan.cases), len(plan.cases))
+        found = {
+            (case.suite, case.key): execution
+            for case in plan.cases
+            if (execution := self._recording.lookup(case.suite, case.key)) is not None
+        }
+        progress.finish()
+        return found
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return embeddings of the documents' texts; None where a text is not known."""
+        texts = [document.text for document in documents if document.text is not None]
+        if len(texts) < len(documents):
+            return None
+        embedder = self._embedder()
+        return None if embedder is None else embedder.embed(texts)

@@ -1,0 +1,83 @@
+"""What systems are opened with: how to run, the store, and models by name, each made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairgate.adapters.embedded_names import find
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import Embedder, Progress, Retriever
+
+if TYPE_CHECKING:
+    from fairgate.adapters.result_store import SqliteResultStore
+
+
+class Resources:
+    """The parts that systems share. Heavy libraries are imported when something is first asked."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        progress: Progress,
+        *,
+        suite_retrievers: Callable[[], Mapping[str, Retriever]] = dict,
+        suites_under_test: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """Take how to run; `suite_retrievers` are those that suites bring themselves, by key."""
+        self.runtime = runtime
+        self.progress = progress
+        self.suite_retrievers = suite_retrievers
+        self.suites_under_test = suites_under_test
+        """What those retrievers search, by name, with fingerprints."""
+        self._notices: list[list[str]] = []
+        self._encoders: dict[tuple[str, bool], Embedder] = {}
+
+    @property
+    def notices(self) -> list[str]:
+        """Return what adapters report: repaired files, left-out rows. Not part of a result."""
+        return [notice for notices in self._notices for notice in notices]
+
+    def collect(self, notices: list[str]) -> None:
+        """Add a list that an adapter appends its notices to."""
+        self._notices.append(notices)
+
+    @cached_property
+    def store(self) -> SqliteResultStore:
+        """Return the store of results."""
+        from fairgate.adapters.result_store import SqliteResultStore
+
+        store = SqliteResultStore(self.runtime.cache / "store.sqlite")
+        self.collect(store.notices)
+        return store
+
+    def encoder(self, name: str, *, unit: bool = True) -> Embedder:
+        """Return an embedder by name, its results stored; `unit` gives vectors of length one."""
+        from fairgate.adapters.onnx_encoder import OnnxEncoder
+
+        if (name, unit) not in self._encoders:
+            encoder = OnnxEncoder(
+                self.model_folder(name, None),
+                batch_size=self.runtime.batch_size,
+                threads=self.runtime.threads,
+                device=self.runtime.device,  # type: ignore[arg-type]
+                unit=unit,
+            )
+            self._encoders[name, unit] = self.stored(encoder)
+        return self._encoders[name, unit]
+
+    def stored(self, embedder: Embedder) -> Embedder:
+        """Return the embedder behind the store: no text is embedded twice."""
+        from fairgate.adapters.embedding_cache import CachedEmbedder
+
+        return CachedEmbedder(embedder, self.store)
+
+    def model_folder(self, name: str, revision: str | None) -> Path:
+        """Return where a model is: embedded, a folder of the user's, or fetched from the hub."""
+        from fairgate.adapters.model_hub import fetch, is_hub_id
+
+        if is_hub_id(name) and not (self.runtime.root / name).exists():
+            return fetch(name, revision=revision, models=self.runtime.cache / "models")
+        return find("models", name, self.runtime.root, confined=self.runtime.confined)

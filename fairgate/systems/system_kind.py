@@ -1,0 +1,85 @@
+"""What every kind of system offers: its part of the policy, what it reaches, how it is opened."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import SystemUnderTest
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.resources import Resources
+
+Model = TypeVar("Model", bound=SystemModel)
+
+
+class OpenSystem(SystemUnderTest, Protocol):
+    """A system under test that was opened for a run; nothing is loaded before it is asked."""
+
+    def under_test(self) -> Mapping[str, str]:
+        """Return by name, with fingerprints, what a change of the results may come from."""
+        ...
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Return the system with the neutral changes of replica `number`, past the store.
+
+        Number 0 has none; the changes are named. Never called where the kind is not repeatable.
+        """
+        ...
+
+
+class SystemKind(ABC, Generic[Model]):
+    """A kind of system. All of it is asked before a run; a kind that leaves out a part is none."""
+
+    id: ClassVar[str]
+    model: type[Model]
+    """What the policy says of it."""
+
+    @abstractmethod
+    def accesses(self, policy: Model) -> Iterable[Access]:
+        """Return every address, program and module that a run would use, with its secrets."""
+
+    @abstractmethod
+    def named_files(self, policy: Model) -> Iterable[NamedFile]:
+        """Return the files of data that the policy names."""
+
+    @abstractmethod
+    def capabilities(self, policy: Model) -> Capabilities:
+        """Return what the system can do."""
+
+    @abstractmethod
+    def must_match(self, policy: Model) -> Mapping[str, object]:
+        """Return what must be equal for two runs of a suite to be comparable (SPEC 9)."""
+
+    @abstractmethod
+    def open(self, policy: Model, resources: Resources) -> OpenSystem:
+        """Return the system, ready to be asked."""
+
+    def missing(self, policy: Model, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield places below `system` that name what is not there, with the sentence.
+
+        As far as that needs neither model nor network.
+        """
+        del policy, runtime
+        yield from ()
+
+    def top_k(self, policy: Model) -> int:
+        """Return how many documents the system's own retriever is asked for; 0: it decides."""
+        del policy
+        return 0
+
+    def prompt(self, policy: Model) -> str | None:
+        """Return the template of the generator's prompt; None where the policy has none."""
+        del policy
+        return None
+
+    def is_greedy(self, policy: Model) -> bool:
+        """Return whether the same question has the same answer whenever it is asked."""
+        del policy
+        return False
+
+    def embedder(self, policy: Model) -> str:
+        """Return the name of the model that embeds documents for RRS, and collections."""
+        return getattr(policy, "embedder", None) or "minilm"
