@@ -6,6 +6,9 @@ import threading
 
 import pytest
 from action.repositories import POLICY, broken
+from fakes.toy_system import Toy
+
+from fairgate.systems.catalogue import registered
 
 KEY = "sesame-of-this-job"
 ASKING = """\
@@ -141,3 +144,48 @@ def test_a_proposal_of_too_many_cases_is_refused_before_it_is_planned(history, j
     assert planned == []
     assert "cases" in job.out
     assert "`limit`" in job.out
+
+
+TOY = """\
+version: 1
+name: small
+system: {{toy: {{url: "{url}"{headers}}}}}
+suites:
+  - id: sentiment
+    task: sentiment
+    sources: sources.jsonl
+    perturbations: [race, gender]
+gates:
+  - {{metric: unreadable/net, max: 0.02}}
+"""
+
+
+@pytest.mark.parametrize("headers", ["", ", headers_env: {Authorization: DEPLOY_KEY}"])
+def test_what_any_kind_of_system_would_send_is_not_sent(history, job, headers):
+    """A kind that the check has never heard of: it cannot forget to say what it reaches."""
+    toy = Toy()
+    with registered(toy):
+        history.branch()
+        history.write("policies/small.yaml", TOY.format(url="http://evil/", headers=headers))
+        history.commit()
+        for allow in ("refuse", "allow"):
+            assert job.pull(history, DEPLOY_KEY=KEY, FAIRGATE_BASELINE_CHANGE=allow) == 0
+            assert "was not run" in job.summary
+            assert "evil" in job.summary
+            history.git("checkout", "--quiet", "topic")
+        assert (toy.sent, toy.asked) == ([], 0)
+
+
+def test_a_known_address_gets_no_other_secret(history, job):
+    toy = Toy()
+    with registered(toy):
+        known = TOY.format(url="http://known/", headers=", headers_env: {Authorization: KNOWN}")
+        history.write("policies/small.yaml", known)
+        (history.root / "baselines" / "small.json").unlink()
+        history.commit()
+        history.branch()
+        history.write("policies/small.yaml", known.replace("KNOWN}", "KNOWN, X-Other: DEPLOY_KEY}"))
+        history.commit()
+        job.pull(history, DEPLOY_KEY=KEY, KNOWN="known")
+        assert set(toy.sent) == {"known"}
+        assert "DEPLOY_KEY" in job.summary

@@ -123,9 +123,7 @@ def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, wh
         for cache in (whole.stored(policy.parent / "a"), built_index(policy.parent / "b"))
     )
     loaded = load_policy(policy, stored)
-    answers = dict(
-        Composition(loaded, stored, SILENT).system.execute(loaded.plan, SILENT)
-    )
+    answers = dict(Composition(loaded, stored, SILENT).system.execute(loaded.plan, SILENT))
     backwards = replace(loaded.plan, cases=loaded.plan.cases[::-1])
     sut = Composition(load_policy(policy, fresh), fresh, SILENT).system
     assert dict(sut.execute(backwards, SILENT)) == answers

@@ -1,0 +1,97 @@
+"""A kind of system is one file and one line; a test adds one without editing the package."""
+
+import json
+
+import pytest
+from fakes.policies import parse_policy, schema
+from fakes.toy_system import Toy, ToyPolicy
+
+from fairgate.cli import main
+from fairgate.schema.outside import NamesOutside
+from fairgate.schema.system import SystemModel
+from fairgate.systems.catalogue import SYSTEMS, all_systems, kind_of, registered
+from fairgate.systems.system_kind import SystemKind
+
+POLICY = """\
+version: 1
+name: toy
+system: {toy: {answer: positive}}
+suites:
+  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}
+gates:
+  - {metric: asr/generation/controlled, max: 0.1}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(12)]
+    (tmp_path / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def gate(folder, text):
+    (folder / "p.yaml").write_text(text)
+    return main(["run", "p.yaml", "--out", "out", "--quiet"])
+
+
+def test_a_toy_system_is_gated_from_a_policy_alone(folder, capsys):
+    toy = Toy()
+    with registered(toy):
+        assert gate(folder, POLICY) == 0
+        assert toy.asked == 12 * 13
+        biased = POLICY.replace("positive}", "positive, biased: A woman}")
+        assert gate(folder, biased) == 1
+    record = json.loads((folder / "out" / "run.json").read_text())
+    assert record["provenance"]["under_test"] == {"toy": "positive"}
+    capsys.readouterr()
+    assert gate(folder, POLICY) == 2
+    assert "p.yaml:3:1: system: says not what is under test" in capsys.readouterr().err
+
+
+def test_what_a_toy_says_is_checked_located_and_in_the_schema(folder):
+    with registered(Toy()):
+        assert isinstance(parse_policy(POLICY, "p").policy.system, ToyPolicy)
+        with pytest.raises(
+            Exception, match=r"p:3:16: unknown key `anser` in `system.toy`"
+        ) as found:
+            parse_policy(POLICY.replace("answer:", "anser:"), "p")
+        assert "did you mean `answer`?" in str(found.value)
+        assert "toy" in json.dumps(schema())
+    assert "toy" not in json.dumps(schema())
+    assert len(all_systems()) == len(SYSTEMS)
+
+
+def test_keys_of_kinds_do_not_clash():
+    with pytest.raises(ValueError, match="needs keys of its own"), registered(Toy(), Toy()):
+        pass
+    assert len(all_systems()) == len(SYSTEMS)
+    assert len({key for kind in SYSTEMS for key in kind.model.keys}) == sum(
+        len(kind.model.keys) for kind in SYSTEMS
+    )
+
+
+@pytest.mark.parametrize("part", ["accesses", "named_files", "capabilities", "must_match", "open"])
+def test_a_kind_without_a_part_is_no_kind(part):
+    lacking = type("Lacking", (Toy,), {part: getattr(SystemKind, part)})
+    with pytest.raises(TypeError, match=part):
+        lacking()
+
+
+def test_a_suite_that_does_not_tell_what_it_reaches_is_no_suite():
+    class Silent(NamesOutside):
+        """A suite that says nothing of its secrets."""
+
+    with pytest.raises(TypeError, match="accesses"):
+        Silent.model_validate({})
+
+
+def test_the_kind_of_every_model_is_found():
+    class Other(SystemModel):
+        """Known to nobody."""
+
+    for kind in SYSTEMS:
+        assert kind_of(kind.model.model_construct()) is kind
+    with pytest.raises(StopIteration):
+        kind_of(Other())
