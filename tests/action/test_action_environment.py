@@ -171,8 +171,8 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [age]}
 gates:
-  - {metric: asr/generation/controlled, max: 1}
-  - {metric: rrs/mean, max: 3}
+  - {metric: asr/generation/controlled, max: 0.99}
+  - {metric: rrs/mean, max: 2.9}
 """
 
 
