@@ -44,15 +44,23 @@ class InnerProductIndex:
     (-score, document order), and more are fetched until no other document could belong.
     """
 
-    def __init__(self, corpus: Corpus, embedder: Embedder) -> None:
-        """Name corpus and embedder; nothing is read or embedded before it is needed."""
+    def __init__(
+        self, corpus: Corpus, embedder: Embedder, *, queries: Embedder | None = None
+    ) -> None:
+        """Name corpus and embedder; nothing is read or embedded before it is needed.
+
+        `queries` embeds the queries, where the model puts another prompt before them.
+        """
         self._corpus = corpus
         self._embedder = embedder
+        self._queries = queries or embedder
 
     @property
     def fingerprint(self) -> str:
-        """Identify corpus, embedder and scoring."""
-        parts = (_VERSION, self._corpus.fingerprint, self._embedder.fingerprint)
+        """Identify corpus, embedders and scoring."""
+        parts = [_VERSION, self._corpus.fingerprint, self._embedder.fingerprint]
+        if self._queries.fingerprint != self._embedder.fingerprint:
+            parts.append(self._queries.fingerprint)
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
     @property
@@ -68,7 +76,7 @@ class InnerProductIndex:
                 f"top_k is {top_k:,}, the collection holds {size:,} documents; expected 1 to "
                 f"{size:,}: lower `top_k`, or add documents"
             )
-        wanted = self._embedder.embed(list(queries))
+        wanted = self._queries.embed(list(queries))
         return [self._search(query, top_k) for query in wanted]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:

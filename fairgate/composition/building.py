@@ -17,7 +17,6 @@ from fairgate.engine.gate import GateInput
 from fairgate.engine.judge import JudgeOptions
 from fairgate.engine.ports import Progress, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices, quarantined
-from fairgate.engine.rules import idle_notices
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.recorded import RecordedSystem, Recording
@@ -70,7 +69,6 @@ class Composition:
             provenance=provenance,
             notices=[
                 *first_run,
-                *idle_notices(policy),
                 *quarantine_notices(policy, self._loaded.plan),
                 *environment_notices(provenance, baseline),
             ],
@@ -93,13 +91,13 @@ class Composition:
 
     def replayed(self, recording: Recording) -> SystemUnderTest:
         """Return a system whose answers are those of an earlier run (`rescore`)."""
-        name = self._kind.embedder(self._loaded.policy.system)
-        return RecordedSystem(recording, lambda: self._resources.encoder(name))
+        chosen = self._kind.embedder(self._loaded.policy.system)
+        return RecordedSystem(recording, lambda: self._resources.encoder(chosen).documents)
 
     @cached_property
     def _item_retrievers(self) -> ItemRetrievers:
-        name = self._kind.embedder(self._loaded.policy.system)
-        return ItemRetrievers(resources=self._resources, embedder=name)
+        chosen = self._kind.embedder(self._loaded.policy.system)
+        return ItemRetrievers(resources=self._resources, embedder=chosen)
 
 
 def judge_options(suite: SuitePolicy, quarantined: frozenset[str]) -> JudgeOptions:

@@ -20,12 +20,13 @@ from fairgate.domain.items import DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.judge_items import ItemOptions
 from fairgate.engine.plan_items import ItemSuiteInput, choose_examples, retriever_key
-from fairgate.engine.ports import Embedder, Retriever
+from fairgate.engine.ports import Retriever
 from fairgate.engine.quarantine import quarantined
 from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.schema import Policy
 from fairgate.suites.question_items.policy import BbqSuitePolicy, EndpointPolicy, ItemsPolicy
 from fairgate.systems.catalogue import kind_of
+from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.resources import Resources
 from fairgate.systems.tables import named_on_hub
 
@@ -148,8 +149,8 @@ class ItemRetrievers:
     """Builds the retrievers of suites of question items; nothing is loaded before it is asked."""
 
     resources: Resources
-    embedder: str
-    """Name of the system's own embedder, for `dense`."""
+    embedder: EmbedderPolicy
+    """The system's own embedder, for `dense`."""
 
     def of_all(self, suites: Sequence[BbqSuitePolicy]) -> dict[str, Retriever]:
         """Return the retrievers of all suites by the keys that cases give."""
@@ -175,23 +176,28 @@ class ItemRetrievers:
         if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
             from fairgate.adapters.inner_product_index import InnerProductIndex
 
-            encoder = self.resources.encoder(chosen.partition(":")[2], unit=False)
-            return InnerProductIndex(corpus, encoder)
+            model = EmbedderPolicy(model=chosen.partition(":")[2], pooling="mean")
+            encoder = self.resources.encoder(model, unit=False)
+            return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
 
-        return FlatIndex(
-            corpus,
+        encoder = (
             self._endpoint(chosen)
             if isinstance(chosen, EndpointPolicy)
-            else self.resources.encoder(self.embedder),
+            else self.resources.encoder(self.embedder)
+        )
+        return FlatIndex(
+            corpus,
+            encoder.documents,
+            queries=encoder.queries,
             cache_dir=self.resources.runtime.cache,
             progress=self.resources.progress,
         )
 
-    def _endpoint(self, chosen: EndpointPolicy) -> Embedder:
+    def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
         from fairgate.adapters.embedding_endpoint import EndpointEmbedder
 
-        return self.resources.stored(
+        endpoint = self.resources.stored(
             EndpointEmbedder(
                 chosen.endpoint,
                 chosen.model,
@@ -199,6 +205,7 @@ class ItemRetrievers:
                 timeout=chosen.timeout,
             )
         )
+        return Encoder(documents=endpoint, queries=endpoint)
 
     def under_test(self, suites: Sequence[BbqSuitePolicy]) -> dict[str, str]:
         """Return the suites' collections and retrievers by fingerprint."""

@@ -19,7 +19,6 @@ from fairgate.engine.burn_in import Forgetful, Reordered
 from fairgate.engine.execute import LocalSystem, System
 from fairgate.engine.ports import (
     NOTHING,
-    Embedder,
     Executed,
     Generator,
     Progress,
@@ -31,6 +30,13 @@ from fairgate.schema.fields import ByShape, Strict, Text
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.corpora import CorpusPolicy, long_form, open_corpus
+from fairgate.systems.embedders import (
+    DEFAULT_EMBEDDER,
+    EmbedderField,
+    EmbedderPolicy,
+    Encoder,
+    long_embedder,
+)
 from fairgate.systems.generators import GeneratorPolicy, open_generator, prompt_contradictions
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
@@ -46,9 +52,9 @@ class RetrieverPolicy(Strict):
     corpus: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[CorpusPolicy, Tag("<mapping>")], ByShape
     ] = Field(description="Embedded name, path, or path with columns.")
-    embedder: Text = Field(
-        default="minilm",
-        description="Embedded name, folder of an ONNX encoder, or Hugging Face id.",
+    embedder: EmbedderField = Field(
+        default=DEFAULT_EMBEDDER,
+        description="Embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping.",
     )
     index: Literal["flat"] = Field(
         default="flat", description="`flat`: exact inner product (FAISS)."
@@ -67,7 +73,7 @@ class LocalPolicy(SystemModel):
         default=None, description="Left out: the generator is asked without documents."
     )
     generator: GeneratorPolicy = Field(description="The model that answers.")
-    embedder: str | None = Field(
+    embedder: EmbedderField | None = Field(
         default=None,
         description="Without `retriever`: embeds the collections of `bbq` suites; default "
         "`minilm`.",
@@ -146,9 +152,9 @@ class Local(SystemKind[LocalPolicy]):
         """Return whether no token is drawn at random."""
         return policy.generator.chosen_decoding.is_greedy
 
-    def embedder(self, policy: LocalPolicy) -> str:
+    def embedder(self, policy: LocalPolicy) -> EmbedderPolicy:
         """Return the retriever's embedder, else the one that the policy names."""
-        return policy.retriever.embedder if policy.retriever else policy.embedder or "minilm"
+        return long_embedder(policy.retriever.embedder if policy.retriever else policy.embedder)
 
 
 class OpenLocal:
@@ -176,7 +182,8 @@ class OpenLocal:
         if retriever is not None:
             path = long_form(retriever.corpus).path
             found["corpus"] = f"{path} {_short(self._corpus.fingerprint)}"
-            found["embedder"] = f"{retriever.embedder} {_short(self._embedder.fingerprint)}"
+            name = long_embedder(retriever.embedder).model
+            found["embedder"] = f"{name} {_short(self._encoder_fingerprint)}"
             found["index"] = retriever.index
         found |= self._resources.suites_under_test()
         found["model"] = f"{generator.model} {_short(self._generator.fingerprint)}"
@@ -216,8 +223,13 @@ class OpenLocal:
         )
 
     @cached_property
-    def _embedder(self) -> Embedder:
+    def _encoder(self) -> Encoder:
         return self._resources.encoder(Local().embedder(self._policy))
+
+    @property
+    def _encoder_fingerprint(self) -> str:
+        sides = (self._encoder.documents.fingerprint, self._encoder.queries.fingerprint)
+        return "\0".join(dict.fromkeys(sides))
 
     @cached_property
     def _corpus(self) -> CorpusFile:
@@ -232,7 +244,8 @@ class OpenLocal:
 
         index = FlatIndex(
             self._corpus,
-            self._embedder,
+            self._encoder.documents,
+            queries=self._encoder.queries,
             cache_dir=self._resources.runtime.cache,
             progress=self._resources.progress,
         )

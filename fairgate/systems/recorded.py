@@ -24,6 +24,7 @@ from fairgate.engine.ports import (
 )
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 
@@ -41,7 +42,7 @@ class RecordedPolicy(SystemModel):
         "and `plan`; in a run every key needs a line, with an empty `response` where the system "
         "gave none.",
     )
-    embedder: str | None = Field(
+    embedder: EmbedderField | None = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."
     )
 
@@ -116,8 +117,8 @@ class OpenRecorded:
 
     @cached_property
     def _system(self) -> RecordedSystem:
-        name = Recorded().embedder(self._policy)
-        return RecordedSystem(self._file, lambda: self._resources.encoder(name))
+        chosen = Recorded().embedder(self._policy)
+        return RecordedSystem(self._file, lambda: self._resources.encoder(chosen).documents)
 
     @cached_property
     def _file(self) -> RecordedAnswers:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairgate.adapters.embedded_names import find
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Embedder, Progress, Retriever
+from fairgate.systems.embedders import EmbedderPolicy, Encoder
 
 if TYPE_CHECKING:
     from fairgate.adapters.result_store import SqliteResultStore
@@ -33,7 +34,7 @@ class Resources:
         self.suites_under_test = suites_under_test
         """What those retrievers search, by name, with fingerprints."""
         self._notices: list[list[str]] = []
-        self._encoders: dict[tuple[str, bool], Embedder] = {}
+        self._encoders: dict[tuple[EmbedderPolicy, bool], Encoder] = {}
 
     @property
     def notices(self) -> list[str]:
@@ -53,20 +54,23 @@ class Resources:
         self.collect(store.notices)
         return store
 
-    def encoder(self, name: str, *, unit: bool = True) -> Embedder:
-        """Return an embedder by name, its results stored; `unit` gives vectors of length one."""
+    def encoder(self, chosen: EmbedderPolicy, *, unit: bool = True) -> Encoder:
+        """Return an encoder, its results stored; `unit` gives vectors of length one."""
         from fairgate.adapters.onnx_encoder import OnnxEncoder
 
-        if (name, unit) not in self._encoders:
+        if (chosen, unit) not in self._encoders:
             encoder = OnnxEncoder(
-                self.model_folder(name, None),
+                self.model_folder(chosen.model, chosen.revision),
                 batch_size=self.runtime.batch_size,
                 threads=self.runtime.threads,
                 device=self.runtime.device,  # type: ignore[arg-type]
                 unit=unit,
+                choice=chosen.choice,
             )
-            self._encoders[name, unit] = self.stored(encoder)
-        return self._encoders[name, unit]
+            self._encoders[chosen, unit] = Encoder(
+                documents=self.stored(encoder), queries=self.stored(encoder.for_queries())
+            )
+        return self._encoders[chosen, unit]
 
     def stored(self, embedder: Embedder) -> Embedder:
         """Return the embedder behind the store: no text is embedded twice."""

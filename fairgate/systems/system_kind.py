@@ -10,6 +10,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SystemUnderTest
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.embedders import EmbedderPolicy, long_embedder
 from fairgate.systems.resources import Resources
 
 Model = TypeVar("Model", bound=SystemModel)
@@ -80,6 +81,6 @@ class SystemKind(ABC, Generic[Model]):
         del policy
         return False
 
-    def embedder(self, policy: Model) -> str:
-        """Return the name of the model that embeds documents for RRS, and collections."""
-        return getattr(policy, "embedder", None) or "minilm"
+    def embedder(self, policy: Model) -> EmbedderPolicy:
+        """Return the model that embeds documents for RRS, and collections."""
+        return long_embedder(getattr(policy, "embedder", None))

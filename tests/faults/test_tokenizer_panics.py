@@ -8,6 +8,7 @@ import pytest
 
 import fairgate
 from fairgate.adapters.onnx_encoder import OnnxEncoder
+from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompts import _load
 from fairgate.cli import main
@@ -40,7 +41,7 @@ def broken(request, tmp_path):
 
 def test_it_is_a_model_error(broken):
     with pytest.raises(ModelError, match="tokenizer"):
-        _ = OnnxEncoder(broken)._tokenizer
+        OnnxEncoder(broken, choice=EmbedderChoice(pooling="mean")).embed(["x"])
     with pytest.raises(ModelError, match="tokenizer"):
         _load(ModelFolder.find(broken))
 
@@ -70,4 +71,4 @@ def test_an_interrupt_stays_one(tmp_path, monkeypatch, error):
     monkeypatch.setattr("tokenizers.Tokenizer", Tokenizer)
     shutil.copytree(MODELS / "minilm", tmp_path / "encoder")
     with pytest.raises(error):
-        _ = OnnxEncoder(tmp_path / "encoder")._tokenizer
+        OnnxEncoder(tmp_path / "encoder").embed(["x"])

@@ -65,10 +65,15 @@ class FlatIndex:
         *,
         cache_dir: Path | str,
         progress: Progress | None = None,
+        queries: Embedder | None = None,
     ) -> None:
-        """Name corpus and embedder; nothing is read or built before it is needed."""
+        """Name corpus and embedder; nothing is read or built before it is needed.
+
+        `queries` embeds the queries, where the model puts another prompt before them.
+        """
         self._corpus = corpus
         self._embedder = embedder
+        self._queries = queries or embedder
         self._root = Path(cache_dir) / "indexes"
         self._progress = progress
         self._opened: IndexFolder | None = None
@@ -78,7 +83,15 @@ class FlatIndex:
 
     @property
     def fingerprint(self) -> str:
-        """Identify corpus, embedder, index kind and scoring."""
+        """Identify corpus, embedders, index kind and scoring."""
+        if self._queries.fingerprint == self._embedder.fingerprint:
+            return self._index_fingerprint
+        parts = (self._index_fingerprint, self._queries.fingerprint)
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+    @property
+    def _index_fingerprint(self) -> str:
+        """Identify what is stored: it does not change with the prompt of queries."""
         parts = (_VERSION, self._corpus.fingerprint, self._embedder.fingerprint)
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
@@ -111,7 +124,7 @@ class FlatIndex:
             )
         found: list[list[Document]] = []
         for start in range(0, len(queries), _SEARCH_AT_ONCE):
-            batch = self._embedder.embed(queries[start : start + _SEARCH_AT_ONCE])
+            batch = self._queries.embed(queries[start : start + _SEARCH_AT_ONCE])
             for positions, scores in self._search(folder, batch, top_k):
                 found.append(
                     [
@@ -144,7 +157,7 @@ class FlatIndex:
         """Return positions and rounded scores per query, over-fetching until nothing can follow."""
         if queries.shape[1:] != folder.vectors.shape[1:] or not np.isfinite(queries).all():
             raise RetrievalError(
-                f"the embedder {self._embedder.fingerprint[:60]!r} gave queries of shape "
+                f"the embedder {self._queries.fingerprint[:60]!r} gave queries of shape "
                 f"{queries.shape}, or values that are not finite; expected finite vectors of "
                 f"{folder.vectors.shape[1]} dimensions: check the model"
             )
@@ -178,7 +191,7 @@ class FlatIndex:
     def _folder(self, *, verified: bool = False) -> IndexFolder:
         """Return the index on disk, built or rebuilt if needed; checksums once a process."""
         if self._opened is None or (verified and not self._verified):
-            fingerprint = self.fingerprint
+            fingerprint = self._index_fingerprint
             path = self._root / fingerprint
             self._verified = verified
             try:

@@ -239,3 +239,14 @@ def test_a_missing_key_and_a_missing_endpoint_are_said(endpoint, monkeypatch):
     lost = EndpointEmbedder("http://127.0.0.1:9", "m", pause=lambda _: None, timeout=600)
     with pytest.raises(ModelError, match="cannot be reached"):
         lost.embed(["a"])
+
+
+def test_inner_products_take_queries_from_an_embedder_of_their_own():
+    documents = TableEmbedder({"east": [2, 0], "north": [0, 3], "q": [1, 0]})
+    queries = TableEmbedder({"q": [0, 1]})
+    queries.fingerprint = "prompted"
+    plain = InnerProductIndex(ListCorpus(["east", "north"]), documents)
+    prompted = InnerProductIndex(ListCorpus(["east", "north"]), documents, queries=queries)
+    assert plain.retrieve(["q"], 1)[0][0].text == "east"
+    assert prompted.retrieve(["q"], 1)[0][0].text == "north"
+    assert plain.fingerprint != prompted.fingerprint

@@ -10,6 +10,7 @@ import pytest
 
 import fairgate
 from fairgate.adapters.onnx_encoder import OnnxEncoder
+from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice
 from fairgate.domain.errors import ModelError
 
 MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
@@ -78,7 +79,7 @@ def test_no_texts_give_an_empty_array_of_the_right_width():
 def test_a_model_is_loaded_at_the_first_text_only(folder):
     (folder / "model.onnx").write_bytes(b"no graph")
     engine = OnnxEncoder(folder)
-    assert engine.fingerprint.startswith("onnx-encoder/1:")
+    assert engine.fingerprint.startswith("onnx-encoder/2:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
 
@@ -88,7 +89,7 @@ def test_pooling_is_read_and_changes_vectors_and_fingerprint(folder, expected, p
     mode = {"cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}[pooling]
     change(folder, "1_Pooling/config.json", pooling_mode_mean_tokens=False, **{mode: True})
     engine = OnnxEncoder(folder)
-    assert engine.pooling == pooling
+    assert engine.settings.poolings == (pooling,)
     vectors = engine.embed(TEXTS[:4])
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-6)
     assert np.abs(vectors - expected[:4]).max() > 0.01
@@ -97,20 +98,14 @@ def test_pooling_is_read_and_changes_vectors_and_fingerprint(folder, expected, p
 
 def test_the_new_spelling_of_pooling_is_read_too(folder):
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
-    assert OnnxEncoder(folder).pooling == "cls"
-
-
-def test_several_poolings_at_once_are_refused(folder):
-    change(folder, "1_Pooling/config.json", pooling_mode_cls_token=True)
-    with pytest.raises(ModelError, match="exactly one of mean, cls and max"):
-        OnnxEncoder(folder)
+    assert OnnxEncoder(folder).settings.poolings == ("cls",)
 
 
 def test_dense_layers_are_refused_by_name(folder):
     modules = json.loads((folder / "modules.json").read_text())
     modules.append({"idx": 3, "type": "sentence_transformers.models.Dense"})
     (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ModelError, match="'Dense'"):
+    with pytest.raises(ModelError, match="Normalize, Dense"):
         OnnxEncoder(folder)
 
 
@@ -126,11 +121,12 @@ def test_lengths_stay_as_they_are_where_the_model_does_not_normalise(folder):
 def test_texts_are_cut_at_the_models_length(folder):
     change(folder, "sentence_bert_config.json", max_seq_length=8)
     engine = OnnxEncoder(folder)
-    assert engine.max_tokens == 8
+    assert engine.settings.max_tokens == 8
     first, second = engine.embed(["a b c d e f g h i j", "a b c d e f and something else"])
     assert np.array_equal(first, second)
 
 
 def test_a_decoder_is_no_encoder():
+    pooling = EmbedderChoice(pooling="mean")
     with pytest.raises(ModelError, match="no text encoder"):
-        OnnxEncoder(MINILM.parent / "demo-slm").embed(["x"])
+        OnnxEncoder(MINILM.parent / "demo-slm", choice=pooling).embed(["x"])

@@ -82,7 +82,7 @@ def test_a_tokenizer_file_puts_no_command_into_the_message(tmp_path, monkeypatch
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ModelError) as refused:
-        _ = OnnxEncoder(tmp_path)._tokenizer
+        OnnxEncoder(tmp_path).embed(["x"])
     check(str(refused.value))
     assert "\n" not in str(refused.value)
 

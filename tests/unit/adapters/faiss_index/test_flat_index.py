@@ -202,3 +202,18 @@ def test_the_folder_is_the_same_bytes_for_the_same_corpus(tmp_path):
     }
     manifest = json.loads(one["manifest.json"])
     assert (manifest["documents"], manifest["labelled"], manifest["dimensions"]) == (60, 60, 16)
+
+
+def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_path):
+    corpus = ListCorpus(["east", "north"])
+    documents = TableEmbedder({"east": [1, 0], "north": [0, 1], "q": [1, 0]})
+    queries = TableEmbedder({"q": [0, 1]})
+    queries.fingerprint = "prompted"
+    plain = FlatIndex(corpus, documents, cache_dir=tmp_path)
+    prompted = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=queries)
+    assert plain.retrieve(["q"], 1)[0][0].text == "east"
+    assert prompted.retrieve(["q"], 1)[0][0].text == "north"
+    assert plain.fingerprint != prompted.fingerprint
+    same = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=documents)
+    assert same.fingerprint == plain.fingerprint
+    assert len(list((tmp_path / "indexes").iterdir())) == 1

@@ -1,0 +1,141 @@
+"""Runs an encoder graph: rows of tokens in, states of the tokens (or vectors of texts) out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
+from fairgate.adapters.onnx_engine.graph_outputs import output_names
+from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
+from fairgate.adapters.onnx_engine.session import Device, open_session
+from fairgate.domain.errors import ModelError
+
+States = npt.NDArray[np.float32]
+
+TOKEN_STATES = ("last_hidden_state", "token_embeddings")
+POOLED = "sentence_embedding"
+_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
+_EXPORT = "Export it with `fairgate export MODEL --task feature-extraction`."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The tokens of one text."""
+
+    ids: list[int]
+    types: list[int]
+    """Which segment each token belongs to."""
+
+
+def pools_by_itself(folder: ModelFolder, *, further_modules: bool) -> bool:
+    """Return whether vectors of whole texts are read from the graph, by the names of its outputs.
+
+    Token states are preferred, unless the model has modules that only the graph computes.
+    """
+    try:
+        names = output_names(folder.graph)
+    except (DamagedGraphError, OSError):
+        return False
+    return POOLED in names and (further_modules or not set(TOKEN_STATES) & set(names))
+
+
+class EncoderSession:
+    """A loaded encoder graph, whoever exported it. Nothing is loaded before the first run."""
+
+    def __init__(
+        self, folder: ModelFolder, *, device: Device, threads: int = 0, pooled: bool = False
+    ) -> None:
+        """Name folder and device; `pooled` reads the vectors that the graph pools by itself."""
+        self._folder = folder
+        self._device: Device = device
+        self._threads = threads
+        self._outputs = (POOLED,) if pooled else TOKEN_STATES
+
+    @cached_property
+    def pads(self) -> bool:
+        """Whether rows of different lengths may share a batch: tried out, not assumed."""
+        if "attention_mask" not in self._inputs:
+            return False
+        long, short = _trial(11), _trial(3)
+        alone = self.run([short, short], 3)[-1]
+        try:
+            shared = self.run([long, short], 16)[-1]
+        except ModelError:
+            return False
+        shared = shared[:3] if shared.ndim > 1 else shared
+        size = max(1.0, float(np.abs(alone).max()))
+        coarse = any("float16" in node.type for node in self._session.get_outputs())
+        return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
+
+    def run(self, rows: Sequence[Row], width: int) -> States:
+        """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools."""
+        ids = np.zeros((len(rows), width), dtype=np.int64)
+        mask, types = np.zeros_like(ids), np.zeros_like(ids)
+        for place, row in enumerate(rows):
+            ids[place, : len(row.ids)] = row.ids
+            types[place, : len(row.ids)] = row.types
+            mask[place, : len(row.ids)] = 1
+        lengths = mask.sum(axis=1, keepdims=True)
+        feeds = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": types,
+            # Padding repeats the last position: a table of positions may end there.
+            "position_ids": np.minimum(np.arange(width, dtype=np.int64), lengths - 1),
+        }
+        feeds = {
+            name: feeds[name].astype(np.int32 if "int32" in kind else np.int64)
+            for name, kind in self._inputs.items()
+        }
+        with mapped_errors(
+            f"the encoder {str(self._folder.path)!r} failed on {len(rows)} texts of {width} tokens",
+            _EXPORT,
+        ):
+            states = self._session.run([self._output], feeds)[0]
+        return np.asarray(states, dtype=np.float32)
+
+    @property
+    def dimensions(self) -> int:
+        """Return how many components a token's state (or a pooled vector) has."""
+        [width] = [
+            node.shape[-1] for node in self._session.get_outputs() if node.name == self._output
+        ]
+        return width if isinstance(width, int) else int(self.run([_trial(1)], 1).shape[-1])
+
+    @cached_property
+    def _session(self) -> Any:
+        return open_session(self._folder.graph, device=self._device, threads=self._threads)
+
+    @cached_property
+    def _inputs(self) -> dict[str, str]:
+        """Return the types of the graph's inputs by name."""
+        inputs = {node.name: node.type for node in self._session.get_inputs()}
+        if "input_ids" not in inputs or not set(inputs) <= _INPUTS:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} is no text encoder: its inputs are "
+                f"{', '.join(sorted(inputs))[:300]}, expected input_ids, attention_mask and maybe "
+                f"token_type_ids and position_ids. {_EXPORT}"
+            )
+        return inputs
+
+    @cached_property
+    def _output(self) -> str:
+        names = [node.name for node in self._session.get_outputs()]
+        found = next((name for name in self._outputs if name in names), None)
+        if found is None:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} has no token states among its outputs "
+                f"({', '.join(names)[:300]}); expected {' or '.join(self._outputs)}. {_EXPORT}"
+            )
+        return found
+
+
+def _trial(length: int) -> Row:
+    return Row(ids=list(range(length)), types=[0] * length)

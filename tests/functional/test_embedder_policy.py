@@ -1,0 +1,71 @@
+"""An encoder of the user's, from the policy to what is retrieved."""
+
+import json
+
+import pytest
+from fakes.encoders import write_encoder
+
+from fairgate.cli import main
+from fairgate.domain.errors import ExitCode
+
+POLICY = """\
+version: 1
+name: p
+system:
+  retriever:
+    corpus: corpus.jsonl
+    embedder: {embedder}
+    top_k: 1
+  generator: {{model: demo-slm}}
+suites:
+  - {{id: s, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}}
+gates:
+  - {{metric: asr/generation/controlled, max: 0.9}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Return a function that runs the gate with this embedder: exit code, record, errors."""
+    rows = [{"id": word, "text": word} for word in ("a b c", "soup query", "passage d")]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+
+    def ran(embedder):
+        (tmp_path / "p.yaml").write_text(POLICY.format(embedder=embedder))
+        code = main(["run", "p.yaml", "--out", "out"])
+        run_file = tmp_path / "out" / "run.json"
+        record = json.loads(run_file.read_text()) if run_file.is_file() else None
+        return code, record, capsys.readouterr().err
+
+    return ran
+
+
+def test_a_model_that_leaves_its_pooling_open_ends_with_exit_code_4(run, tmp_path):
+    write_encoder(tmp_path / "mine", modules=None, pooling=None)
+    code, _, said = run("mine")
+    assert code == ExitCode.EXECUTION
+    assert "`pooling` of the embedder" in said
+
+
+def test_the_policy_says_what_the_model_leaves_open(run, tmp_path):
+    write_encoder(tmp_path / "mine", modules=None, pooling=None)
+    seen = set()
+    for choice in ("pooling: mean", "pooling: cls", 'pooling: mean, query_prompt: "query: "', "pooling: mean, dimensions: 2"):  # fmt: skip
+        code, record, said = run(f"{{model: mine, {choice}}}")
+        assert code in (ExitCode.PASS, ExitCode.GATE_FAILED), said
+        seen.add(record["provenance"]["under_test"]["embedder"])
+    assert len(seen) == 4
+    assert all(name.startswith("mine ") for name in seen)
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [("pooling: attention", "pooling"), ("dimensions: 0", "dimensions"), ("prompt: x", "prompt")],
+)
+def test_an_unknown_choice_is_a_policy_error(run, choice, said):
+    code, _, errors = run(f"{{model: minilm, {choice}}}")
+    assert code == ExitCode.USAGE
+    assert said in errors
+    assert "p.yaml:6:" in errors
