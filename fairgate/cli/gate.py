@@ -98,7 +98,7 @@ def check(policies: tuple[Path, ...], **options: Any) -> int:
 def _checked(loaded: LoadedPolicy) -> str:
     from fairgate.composition.items import item_suite_lines
     from fairgate.engine.crossing import most_questions
-    from fairgate.engine.rules import expand_rules
+    from fairgate.engine.rules import expand_rules, idle_notices
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
@@ -130,6 +130,7 @@ def _checked(loaded: LoadedPolicy) -> str:
         lines.append(f"  {skipped} sources that a relation does not apply to")
     tests = sum(rule.gate.regression is not None for rule in rules)
     lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
+    lines += [f"  {notice}" for notice in idle_notices(policy)]
     return "\n".join(lines)
 
 

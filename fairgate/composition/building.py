@@ -17,6 +17,7 @@ from fairgate.engine.gate import GateInput
 from fairgate.engine.judge import JudgeOptions
 from fairgate.engine.ports import Progress, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices, quarantined
+from fairgate.engine.rules import idle_notices
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.recorded import RecordedSystem, Recording
@@ -69,6 +70,7 @@ class Composition:
             provenance=provenance,
             notices=[
                 *first_run,
+                *idle_notices(policy),
                 *quarantine_notices(policy, self._loaded.plan),
                 *environment_notices(provenance, baseline),
             ],

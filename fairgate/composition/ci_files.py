@@ -52,8 +52,8 @@ class ChangeReport:
     @property
     def needs_attention(self) -> bool:
         """Return whether a reviewer should hear of it even if there is no comment yet."""
-        all_pass = all(row.outcome is Outcome.PASS for row in self.view.rules if not row.advisory)
-        return self.exit_code != 0 or not all_pass or self.edits_rules
+        is_open = any(row.needs_attention and not row.advisory for row in self.view.rules)
+        return self.exit_code != 0 or is_open or self.edits_rules
 
     def comment(self, report_url: str) -> str:
         """Return the comment without its marker."""
@@ -167,7 +167,8 @@ def _annotations(
     found = []
     for outcome, (level, title) in _LEVELS.items():
         for rule in rules:
-            if rule.outcome is not outcome or (rule.is_first_run and outcome is not Outcome.FAIL):
+            waits = rule.is_first_run or rule.is_reported
+            if rule.outcome is not outcome or (waits and outcome is not Outcome.FAIL):
                 continue
             where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
             shown_level = "notice" if rule.advisory else level

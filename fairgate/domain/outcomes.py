@@ -70,6 +70,8 @@ class RuleResult:
     interval: tuple[float, float] | None = None
     change: Change | None = None
     advisory: bool = False
+    is_reported: bool = False
+    """The policy asks nothing of the value but that it is printed."""
     is_first_run: bool = False
     """Not evaluated only because there is no baseline yet."""
     warns: bool = False

@@ -24,7 +24,11 @@ def baseline_of(
     """
     # That every rule waits for a baseline is one problem, and the one that accepting solves.
     only_first = (
-        all(rule.is_first_run for rule in run.result.rules if not rule.by_default)
+        all(
+            rule.is_first_run
+            for rule in run.result.rules
+            if not rule.by_default and not rule.is_reported
+        )
         and len(run.result.evidence.problems) == 1
     )
     if run.result.exit_code is ExitCode.NO_VERDICT and not only_first:

@@ -19,6 +19,7 @@ from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
 from fairgate.stats.multiplicity import holm, uncorrected
 
+REPORTED = "only reported: the policy asks nothing of it"
 FIRST_RUN = "first run: there is no baseline to compare with; accept this run to make one"
 
 
@@ -163,19 +164,24 @@ def _result(
     too_few = _too_few(rule, measured, policy)
     if too_few and outcome is not Outcome.FAIL:
         outcome, reasons = Outcome.NOT_EVALUATED, [too_few]
+    is_reported = gate.report and not reasons
     return RuleResult(
         metric=rule.metric.id,
         suite=rule.suite,
         where=rule.where,
         position=rule.position,
         outcome=outcome,
-        reasons=reasons,
+        reasons=[REPORTED] if is_reported else reasons,
         bounds=bounds,
         value=measured.value,
         interval=measured.interval,
         change=change,
         advisory=gate.advisory,
-        is_first_run=first_run and measured.value is not None and not bounds,
+        is_reported=is_reported,
+        is_first_run=first_run
+        and measured.value is not None
+        and gate.regression is not None
+        and not bounds,
         warns=_warns(rule, checks, policy),
         failed=[name for name, check in checks if check.outcome is Outcome.FAIL],
         by_default=rule.by_default,

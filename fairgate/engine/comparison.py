@@ -39,8 +39,8 @@ class Comparison:
         return usable.suites.get(name) if usable else None
 
     def identity(self, rule: Rule) -> IdentityFinding | None:
-        """Return the finding that an identity rule is about."""
-        if not rule.metric.compares_terms:
+        """Return the finding that an identity rule is about; a value only printed needs no test."""
+        if not rule.metric.compares_terms or rule.gate.report:
             return None
         return next(
             (f for f in self.identities if (f.suite, f.where) == (rule.suite, rule.where)), None

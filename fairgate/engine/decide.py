@@ -45,16 +45,17 @@ def weigh_evidence(
             f"than max_invalid {policy.max_invalid:g} allows"
         )
     own = [rule for rule in rules if not rule.by_default]
+    asking = [rule for rule in own if not rule.is_reported]
     if not own:
         problems.append("the policy's gates ask nothing of this plan: no rule came of them")
-    elif all(rule.outcome is Outcome.NOT_EVALUATED and not rule.is_first_run for rule in own):
+    elif asking and all(_is_open(rule) for rule in asking):
         problems.append("no rule of the policy could be evaluated")
     problems += [
         f"{rule.metric} in suite {rule.suite} could not be evaluated: {'; '.join(rule.reasons)}"
         for rule in rules
-        if rule.outcome is Outcome.NOT_EVALUATED and not rule.is_first_run and not rule.advisory
+        if _is_open(rule) and not rule.advisory
     ]
-    if own and all(rule.is_first_run for rule in own):
+    if asking and all(rule.is_first_run for rule in asking):
         problems.append(
             "every rule compares with a baseline and there is none yet: accept this run with "
             "`fairgate baseline accept`, or add a bound (`max`)"
@@ -62,6 +63,12 @@ def weigh_evidence(
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
     )
+
+
+def _is_open(rule: RuleResult) -> bool:
+    """Return whether the policy asked for a value that is not there."""
+    waits = rule.is_first_run or rule.is_reported
+    return rule.outcome is Outcome.NOT_EVALUATED and not waits
 
 
 def _decision(item: Answered) -> object:
@@ -95,7 +102,7 @@ def decide(
     rules: Sequence[RuleResult], evidence: Evidence, overlap: Overlap | None
 ) -> tuple[Outcome, ExitCode]:
     """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0."""
-    binding = [rule for rule in rules if not rule.advisory]
+    binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
     if any(rule.outcome is Outcome.FAIL for rule in binding):
         return Outcome.FAIL, ExitCode.GATE_FAILED
     incomplete = any(rule.is_not_in_baseline for rule in binding)

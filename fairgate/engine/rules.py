@@ -91,11 +91,21 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
 def _owed(policy: Policy) -> Iterator[GatePolicy]:
     for suite in policy.metamorphic:
         named = any(
-            gate.metric == UNREADABLE_NET.id and gate.suite in (None, suite.id)
+            gate.metric == UNREADABLE_NET.id and gate.suite in (None, suite.id) and not gate.report
             for gate in policy.gates
         )
         if suite.control != "none" and not named:
             yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite.id, max=MOST_UNREADABLE)
+
+
+def idle_notices(policy: Policy) -> list[str]:
+    """Return what a reader must know of a policy whose own gates cannot fail a build."""
+    if any(not gate.advisory and not gate.report for gate in policy.gates):
+        return []
+    why = "every rule of the policy is advisory or only reported"
+    if any(_owed(policy)):
+        return [f"only {UNREADABLE_NET.id}, which no policy need name, can fail this gate: {why}"]
+    return [f"nothing can fail this gate: {why}"]
 
 
 def _slices(

@@ -64,6 +64,6 @@ INTERACTION = Metric(
     id="attribution/interaction",
     title="changed answers beyond neutral wording, by retrieval and generator together",
     column=COLUMNS["interaction"], arms=NET, violations=False, comparable=False,
-    dimensions=("category",),
+    dimensions=("category",), row_limits=(-2.0, 1.0),
     better="toward-zero", reference=_REFERENCE,
 )  # fmt: skip

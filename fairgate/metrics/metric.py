@@ -41,6 +41,8 @@ class Metric:
     version: int = 1
     is_rate: bool = True
     """Rates are fractions in [0, 1] (nets in [-1, 1]), shown times 100; scores as they are."""
+    row_limits: tuple[float, float] = (0.0, 1.0)
+    """Least and greatest value that a row can have."""
     violations: bool = True
     """Whether a value of 1 is a violated pair, so that violations can be counted."""
     values: Callable[[Table, Mapping[str, str]], Column] | None = None
@@ -57,6 +59,16 @@ class Metric:
     """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
     student: bool = False
     """Whether few clusters get Student's interval with G - 1 degrees of freedom (SPEC 4)."""
+
+    @property
+    def least(self) -> float:
+        """Return the least value that the metric can have: no bound below it can be broken."""
+        return sum(min(arm.weight * limit for limit in self.row_limits) for arm in self.arms)
+
+    @property
+    def greatest(self) -> float:
+        """Return the greatest value that the metric can have."""
+        return sum(max(arm.weight * limit for limit in self.row_limits) for arm in self.arms)
 
 
 def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:

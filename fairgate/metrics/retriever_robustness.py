@@ -109,13 +109,17 @@ def _in_band(table: Table, where: Mapping[str, str]) -> Column:
 
 
 _PAPER = "P1 section 4.3, RRS"
+_DISTANCES = (0.0, 2.0)
+"""Unit vectors are at most 2 apart, by either distance."""
+_SCORES = (0.0, 3.0)
 MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
-    violations=False, reference=_PAPER,
+    row_limits=_SCORES, violations=False, reference=_PAPER,
 )  # fmt: skip
 MEAN_CONTROL = Metric(
     id="rrs/mean/control", title="retriever robustness, neutral wording", column="rrs",
-    arms=CONTROL, dimensions=(), is_rate=False, violations=False, reference="SPEC 3, control arm",
+    arms=CONTROL, dimensions=(), is_rate=False, row_limits=_SCORES, violations=False,
+    reference="SPEC 3, control arm",
 )  # fmt: skip
 BAND = Metric(
     id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
@@ -127,6 +131,7 @@ OVERLAP = Metric(
 )  # fmt: skip
 MEAN_DISTANCE = Metric(
     id="retrieval/mean-distance", title="distance between retrieved documents",
-    column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
+    column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, row_limits=_DISTANCES,
+    violations=False,
     reference="P1 section 4.3, MeanDist",
 )  # fmt: skip

@@ -40,6 +40,8 @@ REPORTED = (
 )
 _OF_RETRIEVAL = frozenset({"setting", "retriever", "k"})
 _TOLERANCE = 1e-9
+_SIGNED = ("bias", "choice")
+"""Columns whose rows are 1 (stereotyped), 0 or -1 (counter)."""
 _AMBIGUOUS, _DISAMBIGUATED = Condition.AMBIGUOUS, Condition.DISAMBIGUATED
 _STEREOTYPE, _COUNTER = Alignment.STEREOTYPE, Alignment.COUNTER
 
@@ -80,6 +82,10 @@ def _amplified(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
     )
 
 
+def _limits(column: str) -> tuple[float, float]:
+    return (-1.0 if column in _SIGNED else 0.0), 1.0
+
+
 def _metric(
     name: str,
     title: str,
@@ -98,6 +104,7 @@ def _metric(
         better=better,
         dimensions=DIMENSIONS,
         row_dimensions=frozenset(DIMENSIONS),
+        row_limits=_limits(column),
         violations=False,
         comparable=not name.startswith("letter/"),
         suite_kind="bbq",
@@ -202,6 +209,7 @@ S_DISAMBIGUATED = Metric(
     dimensions=DIMENSIONS,
     row_dimensions=frozenset(DIMENSIONS),
     values=_known_answers,
+    row_limits=_limits("choice"),
     violations=False,
     suite_kind="bbq",
     reported=REPORTED,

@@ -9,31 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairgate.domain.wording import harmless, quoted, suggestion
+from fairgate.domain.wording import quoted, suggestion
 from fairgate.policy.assembled import Systems, systems_meant
+from fairgate.policy.idle_rules import idle_rule
 from fairgate.policy.yaml_nodes import Where
 from fairgate.relations.catalogue import relation_ids
 
 Found = tuple[Where, str]
-
-GREATEST = (
-    ("asr/", 1),
-    ("unreadable/", 1),
-    ("identity/", 1),
-    ("attribution/", 1),
-    ("retrieval/overlap", 1),
-    ("retrieval/mean-distance", 2),
-    ("rrs/mean", 3),
-    ("rrs/band", 1),
-    ("diff-bias/", 1),
-    ("accuracy/", 1),
-    ("amplification/", 2),
-    ("out-of-choice", 1),
-    ("stereotype-share", 1),
-    ("letter/", 1),
-    ("bbq/", 1),
-)
-"""Greatest possible value of the metrics whose ids begin so (SPEC 3)."""
 
 
 def contradictions(data: object, systems: Systems) -> Iterator[Found]:
@@ -136,25 +118,7 @@ def _gates(
         if isinstance(name, str) and names and name not in names:
             sentence = f"no suite has the id {quoted(name)}; {suggestion(name, names)}"
             yield ("gates", position, "suite"), sentence
-        yield from _impossible_bounds(("gates", position), gate)
+        yield from idle_rule(("gates", position), gate)
         earlier = [number for number, other in gates if number < position and other == gate]
         if earlier:
             yield ("gates", position), f"repeats `gates[{earlier[0]}]` word for word; remove one"
-
-
-def _impossible_bounds(where: Where, gate: dict[str, Any]) -> Iterator[Found]:
-    """Yield upper bounds that no value can pass: a rule that cannot fail guards nothing."""
-    metric = str(gate.get("metric"))
-    greatest = next((top for prefix, top in GREATEST if metric.startswith(prefix)), None)
-    for key in ("max", "max_abs"):
-        bound = gate.get(key)
-        if isinstance(bound, bool) or not isinstance(bound, int | float) or greatest is None:
-            continue
-        if bound > greatest:
-            hint = (
-                f"; rates are fractions, so {bound:g} % is {bound / 100:g}" if greatest == 1 else ""
-            )
-            sentence = (
-                f"{metric} never exceeds {greatest}, so a bound of {bound:g} cannot fail{hint}"
-            )
-            yield (*where, key), harmless(sentence[:300])

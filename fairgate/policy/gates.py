@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from fairgate.schema.fields import Finite, Strict, Text
 
+_QUESTIONS = ("max", "min", "max_abs", "regression")
+
 
 class RegressionPolicy(Strict):
     """When a change against the baseline fails the build: significant and larger than `margin`."""
@@ -61,11 +63,22 @@ class GatePolicy(Strict):
         default=None, description="Overrides the policy's `on_inconclusive`."
     )
     advisory: bool = Field(default=False, description="Report, never fail the build.")
+    report: bool = Field(
+        default=False,
+        description="Print the value and ask nothing of it; without a value there is no verdict.",
+    )
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
-        if self.max is None and self.min is None and self.max_abs is None and not self.regression:
-            raise ValueError("asks nothing: give `max`, `min`, `max_abs` or `regression`")
+        asked = [name for name in _QUESTIONS if getattr(self, name) is not None]
+        if self.report and (asked or self.advisory):
+            more = " and ".join(f"`{name}`" for name in asked or ["advisory"])
+            raise ValueError(f"`report: true` asks nothing of the value; remove it, or {more}")
+        if not self.report and not asked:
+            raise ValueError(
+                "asks nothing: give `max`, `min`, `max_abs` or `regression`, or say `report: true` "
+                "to print the value without judging it"
+            )
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"`min` {self.min:g} is above `max` {self.max:g}")
         if self.for_each is not None and self.for_each in self.where:

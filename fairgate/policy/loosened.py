@@ -62,6 +62,8 @@ def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
         yield from _bound("sd", then.sd, now.sd, sign=-1)
         if now.strict and not then.strict:
             yield "strict switched on: a change within the margin no longer counts as one"
+    if after.report and not before.report:
+        yield "only reported: nothing is asked of the value any more"
     if after.advisory and not before.advisory:
         yield "made advisory: it no longer fails the build"
     if before.evidence == "interval" and after.evidence == "estimate":

@@ -16,7 +16,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.escaping import markdown, markdown_code, name, sentence
-from fairgate.reports.rule_rows import SYMBOLS
+from fairgate.reports.rule_rows import REPORTED, SYMBOLS
 
 _ROWS = 40
 _TITLES = {
@@ -50,7 +50,14 @@ class _Rule(_Checked):
     interval: tuple[Number | None, Number | None] | None = None
     change: _Change | None = None
     advisory: bool = False
+    reported: bool = False
     warns: bool = False
+
+    @property
+    def has_outcome(self) -> bool:
+        """Return whether the rule was judged, or had the value that it only prints."""
+        is_printed = self.reported and self.value is not None
+        return is_printed or self.outcome is not Outcome.NOT_EVALUATED
 
 
 class _Evidence(_Checked):
@@ -101,7 +108,7 @@ def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
     possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
     evidence = record.evidence
     is_thin = evidence.problems or not 0 < evidence.decided <= evidence.planned
-    if is_thin or all(rule.outcome is Outcome.NOT_EVALUATED for rule in record.rules):
+    if is_thin or not any(rule.has_outcome for rule in record.rules):
         return possible
     if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
         return {*possible, (Outcome.FAIL, ExitCode.GATE_FAILED)}
@@ -111,6 +118,8 @@ def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
 def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) -> str:
     """Return the comment: whose word it is, then the verdict and the rules."""
     title = _TITLES[record.outcome]
+    if record.outcome is Outcome.PASS and all(r.advisory or r.reported for r in record.rules):
+        title = "nothing can fail this gate, so it passed"
     decided, planned = record.evidence.decided, record.evidence.planned
     lines = [
         f"### A fork reports: {title} in {markdown_code(name(record.policy))}",
@@ -142,7 +151,7 @@ def _row(rule: _Rule) -> str:
     if low is not None and high is not None:
         interval = figures.interval((low, high), rule.metric)
     base = figures.value(rule.change.base if rule.change else None, rule.metric)
-    said = rule.outcome.value
+    said = REPORTED if rule.reported else rule.outcome.value
     if rule.outcome is not Outcome.PASS:
         checks = ", ".join(dict.fromkeys(rule.failed))
         said = f"**{said}**: {checks}" if checks else f"**{said}**"

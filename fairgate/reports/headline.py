@@ -97,6 +97,8 @@ def _title(result: GateResult) -> str:
 
 def _pass(result: GateResult) -> str:
     """Say no more than was shown: a rule that could not tell holds nothing."""
+    if all(rule.advisory or rule.is_reported for rule in result.rules):
+        return "nothing can fail this gate,"
     unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     rules = f"{figures.count(unclear, 'rule')} inconclusive"
     if is_first_run(result):

@@ -16,6 +16,7 @@ SYMBOLS = {
     Outcome.INCONCLUSIVE: "⚠️",
     Outcome.NOT_EVALUATED: "➖",
 }
+REPORTED = "reported"
 WORDS = {
     Outcome.PASS: "pass",
     Outcome.FAIL: "FAIL",
@@ -44,7 +45,7 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         position=rule.position,
         outcome=rule.outcome,
         symbol=SYMBOLS[rule.outcome],
-        word=WORDS[rule.outcome],
+        word=REPORTED if rule.is_reported else WORDS[rule.outcome],
         limits=", ".join(limits),
         reasons=tuple(sentence(reason.removeprefix("not evaluated: ")) for reason in rule.reasons),
         failed=tuple(rule.failed),
@@ -62,6 +63,7 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         discordant=f"{change.discordant:,}" if change else figures.NONE,
         detectable=detectable(change, metric) if change else figures.NONE,
         advisory=rule.advisory,
+        is_reported=rule.is_reported,
         warns=rule.warns,
         base_value=change.base if change else None,
         is_underpowered=is_underpowered(rule),

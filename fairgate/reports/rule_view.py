@@ -39,6 +39,8 @@ class RuleRow:
     discordant: str
     detectable: str
     advisory: bool
+    is_reported: bool
+    """The policy asks nothing of the value but that it is printed."""
     warns: bool
     """Inconclusive but, by policy, no reason to stop the build."""
     base_value: float | None
@@ -47,5 +49,5 @@ class RuleRow:
 
     @property
     def needs_attention(self) -> bool:
-        """Return whether the rule did anything but pass."""
-        return self.outcome is not Outcome.PASS
+        """Return whether the rule asked something and did anything but pass."""
+        return self.outcome is not Outcome.PASS and not self.is_reported

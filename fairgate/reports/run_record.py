@@ -103,6 +103,7 @@ def _rule(rule: RuleResult) -> dict[str, object]:
         "value": _number(rule.value),
         "interval": _pair(rule.interval),
         "advisory": rule.advisory,
+        "reported": rule.is_reported,
         "first_run": rule.is_first_run,
         "warns": rule.warns,
         "change": _change(rule.change),

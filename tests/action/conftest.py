@@ -1,14 +1,18 @@
 """A repository, a GitHub and a runner for the tests of the action."""
 
+import contextlib
+import io
 import json
+import os
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from action import payloads
 from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
-from action.repositories import POLICY, WORKFLOW_PATH, History, fair
-from action.step_runner import StepRunner, parse_outputs
+from action.repositories import WORKFLOW_PATH, States, introduced, regressed
+from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
 
 from fairgate.cli import main
 
@@ -24,26 +28,32 @@ def hub():
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory):
+    """Return the repositories that are made once, each at its first use."""
+    return States(tmp_path_factory.mktemp("states"))
+
+
 @pytest.fixture
-def history(tmp_path, monkeypatch, capsys):
+def history(states, tmp_path, monkeypatch):
     """Return a repository whose main branch has a policy, fair answers and a baseline."""
-    space = History(tmp_path / "work" / "shop")
+    space = states.copy(introduced, tmp_path / "work" / "shop")
     monkeypatch.chdir(space.root)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
-    space.write("policies/small.yaml", POLICY)
-    space.answers(fair, capsys)
-    space.accept()
-    space.commit("introduce the gate")
-    capsys.readouterr()
     return space
+
+
+@pytest.fixture
+def red(states, history):
+    """Return the repository with a regression checked out."""
+    return states.copy(regressed, history.root)
 
 
 class Job:
     """Runs `fairgate github run` as a job would: environment, event file, runner's files."""
 
-    def __init__(self, folder, workspace, hub, monkeypatch, capsys):
+    def __init__(self, folder, workspace, hub):
         self.folder, self.workspace, self.hub = folder, workspace, hub
-        self._monkeypatch, self._capsys = monkeypatch, capsys
         self.out = self.err = self.summary = ""
         self.outputs = {}
 
@@ -82,14 +92,15 @@ class Job:
         """Return the exit code; `out`, `err`, `outputs` and `summary` hold the rest."""
         for file in ("output", "summary"):
             (self.folder / file).unlink(missing_ok=True)
-        self._capsys.readouterr()
-        with self._monkeypatch.context() as patch:
-            for key, value in self.environment(name, payload, **more).items():
-                patch.setenv(key, value)
-            patch.chdir(self.workspace)
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.dict(os.environ, self.environment(name, payload, **more)),
+            contextlib.chdir(self.workspace),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             code = main(["github", command])
-        captured = self._capsys.readouterr()
-        self.out, self.err = captured.out, captured.err
+        self.out, self.err = out.getvalue(), err.getvalue()
         self.outputs = parse_outputs((self.folder / "output").read_text())
         summary = self.folder / "summary"
         self.summary = summary.read_text() if summary.exists() else ""
@@ -114,19 +125,19 @@ class Job:
 
 
 @pytest.fixture
-def job(tmp_path, history, hub, monkeypatch, capsys):
+def job(tmp_path, history, hub, monkeypatch):
     """Return a job on the repository."""
     monkeypatch.setattr("fairgate.adapters.github.api.time.sleep", lambda _: None)
-    return Job(tmp_path / "runner", history.root, hub, monkeypatch, capsys)
+    return Job(tmp_path / "runner", history.root, hub)
 
 
 class Steps:
     """The real action.yml on the repository's checkout, with this interpreter's packages."""
 
-    def __init__(self, job, history, temp):
+    def __init__(self, job, history, temp, execute):
         self.job, self.history = job, history
-        self.gate = StepRunner(ROOT, history.root, temp / "gate")
-        self.comment = StepRunner(ROOT / "comment", temp / "empty", temp / "comment")
+        self.gate = StepRunner(ROOT, history.root, temp / "gate", execute)
+        self.comment = StepRunner(ROOT / "comment", temp / "empty", temp / "comment", execute)
         self.comment.workspace.mkdir(parents=True)
         self.gate.token = self.comment.token = TOKEN
 
@@ -160,5 +171,14 @@ class Steps:
 
 @pytest.fixture
 def steps(job, history, tmp_path):
-    """Return both actions, run step by step."""
-    return Steps(job, history, tmp_path / "steps")
+    """Return both actions, step by step in this process: inputs, environment, outputs, exit codes.
+
+    For what a shell, a start of Python or two runs at once may change there is `real_steps`.
+    """
+    return Steps(job, history, tmp_path / "steps", in_process)
+
+
+@pytest.fixture
+def real_steps(job, history, tmp_path):
+    """Return both actions, each step by a shell and with an interpreter of its own."""
+    return Steps(job, history, tmp_path / "steps", by_shell)

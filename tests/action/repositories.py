@@ -1,8 +1,15 @@
 """A real git history: a policy with recorded answers, its baseline, and pull requests on it."""
 
+from __future__ import annotations
+
+import contextlib
+import io
 import json
 import os
+import shutil
 import subprocess
+
+import pytest
 
 from fairgate.cli import main
 
@@ -36,6 +43,7 @@ IDENTITY = {
     "GIT_COMMITTER_EMAIL": "t@example.org", "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
 }  # fmt: skip
+_QUICK = ("-c", "core.fsync=none", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 
 
 def fair(key):
@@ -51,20 +59,71 @@ def broken(key):
     return "negative" if "#race/" in key else "positive"
 
 
+class States:
+    """Repositories that are made once a session; each test starts from a copy of its own."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._made = {}
+
+    def copy(self, make, target):
+        """Put a copy of what `make(states, folder)` makes at `target`, in place of what is there."""
+        if make not in self._made:
+            folder = self._folder / make.__name__
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("FAIRGATE_CACHE", str(folder / "cache"))
+                self._made[make] = make(self, folder / "shop").root
+        target.mkdir(parents=True, exist_ok=True)
+        for path in target.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        shutil.copytree(self._made[make], target, symlinks=True, dirs_exist_ok=True)
+        return History(target)
+
+
+def introduced(states, folder):
+    """Make a repository whose main branch has a policy, fair answers and a baseline."""
+    space = History.started(folder)
+    with contextlib.chdir(folder):
+        space.write("policies/small.yaml", POLICY)
+        space.answers(fair)
+        space.accept()
+    space.commit("introduce the gate")
+    return space
+
+
+def regressed(states, folder):
+    """Make one with a branch checked out whose answers are worse than the baseline."""
+    space = states.copy(introduced, folder)
+    space.branch()
+    with contextlib.chdir(folder):
+        space.answers(worse)
+    space.commit()
+    return space
+
+
 class History:
     """A clone with a branch `main`, in which a test makes commits."""
 
     def __init__(self, root):
         self.root = root
+
+    @classmethod
+    def started(cls, root) -> History:
+        """Make a repository with sources and a workflow, but without a gate."""
+        self = cls(root)
         root.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("init", "--quiet", "--initial-branch=main", "--template=")
         self.write(".gitignore", ".fairgate/\nout/\n")
         self.write(WORKFLOW_PATH, WORKFLOW)
         self.sources(20)
+        return self
 
     def git(self, *arguments):
         done = subprocess.run(
-            ["git", "-C", str(self.root), *arguments],
+            ["git", *_QUICK, "-C", str(self.root), *arguments],
             capture_output=True, text=True, check=True, env={**os.environ, **IDENTITY},
         )  # fmt: skip
         return done.stdout.strip()
@@ -81,12 +140,12 @@ class History:
         rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]
         self.write("sources.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
-    def answers(self, answer, capsys):
+    def answers(self, answer, capsys=None):
         """Write an answer for every case of the policy."""
         (self.root / "answers.jsonl").touch()
-        capsys.readouterr()
-        assert main(["plan", "policies/small.yaml"]) == 0
-        cases = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert main(["plan", "policies/small.yaml"]) == 0
+        cases = [json.loads(line) for line in printed.getvalue().splitlines()]
         lines = [
             json.dumps({"key": case["key"], "response": response})
             for case in cases
@@ -96,8 +155,9 @@ class History:
 
     def accept(self, reason="start"):
         """Make the checked-out state the baseline; the gate's own code is of no interest."""
-        main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
-        code = main(["baseline", "accept", "out", "--reason", reason, "--date", "2026-01-01"])
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
+            code = main(["baseline", "accept", "out", "--reason", reason, "--date", "2026-01-01"])
         assert code == 0
 
     def commit(self, message="change"):

@@ -1,13 +1,69 @@
 """Runs a composite action's steps as the runner does: expressions, files, `bash -eo pipefail`."""
 
+import contextlib
+import functools
+import importlib.util
+import io
 import os
 import re
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 from ruamel.yaml import YAML
 
+from fairgate.cli import main
+
 _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
+
+
+def by_shell(script, folder, environment):
+    """Run a step's script as a runner does; return exit code and log."""
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+        cwd=folder, capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+_GIVEN = dict(os.environ)
+_PREPARE = re.compile(r'python3 -I "\$GITHUB_ACTION_PATH/([\w./]+/prepare\.py)"')
+_GATE = re.compile(
+    r'"\$FAIRGATE_INTERPRETER" -I "\$GITHUB_ACTION_PATH/[\w./]+/gate\.py" (run|comment)'
+)
+
+
+def in_process(script, folder, environment):
+    """Do what a step's script starts, without starting it: under a second less for each step.
+
+    Only the two command lines of the actions are known. What isolation keeps out (modules of the
+    checkout, variables that steer Python) would be kept out here by nothing but the missing start.
+    """
+    steering = {name: value for name, value in environment.items() if name.startswith("PYTHON")}
+    assert steering.items() <= _GIVEN.items(), "needs real_steps"
+    assert not next(Path(folder).rglob("*.py"), None), "needs real_steps"
+    with (
+        mock.patch.dict(os.environ, environment, clear=True),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+    ):
+        text = script.read_text()
+        if found := _PREPARE.fullmatch(text):
+            code = _module(Path(environment["GITHUB_ACTION_PATH"], found[1]).resolve()).main()
+        elif found := _GATE.fullmatch(text):
+            code = main(["github", found[1]])
+        else:
+            raise AssertionError(f"a script that only a shell can run: {text}")
+    return int(code), out.getvalue() + err.getvalue()
+
+
+@functools.cache
+def _module(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Finished:
@@ -20,8 +76,9 @@ class Finished:
 class StepRunner:
     """A runner for the action in `folder`; jobs run in `workspace`, with `temp` beside it."""
 
-    def __init__(self, folder, workspace, temp):
+    def __init__(self, folder, workspace, temp, execute):
         self.folder, self.workspace, self.temp = Path(folder), Path(workspace), Path(temp)
+        self._execute = execute
         self.action = YAML(typ="safe").load((self.folder / "action.yml").read_text())
         self.token = ""
 
@@ -63,10 +120,10 @@ class StepRunner:
         }
         for file in commands.values():
             Path(file).write_text("")
-        done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
-            cwd=self.workspace, capture_output=True, text=True, check=False,
-            env={
+        code, log = self._execute(
+            script,
+            self.workspace,
+            {
                 **{k: v for k, v in os.environ.items() if not k.startswith(("GITHUB_", "FAIRGATE_"))},
                 **environment, **commands,
                 "GITHUB_ACTION_PATH": str(self.folder), "GITHUB_WORKSPACE": str(self.workspace),
@@ -76,7 +133,7 @@ class StepRunner:
         )  # fmt: skip
         assert Path(commands["GITHUB_ENV"]).read_text() == "", "the caller's environment is changed"
         assert Path(commands["GITHUB_PATH"]).read_text() == "", "the caller's PATH is changed"
-        return done.returncode, done.stdout + done.stderr
+        return code, log
 
     def _evaluated(self, text, inputs, steps):
         return _EXPRESSION.sub(lambda m: self._value(m[1], inputs, steps), text)

@@ -10,26 +10,26 @@ from action.repositories import worse
 POISON = "import os, pathlib\npathlib.Path({!r}).write_text(__name__)\n"
 
 
-def test_a_green_and_a_red_pull_request(history, steps, capsys):
+def test_a_green_and_a_red_pull_request(history, real_steps, capsys):
     history.branch()
     history.commit()
-    done = steps.pull()
+    done = real_steps.pull()
     assert done.code == 0, done.log
     assert done.outputs["outcome"] == "pass"
     history.branch("second")
     history.answers(worse, capsys)
     history.commit()
-    done = steps.pull()
+    done = real_steps.pull()
     assert done.code == 1, done.log
     assert done.outputs["outcome"] == "fail"
     assert done.outputs["exit-code"] == "1"
     assert json.loads(Path(done.outputs["report-json"]).read_text())["outcome"] == "fail"
-    assert done.outputs["comment-url"] == steps.job.hub.ours(7)[0]["html_url"]
+    assert done.outputs["comment-url"] == real_steps.job.hub.ours(7)[0]["html_url"]
     assert "fairness regressed" in done.summary
     assert TOKEN not in done.log
 
 
-def test_nothing_in_the_checkout_takes_part(history, steps, tmp_path):
+def test_nothing_in_the_checkout_takes_part(history, real_steps, tmp_path):
     trace = tmp_path / "pwned"
     history.branch()
     poison = POISON.format(str(trace))
@@ -49,12 +49,14 @@ def test_nothing_in_the_checkout_takes_part(history, steps, tmp_path):
     history.write("bash", f"#!/bin/sh\ntouch {trace}\n")
     history.write("git", f"#!/bin/sh\ntouch {trace}\n")
     history.commit()
-    done = steps.pull()
+    done = real_steps.pull()
     assert done.code == 0, done.log
     assert not trace.exists()
 
 
-def test_a_python_path_from_an_earlier_step_does_not_count(history, steps, tmp_path, monkeypatch):
+def test_a_python_path_from_an_earlier_step_does_not_count(
+    history, real_steps, tmp_path, monkeypatch
+):
     trace = tmp_path / "pwned"
     monkeypatch.setenv("PYTHONPATH", str(history.root))
     monkeypatch.setenv("PYTHONSTARTUP", str(history.root / "yaml.py"))
@@ -62,7 +64,7 @@ def test_a_python_path_from_an_earlier_step_does_not_count(history, steps, tmp_p
     history.write("click.py", POISON.format(str(trace)))
     history.write("sitecustomize.py", POISON.format(str(trace)))
     history.commit()
-    done = steps.pull()
+    done = real_steps.pull()
     assert done.code == 0, done.log
     assert not trace.exists()
 
@@ -70,14 +72,14 @@ def test_a_python_path_from_an_earlier_step_does_not_count(history, steps, tmp_p
 @pytest.mark.parametrize(
     "value", ['"; touch pwned; "', "$(touch pwned)", "`touch pwned`", "x\ntouch pwned", "${{ x }}"]
 )
-def test_an_input_is_never_code(history, steps, value):
+def test_an_input_is_never_code(history, real_steps, value):
     history.branch()
     history.commit()
-    done = steps.pull(inputs={"policy": value})
+    done = real_steps.pull(inputs={"policy": value})
     assert done.code == 2
     assert done.outputs["outcome"] == "error"
     assert not (history.root / "pwned").exists()
-    done = steps.pull(inputs={"device": value})
+    done = real_steps.pull(inputs={"device": value})
     assert done.code == 2
     assert done.outputs["exit-code"] == "2"
     assert not (history.root / "pwned").exists()

@@ -171,22 +171,22 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [age]}
 gates:
-  - {metric: asr/generation/controlled, max: 1}
-  - {metric: rrs/mean, max: 3}
+  - {metric: asr/generation/controlled, max: 0.99}
+  - {metric: rrs/mean, max: 2.9}
 """
 
 
 @pytest.mark.slow
-def test_the_environment_is_made_from_the_lock_and_used_again(history, steps):
+def test_the_environment_is_made_from_the_lock_and_used_again(history, real_steps):
     history.branch()
     history.write("uv.toml", '[[index]]\nurl = "http://127.0.0.1:9/simple"\n')
     history.write("pip.conf", "[global]\nindex-url = http://127.0.0.1:9/simple\n")
     history.write("yaml.py", "raise SystemExit(99)\n")
     history.write("sitecustomize.py", "raise SystemExit(99)\n")
     history.commit()
-    done = steps.pull(inputs={"python": ""})
+    done = real_steps.pull(inputs={"python": ""})
     assert done.code == 0, done.log
-    (environment,) = (steps.gate.temp / "fairgate" / "environments").iterdir()
+    (environment,) = (real_steps.gate.temp / "fairgate" / "environments").iterdir()
     assert (environment / "complete").is_file()
     listed = subprocess.run(
         [environment / "bin" / "python", "-I", "-m", "pip", "list", "--format=json"],
@@ -201,7 +201,7 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, steps):
     }.items() <= versions.items()
     assert set(installed) <= {*versions, "pip", "setuptools"}
     before = hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest()
-    done = steps.pull(inputs={"python": ""})
+    done = real_steps.pull(inputs={"python": ""})
     assert done.code == 0, done.log
     assert "is there" in done.log
     assert hashlib.sha256((environment / "pyvenv.cfg").read_bytes()).hexdigest() == before
@@ -214,6 +214,6 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, steps):
     history.write("corpus.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     history.write("policies/models.yaml", MODELS)
     event = payloads.on_push("0" * 40, history.commit())
-    done = steps.on("push", event, inputs={"policy": "policies/models.yaml", "python": ""})
+    done = real_steps.on("push", event, inputs={"policy": "policies/models.yaml", "python": ""})
     assert done.code == 0, done.log
     assert done.outputs["outcome"] == "pass"

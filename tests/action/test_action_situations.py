@@ -9,18 +9,9 @@ from action import payloads
 from action.conftest import ROOT
 from action.fake_github import READ_ONLY, TOKEN
 from action.repositories import POLICY, fair, worse
-from action.step_runner import StepRunner
+from action.step_runner import StepRunner, by_shell
 
 LISTING = "/issues/7/comments"
-
-
-@pytest.fixture
-def red(history, capsys):
-    """Return the repository with a regression checked out."""
-    history.branch()
-    history.answers(worse, capsys)
-    history.commit()
-    return history
 
 
 def test_nothing_decided_is_exit_5_and_said(history, steps, capsys):
@@ -85,9 +76,9 @@ def test_the_merge_queue_is_gated_and_not_commented(red, steps):
 
 
 @pytest.mark.parametrize("runs", [("500", "501"), ("501", "500")])
-def test_two_racing_runs_leave_one_comment_of_the_newer(red, steps, tmp_path, runs):
+def test_two_racing_runs_leave_one_comment_of_the_newer(red, real_steps, tmp_path, runs):
     """Neither comment is there before both runs want to write one."""
-    hub = steps.job.hub
+    hub = real_steps.job.hub
     both_write = threading.Barrier(2, timeout=120)
 
     def meet(method, path):
@@ -96,16 +87,16 @@ def test_two_racing_runs_leave_one_comment_of_the_newer(red, steps, tmp_path, ru
 
     hub.barriers.append(meet)
     base, head = red.git("rev-parse", "main"), red.merge()
-    steps.job.environment("pull_request", payloads.on_pull_request(7, head, base))
-    second = StepRunner(ROOT, red.root, tmp_path / "second")
+    real_steps.job.environment("pull_request", payloads.on_pull_request(7, head, base))
+    second = StepRunner(ROOT, red.root, tmp_path / "second", by_shell)
     second.token = TOKEN
 
     def run(runner, number):
         payload = payloads.on_pull_request(7, head, base)
-        return steps.by(runner, "pull_request", payload, GITHUB_RUN_ID=number)
+        return real_steps.by(runner, "pull_request", payload, GITHUB_RUN_ID=number)
 
     with ThreadPoolExecutor() as pool:
-        finished = list(pool.map(run, (steps.gate, second), runs))
+        finished = list(pool.map(run, (real_steps.gate, second), runs))
     assert [done.code for done in finished] == [1, 1], [done.log for done in finished]
     assert len(hub.made("POST", LISTING)) == 2
     (comment,) = hub.of(7)

@@ -163,7 +163,7 @@ name: p
 system: {recorded: answers.jsonl}
 suites:
   - {id: b, kind: bbq, items: ITEMS, collections: [demo-stances, docs.jsonl]}
-gates: [{metric: accuracy/ambiguous, max: 1}]
+gates: [{metric: accuracy/ambiguous, max: 0.99}]
 """
 SOURCES = """\
 version: 1
@@ -172,7 +172,7 @@ system:
   retriever: {corpus: CORPUS}
   generator: {model: demo-slm}
 suites: [{id: s, task: sentiment, sources: SOURCES}]
-gates: [{metric: asr/generation, max: 1}]
+gates: [{metric: asr/generation, max: 0.99}]
 """
 
 

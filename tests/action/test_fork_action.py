@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from action import payloads
-from action.fake_github import READ_ONLY, TOKEN, zipped
-from action.repositories import worse
+from action.conftest import Job, Steps
+from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, zipped
+from action.repositories import regressed
+from action.step_runner import in_process
 from markdown_it import MarkdownIt
 
 FORK = "stranger/shop"
@@ -16,22 +18,32 @@ MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 EVIL = "::error::x\n##[error]y @octo/admins <img src=x> <!-- fairgate:report:v1 --> ![a](//evil)"
 
 
-@pytest.fixture
-def fork(steps, history, capsys):
-    """Return the head of a fork's red pull request 7 whose gate ran, and its artifact's text."""
-    history.branch()
-    history.answers(worse, capsys)
-    head = history.commit()
-    base = history.git("rev-parse", "main")
-    steps.job.hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
-    steps.gate.token = READ_ONLY
-    done = steps.pull(repo=FORK)
+@pytest.fixture(scope="session")
+def forks_run(states, tmp_path_factory):
+    """Return base and head of a fork's red pull request whose gate ran, and its artifact's text."""
+    folder = tmp_path_factory.mktemp("fork")
+    history, hub = states.copy(regressed, folder / "work"), FakeGitHub()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(history.root)
+        base, head = history.git("rev-parse", "main", "HEAD").split()
+        hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
+        steps = Steps(Job(folder / "runner", history.root, hub), history, folder, in_process)
+        steps.gate.token = READ_ONLY
+        done = steps.pull(repo=FORK)
+    hub.stop()
     assert done.code == 1, done.log
     assert done.outputs["comment-url"] == ""
     assert "fork" in done.summary
-    assert [request for request in steps.job.hub.requests if request[0] != "GET"] == []
-    record = Path(done.outputs["report-json"]).read_text()
-    steps.job.hub.upload(RUN, head, record)
+    assert [request for request in hub.requests if request[0] != "GET"] == []
+    return base, head, Path(done.outputs["report-json"]).read_text()
+
+
+@pytest.fixture
+def fork(hub, forks_run):
+    """Return the head of a fork's red pull request 7 and the text of the artifact it has left."""
+    base, head, record = forks_run
+    hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
+    hub.upload(RUN, head, record)
     return head, record
 
 
@@ -39,11 +51,11 @@ def finished(head, **more):
     return payloads.on_workflow_run(head, repo=FORK, run=RUN, **more)
 
 
-def test_the_forks_own_artifact_becomes_one_comment(steps, fork):
+def test_the_forks_own_artifact_becomes_one_comment(real_steps, fork):
     head, _ = fork
-    done = steps.told(finished(head))
+    done = real_steps.told(finished(head))
     assert done.code == 0, done.log
-    (posted,) = steps.job.hub.ours(7)
+    (posted,) = real_steps.job.hub.ours(7)
     assert "the gate failed in `small`" in posted["body"]
     assert "`asr/generation/controlled`" in posted["body"]
     assert f"`{head[:12]}`" in posted["body"]
@@ -51,8 +63,8 @@ def test_the_forks_own_artifact_becomes_one_comment(steps, fork):
     assert "Nobody has verified these numbers" in posted["body"]
     assert done.outputs == {"comment-url": posted["html_url"]}
     assert TOKEN not in done.log + done.summary
-    assert steps.told(finished(head)).code == 0
-    assert len(steps.job.hub.ours(7)) == 1
+    assert real_steps.told(finished(head)).code == 0
+    assert len(real_steps.job.hub.ours(7)) == 1
 
 
 def test_a_pull_request_that_moved_on_is_left_alone(steps, fork):
@@ -192,15 +204,15 @@ def test_a_token_that_may_only_read_is_an_error(steps, fork):
     assert READ_ONLY not in done.log + done.summary
 
 
-def test_a_checkout_beside_it_takes_no_part(steps, fork, tmp_path, monkeypatch):
+def test_a_checkout_beside_it_takes_no_part(real_steps, fork, tmp_path, monkeypatch):
     head, _ = fork
     trace = tmp_path / "pwned"
-    folder = steps.comment.workspace
+    folder = real_steps.comment.workspace
     for name in ("click.py", "pydantic.py", "json.py", "sitecustomize.py", "encodings.py"):
         (folder / name).write_text(f"open({str(trace)!r}, 'w')\n")
     (folder / "fairgate").mkdir()
     (folder / "fairgate" / "__init__.py").write_text(f"open({str(trace)!r}, 'w')\n")
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    done = steps.told(finished(head))
+    done = real_steps.told(finished(head))
     assert done.code == 0, done.log
     assert not trace.exists()

@@ -4,8 +4,9 @@ import json
 
 import pytest
 from action import payloads
-from action.fake_github import zipped
-from action.repositories import worse
+from action.conftest import Job
+from action.fake_github import FakeGitHub, zipped
+from action.repositories import regressed
 
 RUN = 30433642
 FORK = "stranger/shop"
@@ -15,19 +16,26 @@ def artifact(hub, raw, name="fairgate-report"):
     hub.artifacts[RUN] = {77: (name, raw)}
 
 
-@pytest.fixture
-def forked(job, history, capsys):
-    """Return the run record of a fork's red pull request 7, and its head commit."""
-    history.branch()
-    history.answers(worse, capsys)
-    head = history.commit()
-    base = history.git("rev-parse", "main")
+@pytest.fixture(scope="session")
+def forks_run(states, tmp_path_factory):
+    """Return base and head of a fork's red pull request, and the run record of its gate."""
+    folder = tmp_path_factory.mktemp("forked")
+    history, hub = states.copy(regressed, folder / "work"), FakeGitHub()
+    base, head = history.git("rev-parse", "main", "HEAD").split()
     history.merge()
+    job = Job(folder / "runner", history.root, hub)
     event = payloads.on_pull_request(7, head, base, repo=FORK)
     assert job.run("pull_request", event, FAIRGATE_GITHUB_TOKEN="") == 1
-    job.hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
-    record = (job.folder / "fairgate/reports/small/run.json").read_text()
-    artifact(job.hub, zipped(record))
+    hub.stop()
+    return base, head, (job.folder / "fairgate/reports/small/run.json").read_text()
+
+
+@pytest.fixture
+def forked(hub, forks_run):
+    """Return the run record of a fork's red pull request 7, and its head commit."""
+    base, head, record = forks_run
+    hub.pulls[7] = payloads.pull_request(7, head, base, repo=FORK)
+    artifact(hub, zipped(record))
     return record, head
 
 

@@ -28,7 +28,7 @@ suites:
     top_k: 2
     instructions: [{{id: one, text: Answer.}}]
 gates:
-  - {{metric: {metric}, max: 1.0}}
+  - {{metric: {metric}, max: 0.99}}
 """
 
 

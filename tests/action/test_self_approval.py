@@ -1,8 +1,10 @@
 """`baseline-change: allow` counts as the base branch's workflow says it; no change allows itself."""
 
+import contextlib
+
 import pytest
 from action import payloads
-from action.repositories import WORKFLOW, WORKFLOW_PATH, worse
+from action.repositories import WORKFLOW, WORKFLOW_PATH, regressed
 from action.test_base_commit import files_of, shallow
 
 PLAIN = "name: fairness\non: pull_request\n"
@@ -11,16 +13,19 @@ REUSABLE = ".github/workflows/gate.yml"
 ALLOW = {"FAIRGATE_BASELINE_CHANGE": "allow"}
 
 
+def accepted(states, folder):
+    """Make one whose branch is worse and has accepted that itself."""
+    space = states.copy(regressed, folder)
+    with contextlib.chdir(folder):
+        space.accept("known trade-off, issue 12")
+    space.commit()
+    return space
+
+
 @pytest.fixture
-def trade_off(history, capsys):
+def trade_off(states, history):
     """Return a repository whose checked-out branch is worse and has accepted that itself."""
-    history.write(WORKFLOW_PATH, WORKFLOW)
-    history.commit("the workflow of main")
-    history.branch()
-    history.answers(worse, capsys)
-    history.accept("known trade-off, issue 12")
-    history.commit()
-    return history
+    return states.copy(accepted, history.root)
 
 
 def workflow_of_main(history, text, path=WORKFLOW_PATH):

@@ -19,9 +19,9 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, control: neutral}
 gates:
-  - {metric: asr/generation/controlled, max: 1, regression: {margin: 0.02}}
-  - {metric: asr/retrieval, max: 1, regression: {margin: 0.02}}
-  - {metric: rrs/mean, max: 3, regression: {margin: 0.05}}
+  - {metric: asr/generation/controlled, max: 0.99, regression: {margin: 0.02}}
+  - {metric: asr/retrieval, max: 0.99, regression: {margin: 0.02}}
+  - {metric: rrs/mean, max: 2.9, regression: {margin: 0.05}}
 """
 PROBE = """
 import resource, sys, time

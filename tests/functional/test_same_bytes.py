@@ -33,8 +33,8 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 6, perturbations: [age, gender]}
 gates:
-  - {metric: asr/generation/controlled, max: 1}
-  - {metric: rrs/mean, max: 3}
+  - {metric: asr/generation/controlled, max: 0.99}
+  - {metric: rrs/mean, max: 2.9}
 """
 DOCUMENTS = 120
 FILES = ("report.md", "report.html", "run.json", "rows.jsonl", "executions.jsonl")

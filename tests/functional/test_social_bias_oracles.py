@@ -111,7 +111,7 @@ def test_a_recorded_system_passes_fails_and_regresses(workspace):
             line, item
         ),
         gates="  - {metric: diff-bias/ambiguous, for_each: setting, regression: {}}\n"
-        "  - {metric: amplification/diff-bias/ambiguous, where: {setting: stereo}, max_abs: 2}\n",
+        "  - {metric: amplification/diff-bias/ambiguous, where: {setting: stereo}, max_abs: 1.9}\n",
     )
     assert workspace.run("run", "policy.yaml", "--out", "worse") == 1, workspace.out
     rules = {

@@ -126,7 +126,7 @@ def test_problems_of_both_kinds_are_told_at_once():
         ),
         ("{metric: diff-bias/ambiguous, for_each: setting, max_abs: 10}", "never exceeds 1"),
         (
-            "{metric: diff-bias/ambiguous, for_each: setting, suite: c, max_abs: 1}",
+            "{metric: diff-bias/ambiguous, for_each: setting, suite: c, max_abs: 0.9}",
             "no suite has the id 'c'",
         ),
     ],

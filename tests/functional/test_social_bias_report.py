@@ -34,7 +34,7 @@ def ran(workspace):
         by_key = {f"{row['category']}/{row['id']}": row for row in rows}
         (workspace.root / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (workspace.root / "answers.jsonl").touch()
-        gate = gates or "  - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 1}\n"
+        gate = gates or "  - {metric: diff-bias/ambiguous, for_each: setting, report: true}\n"
         (workspace.root / "policy.yaml").write_text(
             "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
             "  - {id: bbq, kind: bbq, items: items.jsonl, collections: [x], settings: [none, full, stereo],"

@@ -57,12 +57,17 @@ def test_command_line_page(check_page):
 
 def test_metrics_page(check_page):
     lines = [MADE, "# Metrics\n\n"]
-    lines.append("Rates are fractions in policies and records and shown times 100 in reports.\n\n")
     lines.append(
-        "| metric | meaning | better | `where` / `for_each` | source |\n|---|---|---|---|---|\n"
+        "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
+        "least or greatest value that a metric can have is an error: no run could break it.\n\n"
+    )
+    lines.append(
+        "| metric | meaning | better | from | to | `where` / `for_each` | source |\n"
+        "|---|---|---|---|---|---|---|\n"
     )
     lines += [
-        f"| `{m.id}` | {m.title} | {m.better} | {', '.join(m.dimensions) or '–'} | {m.reference} |\n"
+        f"| `{m.id}` | {m.title} | {m.better} | {m.least:g} | {m.greatest:g} | "
+        f"{', '.join(m.dimensions) or '–'} | {m.reference} |\n"
         for m in METRICS
     ]
     check_page("metrics.md", "".join(lines))

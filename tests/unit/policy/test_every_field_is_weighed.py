@@ -73,6 +73,7 @@ GATE_FIELDS = {
     "evidence": "estimate",
     "on_inconclusive": "warn",
     "advisory": True,
+    "report": True,
 }
 REGRESSION_FIELDS = {"margin": 0.5, "detect": 0.5, "strict": True, "sd": 0.1}
 QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}

@@ -88,7 +88,7 @@ p.yaml:21:6: gates[1].metric: found 3, expected text; put it in quotes
 p.yaml:21:17: no suite has the id 'q'; known: `s`
 p.yaml:21:27: gates[1].advisory: found 'yes' (text), expected `true` or `false`; write `true`
 p.yaml:21:50: gates[1].where.term: found 3, expected text; put it in quotes
-p.yaml:22:5: gates[2]: asks nothing: give `max`, `min`, `max_abs` or `regression`
+p.yaml:22:5: gates[2]: asks nothing: give `max`, `min`, `max_abs` or `regression`, or say `report: true` to print the value without judging it
 p.yaml:23:5: gates[3]: `min` 2 is above `max` 1
 p.yaml:24:17: gates[4].max: found nan, expected a number
 p.yaml:25:5: gates[5]: found 'b' (text), expected a mapping
