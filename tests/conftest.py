@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says more about the machine's load than about the code. Everybody's own
@@ -15,3 +16,11 @@ for profile, repeatable in (("default", False), ("ci", True)):
         print_blob=True,
     )
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk():
+    """Files need not outlive a power failure here; whether a flush is asked for has its own test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _: None)
+        yield

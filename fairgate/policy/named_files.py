@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -27,8 +28,7 @@ def named_document(kind: str, name: str, *, folder: Path, confined: bool) -> Yam
     """
     known = embedded_names(kind)
     if name in known:
-        text = _folder(kind).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-        return load_yaml(text, f"{kind}/{name}.yaml")
+        return _embedded_document(kind, name)
     try:
         file = (folder / name).resolve()
         is_file = file.is_file()
@@ -45,6 +45,12 @@ def named_document(kind: str, name: str, *, folder: Path, confined: bool) -> Yam
         where = "below the root" if confined else f"in {quoted(str(folder.resolve()))}"
         raise DataError(f"{quoted(name)} is {what} {where}; {hint}")
     return load_yaml(read_yaml_file(file, name), name)
+
+
+@cache  # a policy and the one that it is compared with name the same ones
+def _embedded_document(kind: str, name: str) -> YamlDocument:
+    text = _folder(kind).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    return load_yaml(text, f"{kind}/{name}.yaml")
 
 
 def _folder(kind: str) -> Traversable:

@@ -5,7 +5,9 @@ import io
 import json
 import os
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -127,7 +129,8 @@ class Job:
 @pytest.fixture
 def job(tmp_path, history, hub, monkeypatch):
     """Return a job on the repository."""
-    monkeypatch.setattr("fairgate.adapters.github.api.time.sleep", lambda _: None)
+    no_pauses = SimpleNamespace(sleep=lambda _: None, time=time.time)
+    monkeypatch.setattr("fairgate.adapters.github.api.time", no_pauses)
     return Job(tmp_path / "runner", history.root, hub)
 
 

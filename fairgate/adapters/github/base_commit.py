@@ -40,6 +40,7 @@ class Clone:
             workspace is None or found.top.is_relative_to(workspace.resolve())
         )
         self._repository = found if is_ours else None
+        self._prefix: str | None = None
 
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`.
@@ -47,6 +48,11 @@ class Clone:
         Raises BaselineError where it is in none, or in a submodule: paths of the base commit
         would mean nothing.
         """
+        if self._prefix is None:
+            self._prefix = self._found_prefix()
+        return self._prefix
+
+    def _found_prefix(self) -> str:
         if self._repository is None or self._git("rev-parse", "--git-dir") is None:
             raise BaselineError(
                 f"{quoted(str(self._root))} is no git checkout, so the base commit's policy and "
