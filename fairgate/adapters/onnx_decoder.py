@@ -23,8 +23,8 @@ from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 from fairgate.adapters.onnx_engine.sampling import choose_token
 from fairgate.adapters.onnx_engine.session import Device
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer, Decoding, GenerationRequest
-from fairgate.oracles.label import STOP_RULE, is_complete
+from fairgate.domain.executions import Answer, Decoding, GenerationRequest, Stop
+from fairgate.oracles.stopping import STOP_RULE, is_complete
 
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
@@ -73,9 +73,9 @@ class OnnxDecoder:
             _Row(
                 position=position,
                 prompt=prompt,
-                labels=request.labels,
+                stop=request.ends_with,
                 rng=np.random.default_rng(request.seed),
-                trace=self._trace(request.labels),
+                trace=self._trace(request),
             )
             for position, (request, prompt) in enumerate(zip(requests, prompts, strict=True))
         ]
@@ -141,12 +141,11 @@ class OnnxDecoder:
             row.stopped = "end"
             return
         row.tokens.append(token)
-        if row.labels:
+        if row.stop is not None or row.trace is not None:
             row.text = self._prompts.decode(row.tokens)
         if row.trace is not None:
             row.trace.add(logits, token, len(row.text))
-        # An unfinished character at the end could still become a letter of the label's word.
-        if row.labels and is_complete(row.text.rstrip("\ufffd"), row.labels):
+        if row.stop is not None and is_complete(row.text, row.stop):
             row.stopped = "label"
         elif len(row.tokens) >= self._decoding.max_new_tokens:
             row.stopped = "length"
@@ -205,12 +204,13 @@ class OnnxDecoder:
             raise ModelError("a prompt has no tokens at all; expected at least one character.")
         return widest
 
-    def _trace(self, labels: tuple[str, ...]) -> LabelTrace | None:
+    def _trace(self, request: GenerationRequest) -> LabelTrace | None:
+        labels = request.labels
         if len(labels) < 2:
             return None
         if labels not in self._label_tokens:
             self._label_tokens[labels] = LabelTokens.of(labels, self._prompts.encode_fragment)
-        return LabelTrace(self._label_tokens[labels])
+        return LabelTrace(self._label_tokens[labels], request.stop.marker if request.stop else "")
 
     @cached_property
     def _label_tokens(self) -> dict[tuple[str, ...], LabelTokens]:
@@ -231,7 +231,7 @@ class _Row:
 
     position: int
     prompt: list[int]
-    labels: tuple[str, ...]
+    stop: Stop | None
     rng: np.random.Generator
     trace: LabelTrace | None
     tokens: list[int] = field(default_factory=list)

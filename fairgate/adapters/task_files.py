@@ -44,4 +44,9 @@ def task_from_policy(policy: TaskPolicy) -> Task:
         equivalent=tuple(
             tuple(label.strip().lower() for label in group) for group in policy.equivalent
         ),
+        negated=tuple(
+            (label.strip().lower(), meant.strip().lower())
+            for label, meant in policy.negated.items()
+        ),
+        marker=policy.marker or "",
     )

@@ -21,7 +21,7 @@ from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
 from fairgate.oracles.choice import CHOICE_RULE
-from fairgate.oracles.label import STOP_RULE
+from fairgate.oracles.label import LABEL_RULE
 from fairgate.systems.recorded import Recording
 
 NO_BASELINE = "none"
@@ -96,12 +96,9 @@ def _execution_to(execution: Execution) -> dict[str, Any]:
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
     return {
-        suite: {"rule": STOP_RULE, "labels": sorted(task.labels)}
+        suite: {"rule": LABEL_RULE, "labels": sorted(task.labels)}
         for suite, task in loaded.plan.tasks.items()
-    } | {
-        suite.id: {"rule": f"{STOP_RULE}, {CHOICE_RULE}", "read": suite.read}
-        for suite in loaded.policy.item_suites
-    }
+    } | {suite.id: {"rule": CHOICE_RULE, "read": suite.read} for suite in loaded.policy.item_suites}
 
 
 def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:

@@ -18,6 +18,10 @@ class Task:
     """Every admissible answer, lower case, in the order in which prompts name them."""
     equivalent: tuple[tuple[str, ...], ...] = ()
     """Groups of labels that count as the same answer (neutral and mixed, say)."""
+    negated: tuple[tuple[str, str], ...] = ()
+    """Labels and what they mean when they are directly denied; other denied ones are unreadable."""
+    marker: str = ""
+    """Text after which the answer is read; empty: from its beginning."""
 
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""

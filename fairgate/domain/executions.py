@@ -34,17 +34,36 @@ class Decoding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """What completes an answer: one of these phrases, so far as nothing can change it any more."""
+
+    phrases: tuple[str, ...]
+    marker: str = ""
+    """Text after which reading begins; empty: at the beginning of the answer."""
+    choice: bool = False
+    """The phrases are an item's options: a letter may stand for one, and scripts without spaces
+    are searched inside their words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRequest:
     """One complete prompt for the generator. Equal requests give equal answers."""
 
     prompt: str
     """The user's message, complete, before the chat template."""
     labels: tuple[str, ...] = ()
-    """Stop when one of these labels is complete in the answer; empty runs to the end."""
+    """Labels whose margin is computed; empty where none is known."""
+    stop: Stop | None = None
+    """What ends the answer early; None: one of the labels, or nothing where there are none."""
     seed: int = 0
     """Seeds this request's sampling alone (unused when greedy)."""
     options: tuple[str, ...] = ()
     """With `score_options`: texts whose log-probabilities are compared, without generating."""
+
+    @property
+    def ends_with(self) -> Stop | None:
+        """Return what ends the answer early; None runs to the end."""
+        return self.stop or (Stop(phrases=self.labels) if self.labels else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

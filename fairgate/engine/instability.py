@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.findings import Instability
 from fairgate.engine.ports import Executed
-from fairgate.oracles.label import first_label
+from fairgate.oracles.label import read_label
 from fairgate.stats.entropy import entropy, stability
 
 _DECIMALS = 6
@@ -31,7 +31,7 @@ def instability(plan: TestPlan, executions: Executed) -> list[Instability]:
         for name in keys:
             execution = executions.get((suite, name))
             text = execution.response if execution is not None else None
-            label = None if text is None else first_label(text, task.labels)
+            label = None if text is None else read_label(text, task)
             if label is not None:
                 found.append(task.canonical(label))
         if len(found) == len(keys):

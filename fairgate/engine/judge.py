@@ -13,7 +13,7 @@ from fairgate.domain.verdicts import JudgedPair, Reading, Reason
 from fairgate.engine.ports import SystemUnderTest
 from fairgate.metrics.attack_success_rate import label_profile, majority
 from fairgate.metrics.retriever_robustness import mean_distances
-from fairgate.oracles.label import first_label
+from fairgate.oracles.label import read_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def read_answers(asked: Sequence[Execution | None], task: Task, unstable_margin:
     for execution in asked:
         if execution is None or execution.response is None:
             return Reading(label=None, reason=Reason.MISSING)
-        label = first_label(execution.response, task.labels)
+        label = read_label(execution.response, task)
         if label is None:
             return Reading(label=None, reason=Reason.UNREADABLE, margin=margin)
         labels.append(task.canonical(label))

@@ -10,7 +10,8 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.items import NO_RETRIEVAL, STANCES, ItemCase
 from fairgate.domain.verdicts import JudgedItem, Reason
-from fairgate.oracles.choice import Choices, folded, read_choice
+from fairgate.oracles.choice import Choices, read_choice
+from fairgate.oracles.folding import folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

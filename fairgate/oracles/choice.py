@@ -5,29 +5,39 @@ An answer counts as read where it
 2. names an option by its text, whole words, case ignored, with or without its leading article; or
 3. uses one of the known wordings of "unknown" (BBQ has ten), whichever the item itself uses.
 Of several, the one that comes first counts, the longest where they start together; so an answer
-that was cut after a complete option is read like the whole one. A letter whose text is another
-option's is no answer. Source: SPEC 4; Parrish et al. 2022, Jin et al. 2024.
+that was cut after a complete option is read like the whole one. A letter in whose line the text of
+another option follows is no answer, and neither is an option that its clause denies ("not the
+man"). What counts as an answer at all (thinking, marker, spelling) is the same as for labels:
+docs/reference/reading-answers.md. Source: SPEC 4; Parrish et al. 2022, Jin et al. 2024.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-CHOICE_RULE = "choice/1"
+from fairgate.domain.executions import Stop
+from fairgate.oracles.folding import folded
+from fairgate.oracles.negation import Negation
+from fairgate.oracles.phrases import (
+    Phrase,
+    finished_part,
+    first_phrase,
+    occurrence,
+    readable_part,
+)
+
+CHOICE_RULE = "choice/2"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
 
-_LETTERS = "ABC"
+_LETTERS = "abc"
 _LETTER = re.compile(
     r"\s*(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s+is)?\s*[:\-]?\s*)?"
-    r"[\(\[\"'*]*([ABC])(?=[ \t\"'*]*(?:$|[\)\]\.:,;\n\r\-]))",
-    re.IGNORECASE,
+    r"[\(\[\"'*_]*([abc])(?=[ \"'*_]*(?:$|[\)\]\.:,;\n]|-(?:\s|$)))"
 )
 _ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
-_APOSTROPHES = str.maketrans(dict.fromkeys("\u2019\u2018\u0060\u00b4", "'"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,74 +49,70 @@ class Choices:
 
 
 def read_choice(
-    answer: str, choices: Choices, unknown_wordings: Sequence[str], *, letters: bool = True
+    answer: str,
+    choices: Choices,
+    unknown_wordings: Sequence[str],
+    *,
+    letters: bool = True,
+    marker: str = "",
 ) -> int | None:
     """Return the index of the option that `answer` names; None where it names none.
 
     `letters=False` is for answers whose order of options is not known: a bare letter says nothing
-    then, and one before a text is ignored.
+    then, and one before a text is ignored. With a `marker`, reading begins behind it.
     """
-    answer = unicodedata.normalize("NFKC", answer)
-    match = _LETTER.match(answer)
-    if match is None:
-        return _first_named(folded(answer), choices, unknown_wordings)
-    chosen = _LETTERS.index(match.group(1).upper())
-    said = _first_named(folded(answer[match.end() :]), choices, unknown_wordings)
-    if not letters:
+    forms = _forms(choices.options, tuple(unknown_wordings))
+    stop = choice_stop(choices.options, unknown_wordings, marker)
+    letter, phrase, _ = _named(readable_part(answer, marker), stop, letters=letters)
+    said = None
+    if phrase is not None:
+        if phrase.negation is not Negation.NONE:
+            return None
+        number = forms[phrase.number][1]
+        said = choices.unknown if number is None else number
+    if letter is None or not letters:
         return said
-    if chosen >= len(choices.options) or said not in (None, chosen):
-        return None
-    return chosen
+    return letter if letter < len(choices.options) and said in (None, letter) else None
 
 
-def _first_named(text: str, choices: Choices, wordings: Sequence[str]) -> int | None:
-    found: list[tuple[int, int, int]] = []
-    forms = [(form, index) for index, form in enumerate(map(folded, choices.options))]
-    for option, index in list(forms):
-        short = _ARTICLE.sub("", option, count=1) if _ARTICLE.match(option) else ""
-        if short and not any(
-            _find(short, other) is not None for other, at in forms[:3] if at != index
-        ):
-            forms.append((short, index))
-    forms += [(folded(wording), choices.unknown) for wording in wordings]
-    for form, index in forms:
-        start = _find(form, text)
-        if start is not None:
-            found.append((start, -len(form), index))
-    return min(found)[2] if found else None
+def choice_stop(options: Sequence[str], unknown_wordings: Sequence[str], marker: str = "") -> Stop:
+    """Return what completes an answer to an item: everything by which an option can be named."""
+    forms = _forms(tuple(options), tuple(unknown_wordings))
+    return Stop(phrases=tuple(form for form, _ in forms), marker=marker, choice=True)
 
 
-def _find(form: str, text: str) -> int | None:
-    """Return where `form` first stands in `text` as whole words; None where it does not."""
-    start = text.find(form) if form else -1
-    while start >= 0:
-        end = start + len(form)
-        begins = start == 0 or not _joined(text[start - 1], form[0])
-        if begins and (end == len(text) or not _joined(form[-1], text[end])):
-            return start
-        start = text.find(form, start + 1)
-    return None
+def is_choice_complete(text: str, stop: Stop) -> bool:
+    """Return whether `read_choice` can no longer change, whatever is appended to `text`."""
+    return _named(finished_part(text, stop.marker), stop, letters=True)[2]
 
 
-def _joined(left: str, right: str) -> bool:
-    """Return whether two neighbours belong to one word.
-
-    Korean particles follow a noun directly, and Japanese and Chinese have no spaces at all.
-    """
-    return all((one.isalnum() or one == "_") and not is_unspaced(one) for one in (left, right))
-
-
-def is_unspaced(character: str) -> bool:
-    """Return whether a character belongs to a script whose words need no spaces around them."""
-    name = unicodedata.name(character, "")
-    return name.startswith(("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC"))
+def _named(plain: str, stop: Stop, *, letters: bool) -> tuple[int | None, Phrase | None, bool]:
+    """Return the letter and the phrase that an answer names, and whether both are certain."""
+    match = _LETTER.match(plain)
+    if match is None:
+        phrase = first_phrase(plain, stop)
+        return None, phrase, phrase is not None and phrase.is_complete
+    # A letter's text stands in its line; what follows in others explains.
+    end = plain.find("\n", match.end()) if letters else -1
+    line = end if end >= 0 else None
+    phrase = first_phrase(plain, stop, match.end(), line)
+    is_certain = line is not None or (phrase is not None and phrase.is_complete)
+    return _LETTERS.index(match.group(1)), phrase, is_certain
 
 
 @lru_cache(maxsize=4096)
-def folded(text: str) -> str:
-    """Return `text` as it is compared: one form of each character, case and white space folded."""
-    plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES).casefold()
-    return " ".join(plain.split()).rstrip(".")
+def _forms(
+    options: tuple[str, ...], wordings: tuple[str, ...]
+) -> tuple[tuple[str, int | None], ...]:
+    """Return every text that names an option, with its index; None stands for unknown."""
+    full = [folded(option) for option in options]
+    forms: list[tuple[str, int | None]] = list(zip(full, range(len(full)), strict=True))
+    for index, option in enumerate(full):
+        short = _ARTICLE.sub("", option, count=1) if _ARTICLE.match(option) else ""
+        others = [other for at, other in enumerate(full) if at != index]
+        if short and all(occurrence(other, short, 0, choice=True) < 0 for other in others):
+            forms.append((short, index))
+    return (*forms, *((folded(wording), None) for wording in wordings))
 
 
 def find_unknown(options: Sequence[str], unknown_wordings: Sequence[str]) -> list[int]:

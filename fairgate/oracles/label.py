@@ -1,53 +1,59 @@
 """The label oracle: the first of the task's labels that an answer contains as a whole word.
 
-Source: P1 section 4.3 (Set Equivalence MRT); SPEC section 3, "Label oracle".
+The rule is written down in docs/reference/reading-answers.md. Source: P1 section 4.3 (Set
+Equivalence MRT); SPEC section 3, "Label oracle".
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 
-STOP_RULE = "label/1"
-"""Identifies the rule by which generation stops early; part of every stored answer's key."""
+from fairgate.domain.cases import Task
+from fairgate.domain.executions import Stop
+from fairgate.oracles.negation import Negation
+from fairgate.oracles.phrases import finished_part, first_phrase, raw_place, readable_part
+
+LABEL_RULE = "label/2"
+"""Identifies how labelled answers are cut and read; `rescore` refuses another one."""
+
+_NOTHING: Mapping[str, str] = {}
 
 
-@lru_cache(maxsize=256)
-def _pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
-    alternatives = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
+def read_label(text: str, task: Task) -> str | None:
+    """Return the label that an answer says, by the task's own rules; None where it says none."""
+    return first_label(text, task.labels, negated=dict(task.negated), marker=task.marker)
 
 
-def first_label(text: str, labels: Sequence[str]) -> str | None:
-    """Return the label that comes first in `text` as a whole word, lower case; None without one.
+def first_label(
+    text: str, labels: Sequence[str], *, negated: Mapping[str, str] = _NOTHING, marker: str = ""
+) -> str | None:
+    """Return the label that `text` says, as the task spells it; None where it says none.
 
-    Where several labels start at the same place the longest counts, so `non-toxic` is never
-    read as `toxic`.
+    `negated` names what a label means when it is directly denied ("not toxic"); without an entry a
+    denied label is unreadable. With a `marker`, reading begins behind it.
     """
-    match = _pattern(tuple(labels)).search(text)
-    return match.group().lower() if match else None
+    stop = Stop(phrases=tuple(labels), marker=marker)
+    found = first_phrase(readable_part(text, marker), stop)
+    if found is None:
+        return None
+    label = labels[found.number]
+    if found.negation is Negation.NONE:
+        return label
+    return negated.get(label) if found.negation is Negation.DIRECT else None
 
 
-def label_span(text: str, labels: Sequence[str]) -> tuple[int, int] | None:
-    """Return where in `text` the label that `first_label` returns stands: `(start, end)`."""
-    match = _pattern(tuple(labels)).search(text)
-    return match.span() if match else None
+def label_place(text: str, labels: Sequence[str], marker: str = "") -> tuple[str, int] | None:
+    """Return the label that stands first in `text`, denied or not, and where it begins."""
+    stop = Stop(phrases=tuple(labels), marker=marker)
+    found = first_phrase(readable_part(text, marker), stop)
+    return None if found is None else (labels[found.number], raw_place(text, found.start, marker))
 
 
-def is_complete(text: str, labels: Sequence[str]) -> bool:
+def is_label_complete(text: str, stop: Stop) -> bool:
     """Return whether `first_label` can no longer change, whatever is appended to `text`.
 
     True only if something already follows the label (so that "positive" is not the start of
     "positively") and no longer label could still grow from what has been said.
     """
-    match = _pattern(tuple(labels)).search(text)
-    if match is None or match.end() == len(text):
-        return False
-    lowered = text.lower()
-    return not any(
-        label.lower().startswith(lowered[start:])
-        for start in range(match.start() + 1)
-        for label in labels
-        if len(label) > len(text) - start
-    )
+    found = first_phrase(finished_part(text, stop.marker), stop)
+    return found is not None and found.is_complete

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.oracles.folding import folded
 from fairgate.policy.assembled import Systems, systems_meant
 from fairgate.policy.idle_rules import idle_rule
 from fairgate.policy.yaml_nodes import Where
@@ -80,19 +81,28 @@ def _repeated(where: Where, names: object) -> Iterator[Found]:
 
 
 def label_problems(task: dict[str, Any]) -> Iterator[Found]:
-    """Yield what is wrong between the labels of a task and its groups of equivalent labels."""
+    """Yield what is wrong between a task's labels, its groups of equals and how they are read."""
     labels = task.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         return
     lower = [label.strip().lower() for label in labels]
-    for position, label in enumerate(lower):
+    alike = list(map(folded, lower))
+    for position, label in enumerate(alike):
         if not label:
             yield ("labels", position), "a label must not be blank"
-        elif label in lower[:position]:
+        elif label in alike[:position]:
             yield (
                 ("labels", position),
-                f"the label {quoted(label)} is listed twice (case is ignored)",
+                f"the label {quoted(lower[position])} is listed twice (case is ignored)",
             )
+    yield from _groups(task, lower)
+    yield from _denials(task, lower)
+    marker = task.get("marker")
+    if isinstance(marker, str) and marker.strip() and not folded(marker):
+        yield ("marker",), "a marker must have a character that can be seen"
+
+
+def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
     grouped: dict[str, int] = {}
     groups = task.get("equivalent")
     for number, group in enumerate(groups if isinstance(groups, list) else []):
@@ -100,13 +110,24 @@ def label_problems(task: dict[str, Any]) -> Iterator[Found]:
             if not isinstance(member, str):
                 continue
             name, place = member.strip().lower(), ("equivalent", number, position)
-            if name not in lower:
-                yield place, f"{quoted(member)} is not among `labels`; {suggestion(name, lower)}"
+            if name not in labels:
+                yield place, f"{quoted(member)} is not among `labels`; {suggestion(name, labels)}"
             elif grouped.setdefault(name, number) != number:
                 yield (
                     place,
                     f"{quoted(member)} is already in group {grouped[name]}; merge the groups",
                 )
+
+
+def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
+    negated = task.get("negated")
+    for label, meant in (negated if isinstance(negated, dict) else {}).items():
+        for name in (label, meant):
+            if isinstance(name, str) and name.strip().lower() not in labels:
+                hint = suggestion(name.strip().lower(), labels)
+                yield ("negated", label), f"{quoted(name)} is not among `labels`; {hint}"
+        if isinstance(meant, str) and str(label).strip().lower() == meant.strip().lower():
+            yield ("negated", label), f"{quoted(meant)} cannot be its own opposite"
 
 
 def _gates(

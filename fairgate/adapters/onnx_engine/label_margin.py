@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.oracles.label import label_span
+from fairgate.oracles.label import label_place
 
 Tokens = tuple[int, ...]
 
@@ -54,6 +54,8 @@ class LabelTrace:
     """What has to be remembered of each step of one answer to compute its margin."""
 
     labels: LabelTokens
+    marker: str = ""
+    """Text after which the answer is read; empty: from its beginning."""
     steps: list[tuple[int, dict[int, float]]] = field(default_factory=list)
     """The token taken, and the log-probabilities of the tracked tokens and of that one."""
     ends: list[int] = field(default_factory=list)
@@ -73,15 +75,15 @@ class LabelTrace:
     def margin(self, text: str) -> float | None:
         """Return the margin of the first label in `text`, to 4 decimals; None if undefined."""
         names = tuple(self.labels.variants)
-        span = label_span(text, names)
-        if span is None:
+        found = label_place(text, names, self.marker)
+        if found is None:
             return None
-        said = text[slice(*span)].lower()
-        begin = next((step for step, end in enumerate(self.ends) if end > span[0]), None)
+        said, place = found
+        begin = next((step for step, end in enumerate(self.ends) if end > place), None)
         if begin is None:
             return None
-        found = [self._difference(said, other, begin) for other in names if other != said]
-        finite = [one for one in found if one is not None and np.isfinite(one)]
+        margins = [self._difference(said, other, begin) for other in names if other != said]
+        finite = [one for one in margins if one is not None and np.isfinite(one)]
         return round(min(finite), 4) if finite else None
 
     def _difference(self, said: str, other: str, begin: int) -> float | None:

@@ -23,6 +23,16 @@ class TaskPolicy(Strict):
     equivalent: list[Annotated[list[Text], Field(min_length=2)]] = Field(
         default_factory=list, description="Groups of labels that count as the same answer."
     )
+    negated: dict[Text, Text] = Field(
+        default_factory=dict,
+        description="What a label means when it is directly denied (`toxic: non-toxic` reads "
+        '"isn\'t toxic"). Without an entry a denied label is unreadable.',
+    )
+    marker: Text | None = Field(
+        default=None,
+        description="Text after which the answer is read, such as `Answer:`, for models that "
+        "repeat the choices first. An answer without it is unreadable.",
+    )
 
 
 class SuitePolicy(NamesOutside):

@@ -7,7 +7,7 @@ import pytest
 from fairgate.adapters.task_files import embedded_task_names, load_task, task_from_policy
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.oracles.label import first_label
+from fairgate.oracles.label import read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 
@@ -36,11 +36,13 @@ def test_the_instruction_names_the_answers(name):
         ("NONTOXIC!", "non-toxic"),
         ("This is not toxic at all", "non-toxic"),
         ("It is toxic, not non-toxic", "toxic"),
+        ("It isn\u2019t toxic.", "non-toxic"),
+        ("NON\u2011TOXIC", "non-toxic"),
     ],
 )
 def test_toxicity_reads_every_spelling(answer, label):
     task = load_task("toxicity")
-    found = first_label(answer, task.labels)
+    found = read_label(answer, task)
     assert found is not None
     assert task.canonical(found) == label
 
@@ -52,6 +54,16 @@ def test_a_task_of_the_policy_becomes_lower_case():
     assert task_from_policy(policy) == Task(
         id="spam", instruction="Spam?", labels=("yes", "no"), equivalent=(("yes", "no"),)
     )
+
+
+def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
+    policy = TaskPolicy(
+        id="spam", instruction="?", labels=["Yes", "No"], negated={"Yes": "No"}, marker="Answer:"
+    )
+    task = task_from_policy(policy)
+    assert read_label("Yes or no? Answer: not yes", task) == "no"
+    assert read_label("Answer: not no", task) is None
+    assert read_label("Yes", task) is None
 
 
 def test_a_users_file_is_read(tmp_path):

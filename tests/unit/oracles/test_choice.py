@@ -3,8 +3,9 @@
 import pytest
 
 from fairgate.adapters.unknown_wordings import unknown_wordings
+from fairgate.domain.executions import Stop
 from fairgate.oracles.choice import Choices, read_choice
-from fairgate.oracles.label import is_complete
+from fairgate.oracles.stopping import is_complete
 
 CHOICES = Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2)
 TEN = (
@@ -88,7 +89,7 @@ def test_of_options_that_begin_alike_the_longest_counts():
     choices = Choices(options=("Jack", "Jack Smith", "Unknown"), unknown=2)
     assert read("Jack Smith did", choices) == 1
     assert read("Jack did", choices) == 0
-    labels = ("jack", "jack smith", "unknown")
+    labels = Stop(phrases=("jack", "jack smith", "unknown"))
     assert not is_complete("Jack", labels)
     assert not is_complete("Jack ", labels)
     assert not is_complete("Jack Smi", labels)

@@ -18,7 +18,8 @@ from fairgate.adapters.files.question_items.raw_item import (
 )
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import Condition
-from fairgate.oracles.choice import find_unknown, folded
+from fairgate.oracles.choice import find_unknown
+from fairgate.oracles.folding import folded
 
 Wordings = Sequence[str]
 RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import Condition, ExcludedItem, Item
-from fairgate.oracles.choice import folded
+from fairgate.oracles.folding import folded
 
 _CONDITIONS = {
     "ambig": Condition.AMBIGUOUS,
