@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fairgate.adapters.files.lines import capped, checked_text, file_sha256
@@ -80,12 +81,30 @@ def read_recorded(path: str) -> RecordedAnswers:
                 f"{path}:{line}: key {capped(execution.key)} was answered differently on line "
                 f"{first}; expected one answer a key: remove one of the two"
             )
+    _refuse_shadows(path, executions, lines)
     if not executions:
         raise DataError(
             f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}: '
             "put each line of `fairgate plan POLICY` to your system and write its answer here"
         )
     return RecordedAnswers(path, executions)
+
+
+def _refuse_shadows(
+    path: str,
+    executions: Mapping[tuple[str, str], Execution],
+    lines: Mapping[tuple[str, str], int],
+) -> None:
+    """Raise DataError where a line for one suite and a line for all suites answer differently."""
+    for (suite, key), execution in executions.items():
+        general = executions.get(("", key))
+        if suite and general is not None and replace(general, suite=suite) != execution:
+            one, other = sorted((lines[suite, key], lines["", key]))
+            raise DataError(
+                f"{path}:{other}: key {capped(key)} is answered differently on line {one}: one of "
+                f"the lines is for suite {capped(suite)}, the other for every suite; name the "
+                "suite on both, or remove one"
+            )
 
 
 def _execution(record: Mapping[str, Any], place: str) -> Execution:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from fairgate.adapters.files.lines import MAX_LINE_BYTES, capped, read_lines, unreadable
 from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, nearest
 
 _ROWS_THAT_SHOW_COLUMNS = 100
@@ -147,18 +147,12 @@ def read_json_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         text = text.rstrip("\r\n")  # noqa: PLW2901 - else the error is said to be on a next line
         try:
-            record = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"{path}:{line}:{error.colno}: broken JSON ({error.msg}), near "
-                f"{capped(text[max(0, error.pos - 15) : error.pos + 15])}; expected one JSON "
-                "object a line"
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"{path}:{line}: JSON that cannot be read ({capped(str(error))}): numbers too "
-                "long or nested too deeply; expected a flat object"
-            ) from error
+            record = read_json(text, strict=False)
+        except JsonError as error:
+            place = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
+            begin = max(0, error.column - 16)
+            near = f", near {capped(text[begin : begin + 30])}" if error.column else ""
+            raise DataError(f"{place}: {error}{near}; expected one JSON object a line") from error
         if not isinstance(record, dict):
             raise DataError(
                 f"{path}:{line}: {capped(record)}; expected a JSON object such as "

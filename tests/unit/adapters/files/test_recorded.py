@@ -38,15 +38,42 @@ def test_an_answer_is_found_by_its_key_with_blanks_kept(tmp_path):
     assert ("sentiment", "fsa3#race/middle eastern") in answers
 
 
-def test_a_line_that_names_the_suite_wins(tmp_path):
+def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
     answers = recorded(
         tmp_path,
         {"key": "s1", "response": "any"},
-        {"key": "s1", "suite": "b", "response": "only b"},
+        {"key": "s1", "suite": "b", "response": "any"},
+        {"key": "s2", "suite": "a", "response": "only a"},
+        {"key": "s2", "suite": "b", "response": "only b"},
     )
     assert answers.lookup("a", "s1").response == "any"
-    assert answers.lookup("b", "s1").response == "only b"
-    assert answers.keys() == [("", "s1"), ("b", "s1")]
+    assert answers.lookup("b", "s2").response == "only b"
+    assert answers.lookup("c", "s2") is None
+    assert answers.keys() == [("", "s1"), ("b", "s1"), ("a", "s2"), ("b", "s2")]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"response": "negative"},
+        {"response": None},
+        {"response": "positive", "margin": 0.5},
+        {"response": "positive", "documents": []},
+        {"response": "positive", "options": ["a"]},
+    ],
+)
+def test_a_line_of_one_suite_does_not_shadow_another_answer(tmp_path, other, turned):
+    lines = [
+        {"key": "s0", "response": "x"},
+        {"key": "s1", "response": "positive"},
+        {"key": "s1", "suite": "b", **other},
+    ]
+    lines = [lines[0], *lines[:0:-1]] if turned else lines
+    with pytest.raises(
+        DataError, match=r":3: key 's1' is answered differently on line 2.*suite 'b'"
+    ):
+        recorded(tmp_path, *lines)
 
 
 def test_null_is_a_missing_answer_and_empty_text_is_an_answer(tmp_path):
@@ -96,6 +123,17 @@ def test_the_same_answer_twice_is_one(tmp_path):
         ([{"key": "a", "response": "x", "documents": [{"label": True}]}], "'label' holds True"),
         ([{"key": "a", "response": "x", "options": [1]}], r"'options\[0\]' holds 1"),
         (['{"key": '], r":1:9: broken JSON"),
+        (
+            ['{"key": "a", "response": "positive", "response": "negative"}'],
+            r":1: the key 'response' stands twice in one object",
+        ),
+        (
+            ['{"key": "a", "response": "x", "documents": [{"label": "toxic", "label": "fine"}]}'],
+            r":1: the key 'label' stands twice in one object",
+        ),
+        (['{"key": "a", "response": "x", "margin": 1' + "0" * 400 + "}"], ":1: a number of 401"),
+        (['{"key": "\\ud800", "response": "x"}'], ":1: 'key' holds half a surrogate pair"),
+        (['{"key": "a", "response": ' + "[" * 900 + "]" * 900 + "}"], ":1: nested deeper"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
