@@ -8,29 +8,31 @@ text of the endpoint's leaves this module before the key is replaced in it.
 from __future__ import annotations
 
 import hashlib
-import http.client
-import ipaddress
 import json
 import os
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
+from fairgate.adapters.http_client.client import HttpClient
+from fairgate.adapters.http_client.messages import (
+    BUSY,
+    Answer,
+    HttpError,
+    Limits,
+    Request,
+    keeps_secrets,
+    retry_after,
+)
 from fairgate.domain.errors import ModelError, UsageError
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Vectors
 
 _AT_ONCE = 64
-_MOST_BYTES = 64 << 20
-_TRIES = 4
-_BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-_LONGEST_PAUSE = 30.0
+_OK = 200
 
 
 class EndpointEmbedder:
@@ -48,13 +50,14 @@ class EndpointEmbedder:
         *,
         api_key_env: str | None = None,
         timeout: float = 30.0,
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], None] | None = None,
     ) -> None:
         """Name endpoint, model and the variable that holds the key; nothing is asked yet.
 
+        `timeout` is in seconds, of one attempt; `pause` replaces waiting between attempts.
         Raises UsageError where the key would travel in the clear.
         """
-        if api_key_env is not None and not _keeps_secrets(url):
+        if api_key_env is not None and not keeps_secrets(url):
             raise UsageError(
                 f"the endpoint {quoted(url)} would be sent the key in {quoted(api_key_env)} "
                 "unencrypted; give it an https:// address, or leave out `api_key_env`"
@@ -62,9 +65,8 @@ class EndpointEmbedder:
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
         self._api_key_env = api_key_env
-        self._timeout = timeout
+        self._limits = Limits(seconds=timeout)
         self._pause = pause
-        self._opener = _opener(url)
 
     @property
     def fingerprint(self) -> str:
@@ -96,54 +98,52 @@ class EndpointEmbedder:
     def _where(self) -> str:
         return f"the endpoint {quoted(self._url)}, model {quoted(self._model)}"
 
-    def _asked(self, texts: list[str]) -> Any:
-        body = json.dumps({"model": self._model, "input": texts}).encode()
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._api_key_env is not None:
-            headers["Authorization"] = f"Bearer {self._key(self._api_key_env)}"
-        for attempt in range(1, _TRIES + 1):
-            # Only http(s): the policy's schema refuses other schemes. A request of its own for each
-            # attempt: where there is a proxy, urllib turns the request into one to the proxy.
-            request = urllib.request.Request(self._url, body, headers)  # noqa: S310
-            try:
-                with self._opener.open(request, timeout=self._timeout) as answer:
-                    raw = answer.read(_MOST_BYTES + 1)
-                return self._vectors(raw, len(texts))
-            except urllib.error.HTTPError as error:
-                reason = f"HTTP {error.code}"
-                error.close()
-                if error.code not in _BUSY or attempt == _TRIES:
-                    raise ModelError(self._refused(error.code, reason)) from None
-                wait = _seconds(error.headers.get("Retry-After"))
-            except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
-                if attempt == _TRIES:
-                    why = getattr(error, "reason", None) or error
-                    raise ModelError(
-                        f"{self._where}: cannot be reached ({self._told(str(why))}), tried "
-                        f"{_TRIES} times; check the address and the network"
-                    ) from None
-                wait = None
-            self._pause(min(_LONGEST_PAUSE, wait if wait is not None else 0.5 * 2**attempt))
-        raise ModelError(f"{self._where}: gave no answer")
+    @cached_property
+    def _client(self) -> HttpClient:
+        return HttpClient(self._limits, secrets=[self._key], sleep=self._pause)
 
-    def _refused(self, code: int, reason: str) -> str:
+    def _asked(self, texts: list[str]) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        body = json.dumps({"model": self._model, "input": texts}).encode()
+        asked = Request(method="POST", url=self._url, headers=headers, body=body)
+        try:
+            answer = self._client.ask(asked)
+        except HttpError as error:
+            what = "cannot be reached" if error.is_lost else "gives no usable answer"
+            raise ModelError(
+                f"{self._where}: {what} ({quoted(str(error))}), tried {error.attempts} times; "
+                "check the address and the network"
+            ) from None
+        if answer.status != _OK:
+            raise ModelError(self._refused(answer))
+        return self._vectors(answer.body, len(texts))
+
+    def _refused(self, answer: Answer) -> str:
+        wait = retry_after(answer)
+        later = "try again later" if wait is None else f"try again in {wait:g} s, as it says"
         hint = {
             401: f"check the key in {self._api_key_env or 'the variable named by `api_key_env`'}",
             403: "the key has no right to this model",
             404: "check `endpoint` (without /embeddings) and `model`",
             413: "the texts are too long for this model",
-        }.get(code, "try again later" if code in _BUSY else "check `endpoint` and `model`")
-        return f"{self._where}: refused with {reason}; {hint}"
+        }.get(answer.status, later if answer.status in BUSY else "check `endpoint` and `model`")
+        return f"{self._where}: refused with HTTP {answer.status}; {hint}"
 
     def _told(self, text: str) -> str:
         """Return what the endpoint has said, for a message; the exception itself goes no further.
 
         Its text may hold the key, and a traceback would show it: raise `from None`.
         """
-        key = os.environ.get(self._api_key_env, "") if self._api_key_env is not None else ""
-        return quoted(concealed(text, [key]))
+        return quoted(concealed(text, [self._key]))
 
-    def _key(self, name: str) -> str:
+    @cached_property
+    def _key(self) -> str:
+        """Return the key; empty where none is to be sent. Raises UsageError."""
+        name = self._api_key_env
+        if name is None:
+            return ""
         key = os.environ.get(name, "")
         if not key or not key.isprintable() or not key.isascii():
             raise UsageError(
@@ -163,8 +163,6 @@ class EndpointEmbedder:
 
 
 def _embeddings(raw: bytes, expected: int) -> Any:
-    if len(raw) > _MOST_BYTES:
-        raise ValueError(f"more than {_MOST_BYTES >> 20} MiB")
     ordered = sorted(json.loads(raw)["data"], key=lambda row: int(row["index"]))
     if [int(row["index"]) for row in ordered] != list(range(expected)):
         raise ValueError(f"{len(ordered)} vectors for {expected} texts")
@@ -172,37 +170,3 @@ def _embeddings(raw: bytes, expected: int) -> Any:
     if found.ndim != 2 or not found.shape[1]:
         raise ValueError("vectors of different lengths")
     return found
-
-
-def _keeps_secrets(url: str) -> bool:
-    """Return whether what is sent there is encrypted, or stays on this machine."""
-    return url.startswith("https://") or _is_here(url)
-
-
-def _is_here(url: str) -> bool:
-    """Return whether an address is this machine's own."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to an address that the policy does not name."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        """Refuse; the status code is then an error like any other."""
-
-
-def _opener(url: str) -> urllib.request.OpenerDirector:
-    """Return what opens addresses by the environment's proxies; this machine needs none of them.
-
-    A proxy would read the key on an open line, and its own `localhost` is another machine.
-    """
-    direct = [urllib.request.ProxyHandler({})] if _is_here(url) else []
-    return urllib.request.build_opener(_NoRedirect, *direct)
-
-
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else None

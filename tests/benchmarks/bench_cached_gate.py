@@ -28,7 +28,7 @@ import resource, sys, time
 start = time.perf_counter()
 from fairgate.cli import main
 code = main(sys.argv[1:])
-heavy = sorted({n for n in sys.modules if n in ("torch", "transformers", "scipy.stats", "faiss", "onnxruntime")})
+heavy = sorted({n for n in sys.modules if n in ("torch", "transformers", "scipy.stats", "faiss", "onnxruntime", "httpx2")})
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{time.perf_counter() - start:.2f} s inside python, {peak:.0f} MB, heavy imports: {heavy}, exit {code}", file=sys.stderr)
 """

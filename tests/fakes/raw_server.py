@@ -15,18 +15,24 @@ class _Request(socketserver.StreamRequestHandler):
             head += line
         self.server.seen.append(head.decode())
         self.wfile.write(self.server.answer)
+        self.server.closing.wait(self.server.keep_open)
 
 
 @contextlib.contextmanager
-def raw_server(answer):
-    """Serve `answer` on this machine; `url` says where, `seen` holds the heads of the requests."""
+def raw_server(answer, keep_open=0.0):
+    """Serve `answer` on this machine; `url` says where, `seen` holds the heads of the requests.
+
+    Connections stay open for `keep_open` seconds after the answer.
+    """
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Request) as server:
         server.answer, server.seen = answer, []
+        server.keep_open, server.closing = keep_open, threading.Event()
         server.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield server
         finally:
+            server.closing.set()
             server.shutdown()
             thread.join()

@@ -1,0 +1,1 @@
+"""The one client for HTTP, and what it is asked and answers."""

@@ -1,0 +1,70 @@
+"""One event loop for all HTTP of the process, in a thread of its own, started when first asked.
+
+So requests go on while the caller works on earlier answers, an interrupt of the caller ends them,
+and no caller has to be free of an event loop itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+import weakref
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Closable(Protocol):
+    """What is open on the loop until it is closed there."""
+
+    async def close(self) -> None:
+        """Close it."""
+        ...
+
+
+_lock = threading.Lock()
+_open: weakref.WeakSet[Closable] = weakref.WeakSet()
+_running: list[tuple[asyncio.AbstractEventLoop, threading.Thread]] = []
+
+
+def submitted(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Start `work` on the loop; cancelling what is returned cancels it. For any thread."""
+    return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
+def close_at_exit(opened: Closable) -> None:
+    """Close it on the loop when the process ends, where nobody did before."""
+    _open.add(opened)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _lock:
+        if not _running:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="fairgate-http", daemon=True)
+            thread.start()
+            _running.append((loop, thread))
+            atexit.register(_stop)
+        return _running[0][0]
+
+
+def _stop() -> None:
+    """End what is under way and the loop itself, when the process ends."""
+    with _lock:
+        loop, thread = _running.pop()
+    asyncio.run_coroutine_threadsafe(_ended(), loop).result(timeout=5)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(timeout=5)
+    loop.close()
+
+
+async def _ended() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    for opened in list(_open):
+        await opened.close()

@@ -1,0 +1,29 @@
+"""What a command does not need, it does not import: start-up time is a feature."""
+
+import subprocess
+import sys
+
+HEAVY = ("httpx2", "httpcore2", "anyio", "transformers", "torch", "huggingface_hub", "onnxruntime")
+LISTING = """
+import sys
+from fairgate.cli import main
+code = main({arguments!r})
+print("loaded", sorted(set({heavy!r}) & set(sys.modules)))
+sys.exit(code)
+"""
+
+
+def loaded(*arguments):
+    code = LISTING.format(arguments=list(arguments), heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_help_imports_no_network_and_no_models():
+    assert loaded("--help") == "loaded []"
+
+
+def test_a_gate_whose_answers_are_known_imports_no_network_and_no_models(workspace):
+    workspace.answers(lambda key: "positive")
+    assert loaded("run", "policy.yaml", "--out", "out", "--quiet") == "loaded []"

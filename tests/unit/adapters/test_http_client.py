@@ -1,0 +1,279 @@
+"""The one HTTP client: what it bounds, what it never does, and what it keeps to itself."""
+
+import contextlib
+import gc
+import http.server
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from fakes.raw_server import raw_server
+
+from fairgate.adapters.http_client.client import HttpClient
+from fairgate.adapters.http_client.messages import HttpError, Limits, Request
+
+SECRET = "sesame-open"  # noqa: S105  # of nothing
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server = self.server
+        with server.lock:
+            server.seen.append(self.path)
+            server.connections.add(self.client_address)
+            server.now += 1
+            server.most = max(server.most, server.now)
+        status, headers, body, seconds = server.answers.get(self.path, (200, {}, b"ok", 0.0))
+        if callable(body):
+            body = body()
+        time.sleep(seconds)
+        with server.lock:
+            server.now -= 1
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+
+
+@pytest.fixture
+def server():
+    with Server(("127.0.0.1", 0), Handler) as found:
+        found.lock = threading.Lock()
+        found.answers, found.seen, found.connections = {}, [], set()
+        found.now = found.most = 0
+        found.url = f"http://127.0.0.1:{found.server_address[1]}"
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def get(url, **fields):
+    return Request(method="GET", url=url, **fields)
+
+
+def asked(client, url, **fields):
+    """The answer, or the error with its traceback's text."""
+    try:
+        return client.ask(get(url, **fields))
+    except HttpError as error:
+        return error
+
+
+def test_connections_are_kept_and_so_many_are_asked_at_once(server):
+    server.answers = {f"/{n}": (200, {}, str(n).encode(), 0.02) for n in range(40)}
+    with HttpClient(Limits(concurrency=4)) as client:
+        answers = dict(client.ask_all(get(f"{server.url}/{n}") for n in range(40)))
+    assert {n: answer.body for n, answer in answers.items()} == {
+        n: str(n).encode() for n in range(40)
+    }
+    assert server.most <= 4
+    assert len(server.connections) <= 4
+
+
+def test_requests_are_taken_as_there_is_room(server):
+    taken = []
+
+    def many():
+        for n in range(50):
+            taken.append(n)
+            yield get(f"{server.url}/{n}")
+
+    with HttpClient(Limits(concurrency=3)) as client:
+        next(client.ask_all(many()))
+    assert len(taken) <= 4
+
+
+def test_a_rate_is_kept(server):
+    began = time.monotonic()
+    with HttpClient(Limits(concurrency=8, per_second=50)) as client:
+        list(client.ask_all(get(server.url) for _ in range(10)))
+    assert time.monotonic() - began >= 9 / 50
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_an_answer(server, status):
+    server.answers = {"/": (status, {"Location": f"{server.url}/other"}, b"", 0)}
+    with HttpClient(Limits()) as client:
+        assert client.ask(get(f"{server.url}/")).status == status
+    assert server.seen == ["/"]
+
+
+def test_busy_servers_are_asked_again_with_growing_pauses(server):
+    waits = []
+    server.answers = {"/": (503, {}, b"", 0)}
+    with HttpClient(Limits(attempts=5), sleep=waits.append, jitter=lambda: 0.0) as client:
+        assert client.ask(get(f"{server.url}/")).status == 503
+    assert waits == [1, 2, 4, 8]
+    assert len(server.seen) == 5
+
+
+def test_pauses_of_ours_vary_and_the_server_s_do_not(server):
+    waits = []
+    server.answers = {"/": (503, {}, b"", 0), "/said": (429, {"Retry-After": "7"}, b"", 0)}
+    with HttpClient(Limits(attempts=3), sleep=waits.append, jitter=lambda: 1.0) as client:
+        client.ask(get(f"{server.url}/"))
+        client.ask(get(f"{server.url}/said"))
+    assert waits == [0.75, 1.5, 7.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"), [(404, {}), (401, {}), (429, {"Retry-After": "3600"})]
+)
+def test_what_another_attempt_does_not_change_is_asked_once(server, status, headers):
+    waits = []
+    server.answers = {"/": (status, headers, b"", 0)}
+    with HttpClient(Limits(), sleep=waits.append) as client:
+        assert client.ask(get(f"{server.url}/")).status == status
+    assert (waits, len(server.seen)) == ([], 1)
+
+
+def test_nothing_is_kept_that_a_server_sets(server):
+    heads = []
+    with raw_server(b"HTTP/1.0 200 OK\r\nSet-Cookie: a=b\r\n\r\n") as raw:
+        with HttpClient(Limits()) as client:
+            client.ask(get(raw.url))
+            client.ask(get(raw.url))
+        heads += raw.seen
+    assert not any("cookie" in head.lower() for head in heads)
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "seconds", "text", "asked_times"),
+    [
+        ({"most_bytes": 9}, b"0123456789", 0, "larger than 9 bytes", 1),
+        ({"seconds": 0.1, "attempts": 2}, b"ok", 0.4, "no complete answer within 0.1 s", 2),
+        ({"idle_seconds": 0.1, "attempts": 1}, b"ok", 0.4, "ReadTimeout", 1),
+    ],
+)
+def test_size_and_time_are_bounded(server, limits, body, seconds, text, asked_times):
+    server.answers = {"/": (200, {}, body, seconds)}
+    with HttpClient(Limits(**limits), sleep=lambda _: None) as client:
+        error = asked(client, f"{server.url}/")
+    assert text in str(error)
+    assert error.attempts == len(server.seen) == asked_times
+
+
+def test_an_answer_that_drips_ends(server):
+    """Every byte comes in time, the last one never."""
+    drip = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x"
+
+    def slowly():
+        with (
+            raw_server(drip, keep_open=5.0) as raw,
+            HttpClient(Limits(seconds=0.3, attempts=1)) as c,
+        ):
+            return asked(c, raw.url)
+
+    began = time.monotonic()
+    assert "no complete answer" in str(slowly())
+    assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"", "disconnected"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "received"),
+        (b"nonsense\r\n\r\n", "illegal"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nab", "compressed"),
+    ],
+)
+def test_broken_answers_are_no_answers(raw, text):
+    with raw_server(raw) as server, HttpClient(Limits(), sleep=lambda _: None) as client:
+        error = asked(client, server.url)
+        assert text in str(error)
+        assert len(server.seen) == (1 if text == "compressed" else 4)
+
+
+@pytest.mark.parametrize("url", ["ftp://x/", "http://[bad/", "nothing", "http:///v1"])
+def test_an_address_that_is_none_is_asked_once_or_never(url):
+    waits = []
+    with HttpClient(Limits(), sleep=waits.append) as client:
+        error = asked(client, url)
+    assert isinstance(error, HttpError)
+
+
+def test_what_may_have_happened_is_not_asked_again():
+    with raw_server(b"") as server, HttpClient(Limits(), sleep=lambda _: None) as client:
+        assert isinstance(asked(client, server.url, is_repeatable=False), HttpError)
+        assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("where", ["headers", "url"])
+def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
+    with raw_server(b"HTTP/1.0 200 OK\r\n\r\n") as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        fields = {"headers": {"X": f"Bearer {SECRET}"}} if where == "headers" else {}
+        url = "http://models.invalid/" + (SECRET if where == "url" else "")
+        with HttpClient(Limits(), secrets=[SECRET]) as client:
+            assert "unencrypted" in str(asked(client, url, **fields))
+            assert client.ask(get("http://models.invalid/")).status == 200
+        assert len(proxy.seen) == 1
+        assert SECRET not in "".join(proxy.seen)
+
+
+def test_a_proxy_s_password_is_in_no_text(monkeypatch):
+    monkeypatch.setenv("https_proxy", "socks9://user:swordfish@127.0.0.1:1")
+    with HttpClient(Limits(), sleep=lambda _: None) as client:
+        error = asked(client, "https://models.invalid/")
+    assert isinstance(error, HttpError)
+    assert "swordfish" not in str(error)
+
+
+def test_an_interrupt_leaves_nothing_under_way(server):
+    server.answers = {"/": (200, {}, b"late", 5.0), "/quick": (200, {}, b"now", 0)}
+    client = HttpClient(Limits(concurrency=4))
+    urls = [f"{server.url}/quick", *[f"{server.url}/"] * 3]
+    answers = client.ask_all(get(url) for url in urls)
+    assert next(answers)[1].body == b"now"
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        answers.throw(KeyboardInterrupt)
+    assert time.monotonic() - began < 2
+    assert client._connections._tasks == set()
+    client.close()
+
+
+def test_a_client_that_is_left_alone_is_closed(server):
+    client = HttpClient(Limits())
+    client.ask(get(server.url))
+    connections = client._connections
+    del client
+    gc.collect()
+    for _ in range(100):
+        if not connections.are_open:
+            break
+        time.sleep(0.05)
+    assert not connections.are_open
+
+
+def test_a_process_ends_with_a_client_open(server):
+    code = (
+        "from fairgate.adapters.http_client.client import HttpClient\n"
+        "from fairgate.adapters.http_client.messages import Limits, Request\n"
+        "client = HttpClient(Limits())\n"
+        f"print(client.ask(Request(method='GET', url={server.url!r})).status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", code],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "200\n")
+    assert "Warning" not in done.stderr
