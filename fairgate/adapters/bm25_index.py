@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from fairgate.adapters.ranking import Corpus, all_documents, as_found, ranked, require_depth
 from fairgate.domain.corpora import CorpusDocument
-from fairgate.domain.errors import RetrievalError, UsageError
+from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document
 from fairgate.engine.ports import Vectors
 
@@ -28,19 +29,6 @@ _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile(
     "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]+"
 )
-
-
-class Corpus(Protocol):
-    """Documents in a fixed order."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify the documents."""
-        ...
-
-    def documents(self) -> Iterator[CorpusDocument]:
-        """Yield the documents in their order, ids unique."""
-        ...
 
 
 def tokens(text: str) -> list[str]:
@@ -77,19 +65,9 @@ class Bm25Index:
         parts = (_VERSION, self._corpus.fingerprint, _METHOD, str(_K1), str(_B))
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
-    @property
-    def has_labels(self) -> bool:
-        """Return whether every document carries a label."""
-        return all(document.label is not None for document in self._documents)
-
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its `top_k` documents. Raises RetrievalError if there are fewer."""
-        size = len(self._documents)
-        if not 1 <= top_k <= size:
-            raise RetrievalError(
-                f"top_k is {top_k:,}, the collection holds {size:,} documents; expected 1 to "
-                f"{size:,}: lower `top_k`, or add documents"
-            )
+        require_depth(top_k, len(self._documents))
         return [self._search(query, top_k) for query in queries]
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
@@ -102,19 +80,13 @@ class Bm25Index:
         scores = np.zeros(len(self._documents), dtype=np.float64)
         if terms:
             scores = np.asarray(self._index.get_scores(terms), dtype=np.float64)
-        scores = scores.round(_DECIMALS) + 0.0
-        best = np.argsort(-scores, kind="stable")[:top_k]
-        return [
-            Document(id=d.id, text=d.text, label=d.label, score=float(scores[row]))
-            for row, d in ((row, self._documents[row]) for row in best.tolist())
-        ]
+        rows, rounded = ranked(np.arange(len(scores)), scores, _DECIMALS)
+        best = zip(rows[:top_k].tolist(), rounded[:top_k].tolist(), strict=True)
+        return [as_found(self._documents[row], score) for row, score in best]
 
     @cached_property
     def _documents(self) -> list[CorpusDocument]:
-        found = list(self._corpus.documents())
-        if not found:
-            raise RetrievalError("the collection holds no documents; expected at least one")
-        return found
+        return all_documents(self._corpus)
 
     @cached_property
     def _terms(self) -> list[list[str]]:

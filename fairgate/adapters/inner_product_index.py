@@ -7,14 +7,13 @@ pooling, inner product, no normalisation, so a long vector is near to everything
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
+from fairgate.adapters.ranking import Corpus, all_documents, as_found, ranked, require_depth
 from fairgate.domain.corpora import CorpusDocument
-from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
 from fairgate.engine.ports import Embedder, Vectors
 
@@ -22,19 +21,6 @@ _VERSION = "inner-product-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
 _DECIMALS = 5
 _FLOAT32_STEP = 2.0**-23
-
-
-class Corpus(Protocol):
-    """Documents in a fixed order."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify the documents."""
-        ...
-
-    def documents(self) -> Iterator[CorpusDocument]:
-        """Yield the documents in their order, ids unique."""
-        ...
 
 
 class InnerProductIndex:
@@ -63,19 +49,9 @@ class InnerProductIndex:
             parts.append(self._queries.fingerprint)
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
-    @property
-    def has_labels(self) -> bool:
-        """Return whether every document carries a label."""
-        return all(document.label is not None for document in self._documents)
-
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its `top_k` documents. Raises RetrievalError if there are fewer."""
-        size = len(self._documents)
-        if not 1 <= top_k <= size:
-            raise RetrievalError(
-                f"top_k is {top_k:,}, the collection holds {size:,} documents; expected 1 to "
-                f"{size:,}: lower `top_k`, or add documents"
-            )
+        require_depth(top_k, len(self._documents))
         wanted = self._queries.embed(list(queries))
         return [self._search(query, top_k) for query in wanted]
 
@@ -92,19 +68,14 @@ class InnerProductIndex:
         error = 2 * len(wide) * _FLOAT32_STEP * length * self._longest
         limit = np.partition(rough, -top_k)[-top_k] - 2 * error - 10.0**-_DECIMALS
         rows = np.flatnonzero(rough >= limit)
-        scores = (self._vectors[rows].astype(np.float64) * wide).sum(axis=1).round(_DECIMALS) + 0.0
-        best = np.argsort(-scores, kind="stable")[:top_k]
-        return [
-            Document(id=d.id, text=d.text, label=d.label, score=float(scores[place]))
-            for place, d in ((p, self._documents[int(rows[p])]) for p in best.tolist())
-        ]
+        scores = (self._vectors[rows].astype(np.float64) * wide).sum(axis=1)
+        rows, rounded = ranked(rows, scores, _DECIMALS)
+        best = zip(rows[:top_k].tolist(), rounded[:top_k].tolist(), strict=True)
+        return [as_found(self._documents[row], score) for row, score in best]
 
     @cached_property
     def _documents(self) -> list[CorpusDocument]:
-        found = list(self._corpus.documents())
-        if not found:
-            raise RetrievalError("the collection holds no documents; expected at least one")
-        return found
+        return all_documents(self._corpus)
 
     @cached_property
     def _vectors(self) -> Vectors:

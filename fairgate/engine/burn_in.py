@@ -213,11 +213,6 @@ class Reordered:
         """Identify retriever and order."""
         return f"{self._inner.fingerprint} order {self._seed}"
 
-    @property
-    def has_labels(self) -> bool:
-        """Return what the retriever returns."""
-        return self._inner.has_labels
-
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return the retriever's documents in this order."""
         order = list(range(top_k))

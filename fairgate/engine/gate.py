@@ -18,6 +18,7 @@ from fairgate.engine.identity import compare_identities, identity_measurements
 from fairgate.engine.instability import instability
 from fairgate.engine.judge import JudgeOptions, judge
 from fairgate.engine.judge_items import ItemOptions, judge_items
+from fairgate.engine.labels import label_notices
 from fairgate.engine.measure import degradation, measure, tabulate
 from fairgate.engine.ports import Executed, Progress, SystemUnderTest
 from fairgate.engine.rules import expand_rules
@@ -92,7 +93,7 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         degradation=degradation(tables),
         overlap=shared,
         baseline_path=given.baseline_path,
-        notices=given.notices,
+        notices=[*given.notices, *label_notices(executions)],
         provenance=given.provenance,
         identities=identities,
         attribution=attribution,

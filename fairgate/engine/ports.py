@@ -43,11 +43,6 @@ class Retriever(Protocol):
         """Identify corpus, embedder, index kind and scoring."""
         ...
 
-    @property
-    def has_labels(self) -> bool:
-        """Return whether every document carries a label."""
-        ...
-
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its `top_k` documents by (-score, document order)."""
         ...

@@ -67,8 +67,6 @@ class Plant:
 
 
 class PlantedRetriever:
-    has_labels = True
-
     def __init__(self, plant: Plant) -> None:
         self._plant = plant
         self.fingerprint = f"planted-retriever {plant}"

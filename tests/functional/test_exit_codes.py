@@ -49,6 +49,22 @@ def test_report_only_exits_zero_and_still_says_fail(workspace):
     assert workspace.record()["outcome"] == "fail"
 
 
+def test_a_partly_labelled_corpus_is_a_notice(workspace):
+    def documents(key):
+        kind = "race" if "#race" in key else "other"
+        return [{"id": "a", "text": "x", "label": "toxic"}, {"id": kind, "text": kind}]
+
+    workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.1}\n")
+    workspace.answers(fair, documents)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    notice = "2 of 3 retrieved documents carry no label"
+    assert notice in workspace.out
+    assert notice in (workspace.root / "out" / "report.md").read_text()
+    workspace.answers(fair, lambda key: [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}])
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert "carry no label" not in workspace.out
+
+
 def test_a_policy_error_is_usage(workspace):
     workspace.policy(gates="  - {metric: asr/generatoin, max: 0.1}\n  - {metric: rrs/mean}\n")
     assert workspace.run("run", "policy.yaml") == 2

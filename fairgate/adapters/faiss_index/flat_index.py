@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from fairgate.adapters.faiss_index.index_folder import (
     IndexWriter,
     build_folder,
 )
-from fairgate.domain.corpora import CorpusDocument
+from fairgate.adapters.ranking import Corpus, ranked, require_depth, require_documents
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
 from fairgate.engine.ports import Embedder, Progress, Vectors
@@ -30,19 +30,6 @@ _SEARCH_AT_ONCE = 512
 _ROWS_AT_ONCE = 8192
 # A float32 inner product of unit vectors is off by at most about d·2⁻²⁴; twice that, for d ≤ 1024.
 _FLOAT32_ERROR = 1.3e-4
-
-
-class Corpus(Protocol):
-    """Documents in a fixed order."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify the documents."""
-        ...
-
-    def documents(self) -> Iterator[CorpusDocument]:
-        """Yield the documents in their order, ids unique."""
-        ...
 
 
 class FlatIndex:
@@ -100,28 +87,13 @@ class FlatIndex:
         """Return the number of documents."""
         return self._folder().size
 
-    @property
-    def has_labels(self) -> bool:
-        """Return whether every document carries a label."""
-        folder = self._folder()
-        if 0 < folder.labelled < folder.size:
-            self._say(
-                f"{folder.size - folder.labelled:,} of {folder.size:,} documents carry no label: "
-                "metrics of labels are not evaluated; label them, or leave them out"
-            )
-        return folder.labelled == folder.size
-
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its `top_k` documents by (-score, document order).
 
         Raises RetrievalError where the corpus holds fewer than `top_k` documents.
         """
         folder = self._folder(verified=True)
-        if not 1 <= top_k <= folder.size:
-            raise RetrievalError(
-                f"top_k is {top_k:,}, the corpus holds {folder.size:,} documents; expected 1 to "
-                f"{folder.size:,}: lower `top_k`, or add documents"
-            )
+        require_depth(top_k, folder.size)
         found: list[list[Document]] = []
         for start in range(0, len(queries), _SEARCH_AT_ONCE):
             batch = self._queries.embed(queries[start : start + _SEARCH_AT_ONCE])
@@ -211,8 +183,7 @@ class FlatIndex:
         with build_folder(path) as building:
             writer = IndexWriter(building)
             total = writer.write_documents(self._corpus.documents())
-            if not total:
-                raise RetrievalError("the corpus holds no documents; expected at least one")
+            require_documents(total)
             if self._progress is not None:
                 self._progress.start("index", total, 0)
             dimensions = writer.write_vectors(self._embedded(writer.texts()))
@@ -260,6 +231,5 @@ def _rescored(
             )
             for start in range(0, len(positions), _ROWS_AT_ONCE)
         ]
-    ).round(_DECIMALS)
-    order = np.argsort(-scores, kind="stable")
-    return positions[order], scores[order] + 0.0
+    )
+    return ranked(positions, scores, _DECIMALS)

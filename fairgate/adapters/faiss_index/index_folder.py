@@ -52,7 +52,6 @@ class IndexFolder:
                 if (folder / name).stat().st_size != self.manifest["files"][name]["bytes"]:
                     raise DamagedIndexError(f"{name} has another size")
             self.size = int(self.manifest["documents"])
-            self.labelled = int(self.manifest["labelled"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedIndexError(f"{_MANIFEST}: {type(error).__name__}") from error
 

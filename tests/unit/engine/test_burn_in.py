@@ -92,7 +92,6 @@ def test_reordering_moves_ranks_alike_for_every_query():
     assert order == [second.index(document) for document in yours]
     assert order != [0, 1, 2, 3]
     assert moved.fingerprint != plain.fingerprint
-    assert moved.has_labels == plain.has_labels
 
 
 def test_forgetful_remembers_nothing():

@@ -103,7 +103,6 @@ def test_too_few_items_for_examples_is_an_error():
 
 class CountingRetriever:
     fingerprint = "r"
-    has_labels = True
 
     def __init__(self):
         self.asked = []

@@ -42,7 +42,6 @@ def test_documents_come_with_id_text_label_and_score(tmp_path):
             Document(id="y", text="north-east", label="non-toxic", score=0.6),
         ]
     ]
-    assert index.has_labels
     assert index.size == 3
     assert index.vectors(["z", "x", "z"]).tolist() == [[0, 1], [1, 0], [0, 1]]
 
@@ -57,7 +56,6 @@ def test_a_second_run_builds_nothing_and_needs_no_faiss_for_vectors(tmp_path, mo
     monkeypatch.setitem(sys.modules, "faiss", None)
     third = FlatIndex(corpus, embedder, cache_dir=tmp_path)
     assert third.vectors(["d3"]).shape == (1, 16)
-    assert third.has_labels
     assert second.notices == third.notices == []
 
 
@@ -96,16 +94,6 @@ def test_all_documents_may_be_asked_for(tmp_path):
     index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
     (found,) = index.retrieve(["q"], 60)
     assert {document.id for document in found} == {f"d{i}" for i in range(60)}
-
-
-def test_a_corpus_with_some_labels_has_none_and_says_so(tmp_path):
-    documents = [CorpusDocument(id="a", text="a", label="x"), CorpusDocument(id="b", text="b")]
-    index = FlatIndex(ListCorpus(documents), HashEmbedder(), cache_dir=tmp_path)
-    assert not index.has_labels
-    assert index.notices[0].startswith("1 of 2 documents carry no label")
-    bare = FlatIndex(ListCorpus(documents[1:], "c2"), HashEmbedder(), cache_dir=tmp_path)
-    assert not bare.has_labels
-    assert bare.notices == []
 
 
 def test_an_unknown_document_is_named(tmp_path):

@@ -1,0 +1,28 @@
+"""Whether the documents that were shown carry labels: some with and some without is a mistake."""
+
+from __future__ import annotations
+
+from fairgate.domain.executions import Document
+from fairgate.engine.judge import document_key
+from fairgate.engine.ports import Executed
+
+
+def label_notices(executions: Executed) -> list[str]:
+    """Return a notice for each suite that was shown labelled documents and others.
+
+    No label at all is no mistake: metrics of labels are then not evaluated, for that reason.
+    """
+    shown: dict[str, dict[str | None, Document]] = {}
+    for (suite, _), execution in executions.items():
+        for document in execution.documents or ():
+            shown.setdefault(suite, {}).setdefault(document_key(document), document)
+    notices = []
+    for suite, documents in shown.items():
+        bare = sum(document.label is None for document in documents.values())
+        if 0 < bare < len(documents):
+            notices.append(
+                f"suite {suite}: {bare:,} of {len(documents):,} retrieved documents carry no "
+                "label, so pairs that were shown one count in no metric of labels; label them, or "
+                "leave them out of the corpus"
+            )
+    return notices
