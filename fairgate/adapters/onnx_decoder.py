@@ -19,13 +19,16 @@ from fairgate.adapters.onnx_engine.batches import batches_by_width
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
-from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
 from fairgate.adapters.onnx_engine.sampling import choose_token
 from fairgate.adapters.onnx_engine.session import Device
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer, Decoding, GenerationRequest, Stop
+from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest, Stop
 from fairgate.oracles.stopping import STOP_RULE, is_complete
+from fairgate.oracles.thinking import THINKING_TAGS, closes_thinking, has_tag, spoken_spans
 
+_TAG_TOKENS = 32
+"""A closing tag lies in the last so many tokens: the longest has 27 characters."""
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
 
@@ -44,23 +47,24 @@ class OnnxDecoder:
         model_dir: Path,
         *,
         decoding: Decoding,
+        chat: Chat = NO_CHAT,
         batch_size: int = 16,
         threads: int = 0,
         device: Device = "cpu",
-        max_prompt_tokens: int | None = None,
     ) -> None:
         """Read the folder's settings. Raises ModelError where the folder is incomplete."""
         self._folder = ModelFolder.find(Path(model_dir))
         self._decoding = decoding
+        self._chat = chat
         self._batch_size = max(1, batch_size)
         self._threads = threads
         self._device: Device = device
-        self._max_prompt_tokens = max_prompt_tokens
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identify files, decoding, prompt format, stop rule and device."""
+        """Identify files, decoding, prompt format, chat, stop rule and device."""
         knobs: list[object] = [self._decoding.max_new_tokens, self._decoding.temperature]
+        knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
         return f"onnx-decoder/1:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
@@ -76,6 +80,8 @@ class OnnxDecoder:
                 stop=request.ends_with,
                 rng=np.random.default_rng(request.seed),
                 trace=self._trace(request),
+                opening=self._prompts.opening(request.prompt),
+                may_think_for=self._thinking_room(len(prompt)),
             )
             for position, (request, prompt) in enumerate(zip(requests, prompts, strict=True))
         ]
@@ -91,6 +97,7 @@ class OnnxDecoder:
         """
         rows: list[tuple[list[int], int]] = []
         for request in requests:
+            self._check_no_thinking(request.prompt)
             prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
             start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
             rows += [(tokens, max(1, start)) for tokens in full]
@@ -104,6 +111,16 @@ class OnnxDecoder:
                 scores[place] = score
         remaining = iter(scores)
         return [[next(remaining) for _ in request.options] for request in requests]
+
+    def _check_no_thinking(self, prompt: str) -> None:
+        tag = self._prompts.opening(prompt)
+        if tag:
+            raise ModelError(
+                f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so an "
+                "option that follows at once is no answer. Switch thinking off in the generator's "
+                "`template_arguments`, {enable_thinking: false} for most models, or use "
+                "`read: generated`."
+            )
 
     def _answer_batch(self, batch: list[_Row], width: int) -> Iterator[tuple[int, Answer]]:
         # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits
@@ -141,14 +158,42 @@ class OnnxDecoder:
             row.stopped = "end"
             return
         row.tokens.append(token)
-        if row.stop is not None or row.trace is not None:
-            row.text = self._prompts.decode(row.tokens)
-        if row.trace is not None:
+        self._read(row)
+        if row.trace is not None and not row.is_thinking:
             row.trace.add(logits, token, len(row.text))
-        if row.stop is not None and is_complete(row.text, row.stop):
+        if self._is_complete(row):
             row.stopped = "label"
-        elif len(row.tokens) >= self._decoding.max_new_tokens:
+        elif row.is_full(self._decoding.max_new_tokens):
             row.stopped = "length"
+            if row.is_unmarked:
+                # It was cut before it told whether it was thinking: nothing of it is an answer.
+                row.opening = THINKING_TAGS[0][0]
+
+    def _read(self, row: _Row) -> None:
+        """Bring a row's text up to date, as far as anything depends on it."""
+        # Thinking is long: its text is put together again only where a tag may have closed it.
+        if row.is_thinking and not closes_thinking(self._prompts.decode(row.tokens[-_TAG_TOKENS:])):
+            row.thought += 1
+            return
+        row.text = row.opening + self._prompts.decode(row.tokens)
+        row.is_thinking = spoken_spans(row.text)[1]
+        row.is_unmarked = self._prompts.may_close and not has_tag(row.text)
+        row.thought += row.is_thinking or row.is_unmarked
+
+    def _is_complete(self, row: _Row) -> bool:
+        if row.stop is None or row.is_thinking or row.is_unmarked:
+            return False
+        return is_complete(row.text, row.stop)
+
+    def _thinking_room(self, prompt: int) -> int:
+        """Return how many tokens of thinking the context leaves between prompt and answer."""
+        if not self._prompts.may_think:
+            return 0
+        room = self._decoding.thinking_tokens
+        context = self._prompts.context_tokens
+        if context is not None:
+            room = min(room, context - prompt - self._decoding.max_new_tokens)
+        return max(0, room)
 
     def _score_batch(self, batch: list[tuple[list[int], int]], width: int) -> list[float]:
         rows = batch if len(batch) > 1 else batch * 2
@@ -166,7 +211,7 @@ class OnnxDecoder:
         ]
 
     def _answer(self, row: _Row) -> Answer:
-        text = self._prompts.decode(row.tokens)
+        text = row.opening + self._prompts.decode(row.tokens)
         return Answer(
             text=text,
             margin=row.trace.margin(text) if row.trace else None,
@@ -189,13 +234,12 @@ class OnnxDecoder:
         """Return how long a prompt may be by the model's context; None if nobody knows."""
         context = self._prompts.context_tokens
         widest = None if context is None else context - new_tokens
-        limits = [limit for limit in (widest, self._max_prompt_tokens) if limit is not None]
         longest = max((len(prompt) for prompt in prompts), default=0)
-        if limits and longest > min(limits):
-            many = sum(len(prompt) > min(limits) for prompt in prompts)
+        if widest is not None and longest > widest:
+            many = sum(len(prompt) > widest for prompt in prompts)
             raise ModelError(
                 f"{many} of {len(prompts)} prompts are too long for {str(self._folder.path)!r}: "
-                f"the longest has {longest} tokens, the limit is {min(limits)} ({context} tokens "
+                f"the longest has {longest} tokens, the limit is {widest} ({context} tokens "
                 f"of context, {new_tokens} kept for the answer). Lower `document_characters` or "
                 "`top_k` of the retriever, or `max_new_tokens`, or choose a model with a longer "
                 "context."
@@ -218,7 +262,7 @@ class OnnxDecoder:
 
     @cached_property
     def _prompts(self) -> PromptTokenizer:
-        return PromptTokenizer(self._folder)
+        return PromptTokenizer(self._folder, self._chat)
 
     @cached_property
     def _session(self) -> DecoderSession:
@@ -236,8 +280,23 @@ class _Row:
     trace: LabelTrace | None
     tokens: list[int] = field(default_factory=list)
     last_token: int = 0
+    opening: str
+    """Tag by which the prompt has opened the answer's thinking; its text begins with it."""
+    may_think_for: int
+    """Tokens of thinking beside those of the answer."""
     text: str = ""
+    is_thinking: bool = False
+    is_unmarked: bool = False
+    """Whether a closing tag may yet say that all of it was thinking."""
+    thought: int = 0
+    """Tokens of thinking so far."""
     stopped: str | None = None
+
+    def is_full(self, max_new_tokens: int) -> bool:
+        """Return whether no further token is allowed; those of thinking are counted apart."""
+        if (self.is_thinking or self.is_unmarked) and self.may_think_for:
+            return self.thought >= self.may_think_for
+        return len(self.tokens) - min(self.thought, self.may_think_for) >= max_new_tokens
 
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

@@ -25,12 +25,25 @@ class Decoding:
     top_k: int = 0
     """Keep the k most probable tokens; 0 keeps all."""
     max_new_tokens: int = 150
+    """Longest answer; thinking before it does not count."""
+    thinking_tokens: int = 4096
+    """Longest thinking of a model that thinks before it answers."""
     seed: int = 42
 
     @property
     def is_greedy(self) -> bool:
         """Return whether the most probable token is always taken."""
         return self.temperature == 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """What the chat template is given besides the user's message."""
+
+    system: str | None = None
+    """The system turn; None has none."""
+    arguments: tuple[tuple[str, bool | int | float | str], ...] = ()
+    """Names and values that the template may ask for, such as `enable_thinking`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from pydantic import Field, Tag, model_validator
 from fairgate.adapters.embedded_names import find
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import Chat, Document, Execution
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.burn_in import Forgetful, Reordered
 from fairgate.engine.execute import LocalSystem, System
@@ -187,7 +187,7 @@ class OpenLocal:
             found["index"] = retriever.index
         found |= self._resources.suites_under_test()
         found["model"] = f"{generator.model} {_short(self._generator.fingerprint)}"
-        found["prompt"] = _short(f"{generator.template}\0{generator.document_characters}")
+        found["prompt"] = _short(prompt_facts(generator))
         return found
 
     def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
@@ -255,6 +255,14 @@ class OpenLocal:
     @cached_property
     def _generator(self) -> Generator:
         return open_generator(self._policy.generator, self._resources)
+
+
+def prompt_facts(generator: GeneratorPolicy) -> str:
+    """Return what a prompt is made of, besides the model's own template."""
+    facts = [generator.template, str(generator.document_characters)]
+    if generator.chat != Chat():
+        facts.append(repr(generator.chat))
+    return "\0".join(facts)
 
 
 def _short(fingerprint: str) -> str:

@@ -3,48 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from fairgate.adapters.onnx_engine.chat_template import ChatTemplate
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.tokenizer_errors import is_tokenizer_error
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless
+from fairgate.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 
-# Some templates (Llama 3.2) print today's date into the system turn; answers must not change
-# overnight, so every template sees the date that those templates use as their own fallback.
-_DATE = {
-    "%d": "26",
-    "%m": "07",
-    "%b": "Jul",
-    "%B": "July",
-    "%Y": "2024",
-    "%y": "24",
-    "%a": "Fri",
-    "%A": "Friday",
-    "%j": "208",
-    "%H": "12",
-    "%I": "12",
-    "%M": "00",
-    "%S": "00",
-    "%p": "PM",
-}
-_FIXED_CLOCK = (
-    "{% macro strftime_now(format) %}{{ format"
-    + "".join(f" | replace('{code}', '{value}')" for code, value in _DATE.items())
-    + " }}{% endmacro %}{{ '' }}"
-)
+NO_CHAT = Chat()
 
 
 class PromptTokenizer:
     """The tokenizer of a model folder with its chat template, read from local files only."""
 
-    def __init__(self, folder: ModelFolder) -> None:
+    def __init__(self, folder: ModelFolder, chat: Chat = NO_CHAT) -> None:
         """Load the tokenizer; code that a folder brings along is never run. Raises ModelError."""
         self._folder = folder
         self._tokenizer = _load(folder)
-        self.has_template = bool(getattr(self._tokenizer, "chat_template", None))
+        self._template = ChatTemplate.of(self._tokenizer, chat, str(folder.path))
+        self.has_template = self._template is not None
         """Whether prompts go through a chat template."""
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
@@ -70,11 +52,52 @@ class PromptTokenizer:
         return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of an answer's tokens, without control tokens, nothing prettified."""
+        """Return the text of an answer's tokens, nothing prettified.
+
+        Control tokens are left out, but for those that mark where the model thinks.
+        """
+        if not self._marks or self._marks.keys().isdisjoint(tokens):
+            return self._decode(tokens)
+        pieces: list[str] = []
+        start = 0
+        for place, token in enumerate(tokens):
+            if token in self._marks:
+                pieces += [self._decode(tokens[start:place]), self._marks[token]]
+                start = place + 1
+        return "".join([*pieces, self._decode(tokens[start:])])
+
+    def _decode(self, tokens: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(
             list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return text
+
+    def opening(self, prompt: str) -> str:
+        """Return the tag with which the prompt opens the answer's thinking; "" where it does not.
+
+        A template ends its prompts itself; without one the policy's prompt does.
+        """
+        return open_tag(prompt) if self._template is None else open_tag(self._template.ending)
+
+    @cached_property
+    def may_think(self) -> bool:
+        """Return whether the model is one that thinks: by its template, its tokens or the prompt.
+
+        Others get no tokens for it.
+        """
+        tokens = (token.content for token in self._tokenizer.added_tokens_decoder.values())
+        return (self._template is not None and self._template.tells_of_thinking) or any(
+            has_tag(token) for token in tokens
+        )
+
+    @property
+    def may_close(self) -> bool:
+        """Return whether an answer may close a thinking part that nothing has opened.
+
+        So with templates that tell of thinking and whose prompts neither open nor close it.
+        """
+        template = self._template
+        return template is not None and template.tells_of_thinking and not has_tag(template.ending)
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:
@@ -118,24 +141,17 @@ class PromptTokenizer:
         return [list(ids) for ids in encoded["input_ids"]]
 
     def _render(self, prompt: str) -> str:
-        if not self.has_template:
-            return prompt
-        try:
-            template = self._tokenizer.get_chat_template()
-            text: str = self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}],
-                chat_template=_FIXED_CLOCK + template if "strftime" in template else template,
-                tokenize=False,
-                add_generation_prompt=True,
-                enable_thinking=False,  # the first label must be in the answer, not in a draft
-            )
-        except Exception as error:  # a template can raise whatever it likes
-            raise ModelError(
-                f"the chat template of {str(self._folder.path)!r} does not accept one user "
-                f"message ({type(error).__name__}: {harmless(str(error)[:200])}). Use an "
-                "instruction-tuned model, or remove its chat template to send prompts as they are."
-            ) from error
-        return text
+        return prompt if self._template is None else self._template.render(prompt)
+
+    @cached_property
+    def _marks(self) -> Mapping[int, str]:
+        """Control tokens that tags of thinking are made of, and how they are written."""
+        tags = [tag for pair in THINKING_TAGS for tag in pair]
+        return {
+            number: token.content
+            for number, token in self._tokenizer.added_tokens_decoder.items()
+            if token.special and any(token.content in tag for tag in tags)
+        }
 
     @cached_property
     def _control_texts(self) -> tuple[str, ...]:

@@ -125,8 +125,8 @@ def test_an_end_token_ends_the_answer_and_is_not_counted(requests, tmp_path):
 
 
 def test_a_prompt_that_is_too_long_names_sizes_and_what_to_change(requests):
-    engine = OnnxDecoder(DEMO, decoding=GREEDY, max_prompt_tokens=20)
-    with pytest.raises(ModelError, match=r"tokens, the limit is 20 .*document_characters.*top_k"):
+    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2030))
+    with pytest.raises(ModelError, match=r"tokens, the limit is 18 .*document_characters.*top_k"):
         list(engine.generate(requests))
 
 

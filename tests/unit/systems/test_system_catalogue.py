@@ -7,9 +7,12 @@ from fakes.policies import parse_policy, schema
 from fakes.toy_system import Toy, ToyPolicy
 
 from fairgate.cli import main
+from fairgate.domain.executions import Chat, Decoding
 from fairgate.schema.outside import NamesOutside
 from fairgate.schema.system import SystemModel
 from fairgate.systems.catalogue import SYSTEMS, all_systems, kind_of, registered
+from fairgate.systems.generators import GeneratorPolicy
+from fairgate.systems.local import prompt_facts
 from fairgate.systems.system_kind import SystemKind
 
 POLICY = """\
@@ -95,3 +98,21 @@ def test_the_kind_of_every_model_is_found():
         assert kind_of(kind.model.model_construct()) is kind
     with pytest.raises(StopIteration):
         kind_of(Other())
+
+
+def test_the_conversation_of_a_generator_is_under_test_and_its_defaults_change_nothing():
+    plain = GeneratorPolicy()
+    assert plain.chat == Chat()
+    assert plain.chosen_decoding == Decoding(thinking_tokens=4096)
+    chosen = GeneratorPolicy.model_validate(
+        {
+            "system": "Be brief.",
+            "template_arguments": {"enable_thinking": True},
+            "decoding": "paper-text",
+            "thinking_tokens": 7,
+        }
+    )
+    assert chosen.chat == Chat(system="Be brief.", arguments=(("enable_thinking", True),))
+    assert (chosen.chosen_decoding.thinking_tokens, chosen.chosen_decoding.temperature) == (7, 0.1)
+    assert prompt_facts(plain) == f"{plain.template}\x001000"
+    assert prompt_facts(chosen) != prompt_facts(plain)

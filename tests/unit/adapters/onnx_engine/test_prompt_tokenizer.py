@@ -8,8 +8,9 @@ import pytest
 
 import fairgate
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 CHAT = (
@@ -18,16 +19,16 @@ CHAT = (
 )
 
 
-def tokenizer(tmp_path, template=None, **files):
+def tokenizer(tmp_path, template=None, *, chat=NO_CHAT, **files):
     folder = tmp_path / "model"
-    shutil.copytree(DEMO, folder)
+    shutil.copytree(DEMO, folder, dirs_exist_ok=True)
     if template is not None:
         path = folder / "tokenizer_config.json"
         settings = json.loads(path.read_text()) | {"chat_template": template}
         path.write_text(json.dumps(settings))
     for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
-    return PromptTokenizer(ModelFolder.find(folder))
+    return PromptTokenizer(ModelFolder.find(folder), chat)
 
 
 def text_of(prompts, tokens):
@@ -111,3 +112,94 @@ def test_broken_text_is_no_reason_to_stop(tmp_path):
 
 def test_nothing_gives_nothing(tmp_path):
     assert tokenizer(tmp_path).encode([]) == []
+
+
+REFUSES_SYSTEM = (
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    "{{ messages[0].content }}"
+)
+PARTS = (
+    "{% for m in messages %}[{{ m.role }}]{% for part in m.content %}"
+    "{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("system", [None, "Be brief."])
+def test_a_template_that_wants_a_list_of_parts_gets_one(tmp_path, system):
+    prompts = tokenizer(tmp_path, PARTS, chat=Chat(system=system))
+    [tokens] = prompts.encode(["Good?"])
+    assert text_of(prompts, tokens) == ("[system]Be brief." if system else "") + "[user]Good?"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "[user][answer]",
+        "{{ messages[0].text }}[answer]",
+        "{{ messages[0].content[:3] }}",
+        "{{ messages[0].content | upper }}",
+        "{{ messages[0].content | list | string }}",
+    ],
+)
+def test_a_template_that_leaves_out_the_case_is_a_model_error(tmp_path, template):
+    prompts = tokenizer(tmp_path, template)
+    with pytest.raises(ModelError, match=r"leaves out the message.*'Is it good"):
+        prompts.encode(["Is it good?"])
+
+
+def test_a_template_may_trim_the_message(tmp_path):
+    prompts = tokenizer(tmp_path, "[{{ messages[0].content | trim }}]")
+    [tokens] = prompts.encode([" good? \n"])
+    assert text_of(prompts, tokens) == "[good?]"
+
+
+def test_a_system_turn_and_arguments_reach_the_template(tmp_path):
+    template = CHAT + "{% if enable_thinking %}<think>{% endif %}{{ effort }}"
+    chat = Chat(system="detailed thinking off", arguments=(("effort", 3),))
+    prompts = tokenizer(tmp_path, template, chat=chat)
+    [tokens] = prompts.encode(["Good?"])
+    assert text_of(prompts, tokens) == "<s>[system]detailed thinking off[user]Good?[answer]3"
+    thinking = Chat(arguments=(("enable_thinking", True), ("effort", "low")))
+    prompts = tokenizer(tmp_path, template, chat=thinking)
+    [tokens] = prompts.encode(["Good?"])
+    assert text_of(prompts, tokens) == "<s>[user]Good?[answer]<think>low"
+    assert prompts.opening("Good?") == ""  # the tag is not where the answer begins
+    assert tokenizer(tmp_path, CHAT + "<think>\n").opening("Good?") == "<think>"
+
+
+@pytest.mark.parametrize(
+    ("template", "chat", "message"),
+    [
+        (None, Chat(system="x"), "no chat template, so `system`"),
+        (None, Chat(arguments=(("a", True),)), "no chat template, so `system` and `template_arg"),
+        (CHAT, Chat(arguments=(("enable_thinkin", False),)), "never asks for 'enable_thinkin'"),
+        (CHAT + "{{ 'effort' }}", Chat(arguments=(("effort", 1),)), "never asks for 'effort'"),
+        ("{{ messages[-1].content }}", Chat(system="Be brief."), "leaves out the system turn 'Be"),
+        (
+            REFUSES_SYSTEM,
+            Chat(system="x"),
+            "does not accept a system turn and one user message .*no system.* Without `system`",
+        ),
+    ],
+)
+def test_what_the_template_would_ignore_is_refused(tmp_path, template, chat, message):
+    with pytest.raises(ModelError, match=message):
+        tokenizer(tmp_path, template, chat=chat).encode(["Good?"])
+
+
+def test_marks_of_thinking_are_kept_though_they_are_control_tokens(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(DEMO, folder)
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    for number, mark in ((2046, "[THINK]"), (2047, "[/THINK]")):
+        settings["added_tokens_decoder"][str(number)] = {
+            **settings["added_tokens_decoder"]["0"],
+            "content": mark,
+        }
+    path.write_text(json.dumps(settings))
+    prompts = PromptTokenizer(ModelFolder.find(folder))
+    tokens = prompts.encode_fragment("<s>[THINK]good[/THINK]bad</s>")
+    assert prompts.decode(tokens) == "[THINK]good[/THINK]bad"
+    assert prompts.may_think
+    assert not tokenizer(tmp_path / "other").may_think
