@@ -67,7 +67,7 @@ class OnnxDecoder:
         knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
-        return f"onnx-decoder/1:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+        return f"onnx-decoder/2:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position, answer)` batch by batch, short prompts first. Raises ModelError."""
@@ -85,7 +85,7 @@ class OnnxDecoder:
             )
             for position, (request, prompt) in enumerate(zip(requests, prompts, strict=True))
         ]
-        for width, places in self._batches(prompts, widest):
+        for width, places in self._batches(prompts, self._decoding.max_new_tokens, widest):
             yield from self._answer_batch([rows[place] for place in places], width)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
@@ -104,7 +104,7 @@ class OnnxDecoder:
         texts = [tokens for tokens, _ in rows]
         widest = self._check_lengths(texts, 0)
         scores = [0.0] * len(rows)
-        for width, places in self._batches(texts, widest):
+        for width, places in self._batches(texts, 0, widest):
             for place, score in zip(
                 places, self._score_batch([rows[place] for place in places], width), strict=True
             ):
@@ -220,15 +220,17 @@ class OnnxDecoder:
         )
 
     def _batches(
-        self, prompts: Sequence[Sequence[int]], widest: int | None
+        self, prompts: Sequence[Sequence[int]], new_tokens: int, widest: int | None
     ) -> Iterator[tuple[int, list[int]]]:
         if not prompts:
             return
-        lengths = [len(prompt) for prompt in prompts]
-        exact = not self._session.pads
-        for width, places in batches_by_width(lengths, self._batch_size, exact=exact):
-            # Some graphs refuse padding, too, that reaches beyond their context.
-            yield (width if widest is None else min(width, widest)), places
+        session, lengths = self._session, [len(prompt) for prompt in prompts]
+        session.reach.check(lengths, new_tokens, str(self._folder.path))
+
+        def width(length: int) -> int:
+            return session.reach.width(length, new_tokens, widest) if session.pads else length
+
+        yield from batches_by_width(lengths, self._batch_size, width)
 
     def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
         """Return how long a prompt may be by the model's context; None if nobody knows."""

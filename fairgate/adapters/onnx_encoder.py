@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.adapters.onnx_engine.batches import batches_by_width
+from fairgate.adapters.onnx_engine.batches import batches_by_width, padded_width
 from fairgate.adapters.onnx_engine.encoder_modules import has_further_modules
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession, Row, pools_by_itself
 from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice, read_settings
@@ -95,8 +95,8 @@ class OnnxEncoder:
             left_out = self._tokens.prompt_length(self._prompt)
         vectors: dict[str, Vectors] = {}
         lengths = [len(row.ids) for row in rows]
-        exact = not self._session.pads
-        for width, positions in batches_by_width(lengths, self._batch_size, exact=exact):
+        width_of = padded_width if self._session.pads else int
+        for width, positions in batches_by_width(lengths, self._batch_size, width_of):
             batch = [rows[position] for position in positions]
             states = self._session.run(batch, self._tokens.fitting(width))
             for position, row, state in zip(positions, batch, states, strict=True):

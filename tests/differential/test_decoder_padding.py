@@ -7,21 +7,19 @@ counted by the operator) and one that numbers positions by slot, where no paddin
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from gqa_graph import CONFIG, write_gqa_model
+from fakes.decoders import DEMO, TokenDecoder, builder_folder
 from onnx import TensorProto, helper, numpy_helper
 
-import fairgate
 from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 
-DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 RNG = np.random.default_rng(4)
 LONG, SHORT = (RNG.integers(3, 1000, size).tolist() for size in (21, 6))
 NEXT = [17, 30, 45]
@@ -60,7 +58,7 @@ def folders(tmp_path_factory):
     shutil.copytree(DEMO, by_slot)
     model = onnx.load(str(DEMO / "model.onnx"))
     onnx.save(number_positions_by_slot(model), str(by_slot / "model.onnx"))
-    return {"optimum": DEMO, "gqa": write_gqa_model(root / "gqa", DEMO), "by-slot": by_slot}
+    return {"optimum": DEMO, "builder": builder_folder(root / "builder"), "by-slot": by_slot}
 
 
 def open_decoder(folder):
@@ -84,7 +82,7 @@ def run_left_padded(session, rows):
     return logits[-1, 0]
 
 
-@pytest.mark.parametrize("kind", ["optimum", "gqa"])
+@pytest.mark.parametrize("kind", ["optimum", "builder"])
 def test_right_padding_is_exact(folders, kind):
     session = open_decoder(folders[kind])
     assert session.pads
@@ -95,7 +93,7 @@ def test_right_padding_is_exact(folders, kind):
 
 
 def test_left_padding_is_silently_wrong_under_group_query_attention(folders):
-    session = open_decoder(folders["gqa"])
+    session = open_decoder(folders["builder"])
     right = run(session, [SHORT], len(SHORT))[0]
     assert np.abs(run_left_padded(session, [LONG, SHORT]) - right).max() > 0.5
     session = open_decoder(folders["optimum"])
@@ -114,7 +112,7 @@ def test_a_graph_that_numbers_positions_by_slot_is_found_out_and_never_padded(fo
     assert exact == plain
 
 
-@pytest.mark.parametrize("kind", ["optimum", "gqa", "by-slot"])
+@pytest.mark.parametrize("kind", ["optimum", "builder", "by-slot"])
 def test_no_bit_depends_on_companions_or_threads(folders, kind):
     prompts = [f"{'Never again. ' * (n % 5)}It is number {n}.\nAnswer:" for n in range(17)]
     requests = [
@@ -132,14 +130,13 @@ def test_no_bit_depends_on_companions_or_threads(folders, kind):
 
 
 def test_padding_never_reaches_beyond_the_context(tmp_path):
-    config = {**CONFIG, "max_position_embeddings": 100}
-    folder = write_gqa_model(tmp_path / "short", DEMO, config=config)
-    engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=9))
-    prompts = [f"{'a ' * n}\nAnswer:" for n in (40, 85, 86)]
-    fitting = [one for one in prompts if len(engine._prompts.encode([one])[0]) <= 91]
-    assert len(engine._prompts.encode(fitting)[-1]) > 88  # would be padded to 96
-    answers = dict(engine.generate([GenerationRequest(prompt=one) for one in fitting]))
-    assert len(answers) == len(fitting)
+    # 241 to 247 tokens would be padded to 256, and nine more are more positions than the graph has.
+    folder = builder_folder(tmp_path / "builder")
+    prompts = [RNG.integers(3, 1000, size).tolist() for size in (40, 241, 247)]
+    together = TokenDecoder(folder, 9).answers(prompts)
+    assert [TokenDecoder(folder, 9).answers([prompt])[0] for prompt in prompts] == together
+    with pytest.raises(ModelError, match="1 of 1 prompts are too long"):
+        TokenDecoder(folder, 9).answers([[3] * 248])
 
 
 def quantise(folder, accuracy_level):

@@ -7,7 +7,7 @@ how many they are was measured to change no bit on the CPU in float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 
 def padded_width(length: int) -> int:
@@ -22,13 +22,10 @@ def padded_width(length: int) -> int:
 
 
 def batches_by_width(
-    lengths: Sequence[int], batch_size: int, *, exact: bool = False
+    lengths: Sequence[int], batch_size: int, width_of: Callable[[int], int] = padded_width
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield `(width, positions)`, narrow rows first, at most `batch_size` rows of one width.
-
-    With `exact` a row is as wide as it is long, so no batch holds padding.
-    """
-    widths = [length if exact else padded_width(length) for length in lengths]
+    """Yield `(width, positions)`, narrow rows first, at most `batch_size` rows of one width."""
+    widths = [width_of(length) for length in lengths]
     by_width: dict[int, list[int]] = {}
     for position in sorted(range(len(lengths)), key=lambda place: (widths[place], place)):
         by_width.setdefault(widths[position], []).append(position)

@@ -13,14 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.builder_folder import head_size
+from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, read_decoder_graph
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT, cut_to_positions
+from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
+from fairgate.adapters.onnx_engine.reach import read_reach
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.domain.errors import ModelError
 
 Logits = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
 
 _PAST = "past_key_values."
 _PRESENT = "present."
@@ -31,6 +35,10 @@ _DTYPES: dict[str, Any] = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
 }
+_FINE, _COARSE = 1e-3, 1e-2
+"""Allowed differences of logits, as a share of the largest: in float32, and in fewer bits."""
+_LONG, _SHORT = tuple(range(11)), (0, 1, 2)
+"""Rows of tokens that every vocabulary has, to try a graph out."""
 _NEXT_STEP = "Export the model with `fairgate export MODEL --task text-generation`."
 
 
@@ -53,7 +61,8 @@ class DecoderSession:
         """Load the graph, cut if possible, and try out padding. Raises ModelError."""
         self._folder = folder
         self._device: Device = device
-        self._session = self._open(threads)
+        graph = read_decoder_graph(folder.graph)
+        self._session = self._open(graph, threads)
         self._inputs = {node.name: node for node in self._session.get_inputs()}
         outputs = [node.name for node in self._session.get_outputs()]
         self._past = [name for name in self._inputs if name.startswith(_PAST)]
@@ -61,6 +70,12 @@ class DecoderSession:
         self._check_is_decoder(outputs)
         self.cut = POSITIONS_INPUT in self._inputs
         """Whether only needed positions reach the vocabulary projection."""
+        self.reach = read_reach(folder, graph.facts)
+        """Up to which lengths the graph is right, and where padding would be seen."""
+        halves = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
+        self._tolerance = _COARSE if halves or graph.facts.coarse else _FINE
+        self._alone = self._try([_SHORT, _SHORT], len(_SHORT))
+        self._refuse_dependence_on_companions()
         self.pads = self._padding_is_exact()
         """Whether rows of different lengths may share a batch; tried out, not assumed."""
 
@@ -102,15 +117,14 @@ class DecoderSession:
         values = [OrtValue.ortvalue_from_numpy(value.numpy()[places]) for value in cache.values]
         return Cache(values=values, mask=cache.mask[places], lengths=cache.lengths[places])
 
-    def _open(self, threads: int) -> Any:
-        graph = self._folder.graph
-        content = cut_to_positions(graph)
-        if content is not None:
+    def _open(self, graph: DecoderGraph, threads: int) -> Any:
+        file, (*better, last) = self._folder.graph, graph.contents
+        for content in better:
             try:
-                return open_session(graph, device=self._device, threads=threads, content=content)
+                return open_session(file, device=self._device, threads=threads, content=content)
             except ModelError:
                 pass  # the graph as it stands on disk decides, and explains itself
-        return open_session(graph, device=self._device, threads=threads)
+        return open_session(file, device=self._device, threads=threads, content=last)
 
     def _check_is_decoder(self, outputs: Sequence[str]) -> None:
         graph = str(self._folder.graph)
@@ -127,7 +141,7 @@ class DecoderSession:
         ]
         missing = [name for name in self._present if name not in outputs]
         odd = [name for name, node in self._inputs.items() if node.type not in _DTYPES]
-        flat = [name for name in self._past if not self._has_known_shape(name)]
+        flat = [name for name in self._past if self._cache_shape(name) is None]
         for wrong, what in (
             (unknown, "needs inputs this engine does not know"),
             (missing, "lacks the cache outputs"),
@@ -137,16 +151,20 @@ class DecoderSession:
             if wrong:
                 raise ModelError(f"{graph!r} {what}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
 
-    def _has_known_shape(self, name: str) -> bool:
+    def _cache_shape(self, name: str) -> tuple[int, int] | None:
+        """Return heads and size of a cache input; None where neither graph nor folder says."""
         shape = self._inputs[name].shape
-        return len(shape) == 4 and isinstance(shape[1], int) and isinstance(shape[3], int)
+        if len(shape) != 4 or not isinstance(shape[1], int):
+            return None
+        size = shape[3] if isinstance(shape[3], int) else head_size(self._folder)
+        return None if size is None else (shape[1], size)
 
     def _empty_cache(self, rows: int) -> list[Any]:
         from onnxruntime import OrtValue
 
         def empty(name: str) -> Any:
-            node = self._inputs[name]
-            array = np.zeros((rows, node.shape[1], 0, node.shape[3]), dtype=_DTYPES[node.type])
+            heads, size = self._cache_shape(name) or (0, 0)
+            array = np.zeros((rows, heads, 0, size), dtype=_DTYPES[self._inputs[name].type])
             return OrtValue.ortvalue_from_numpy(array)
 
         return [empty(name) for name in self._past]
@@ -196,19 +214,32 @@ class DecoderSession:
             f"tokens; expected one for every token. {_NEXT_STEP}"
         )
 
+    def _refuse_dependence_on_companions(self) -> None:
+        """Raise ModelError where a row's logits change with the rest of a batch of equal width."""
+        beside = self._try([_LONG[-len(_SHORT) :], _SHORT], len(_SHORT))
+        finite = np.isfinite(self._alone).all()  # else the first answer says so, with its length
+        if finite and not self._is_same(beside, 0.5):
+            raise ModelError(
+                f"the answers of {str(self._folder.graph)!r} depend on what else is in the batch "
+                f"(a logit moved by {np.abs(self._alone - beside).max():.3g}): it scales over the "
+                "batch somewhere, as dynamic quantisation does. Use the fp32 or fp16 graph of the "
+                "model, or make one with `fairgate export MODEL`."
+            )
+
     def _padding_is_exact(self) -> bool:
         """Compare a short row that shares a padded batch with the same row by itself."""
-        long, short = list(range(11)), [0, 1, 2]
-        alone = self._try([short, short], 3)
         try:
-            shared = self._try([long, short], 16)
+            shared = self._try([_LONG, _SHORT], 16)
         except ModelError:
             return False
-        size = max(1.0, float(np.abs(alone).max()))
-        coarse = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
-        return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
+        return self._is_same(shared, 1.0)
 
-    def _try(self, rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.float64]:
+    def _is_same(self, found: Doubles, share: float) -> bool:
+        """Return whether logits are the short row's own, up to a share of the tolerance."""
+        size = max(1.0, float(np.abs(self._alone).max()))
+        return bool(np.abs(self._alone - found).max() <= size * self._tolerance * share)
+
+    def _try(self, rows: Sequence[Sequence[int]], width: int) -> Doubles:
         """Return the last row's logits after the prompt and after one more token."""
         first, cache = self.prefill(rows, width)
         second = self.step(cache, [3] * len(rows))

@@ -2,12 +2,11 @@
 
 The projection of every prompt position onto the vocabulary is most of a small model's work, and
 all but the last position's result is thrown away. A `GatherND` before the projection keeps the
-positions that a new graph input names. The change is made in memory; no file is written.
+positions that a new graph input names.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 POSITIONS_INPUT = "fairgate_positions"
@@ -18,27 +17,18 @@ _PROJECTIONS = frozenset({"MatMul", "MatMulNBits"})
 _MAX_STEPS = 12
 
 
-def cut_to_positions(graph_file: Path) -> bytes | None:
-    """Return the changed graph, or None where the place to cut is not found beyond doubt.
+def cut_to_positions(model: Any) -> bool:
+    """Cut a loaded graph; return False, and change nothing, where the place is not beyond doubt.
 
     Found means: from the output `logits` back through elementwise operations with constants to
     one `MatMul` or `MatMulNBits` whose weights depend on no input. That makes the projection's
-    data `[rows, positions, width]`. Needs the `onnx` package; without it the answer is None, and
-    results are the same bytes, only slower.
+    data `[rows, positions, width]`. Results are the same bytes either way, only slower without.
     """
-    try:
-        import onnx
-    except ImportError:
-        return None
-    try:
-        model = onnx.load(str(graph_file), load_external_data=False)
-    except Exception:  # noqa: BLE001 any kind of damage: the session that opens it says which
-        return None
     projection = _find_projection(model)
     if projection is None or not _supports_gather(model):
-        return None
-    _insert_gather(onnx, model, projection)
-    return bytes(model.SerializeToString())
+        return False
+    _insert_gather(model, projection)
+    return True
 
 
 def _find_projection(model: Any) -> Any | None:
@@ -74,7 +64,9 @@ def _supports_gather(model: Any) -> bool:
     return any(one.domain in {"", "ai.onnx"} and one.version >= 12 for one in model.opset_import)
 
 
-def _insert_gather(onnx: Any, model: Any, projection: Any) -> None:
+def _insert_gather(model: Any, projection: Any) -> None:
+    import onnx
+
     kept = "fairgate_kept_states"
     gather = onnx.helper.make_node(
         "GatherND",

@@ -22,10 +22,11 @@ def test_an_empty_row_has_no_width():
 @given(lengths, st.integers(min_value=1, max_value=9), st.booleans())
 def test_every_row_is_in_one_batch_whose_width_is_its_own(rows, size, exact):
     seen = []
-    for width, places in batches_by_width(rows, size, exact=exact):
+    width_of = (lambda length: length) if exact else padded_width
+    for width, places in batches_by_width(rows, size, width_of):
         assert 1 <= len(places) <= size
         for place in places:
-            assert width == (rows[place] if exact else padded_width(rows[place]))
+            assert width == width_of(rows[place])
         seen += places
     assert sorted(seen) == list(range(len(rows)))
 

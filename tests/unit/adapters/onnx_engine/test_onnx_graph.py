@@ -16,7 +16,7 @@ FACTOR = numpy_helper.from_array(np.array(0.5, dtype=np.float32), "factor")
 SHAPE = numpy_helper.from_array(np.array([-1, 4], dtype=np.int64), "shape")
 
 
-def graph_file(tmp_path, nodes, opset=17):
+def loaded(nodes, opset=17):
     graph = helper.make_graph(
         nodes,
         "tail",
@@ -24,9 +24,7 @@ def graph_file(tmp_path, nodes, opset=17):
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["rows", "tokens", 9])],
         [WEIGHTS, FACTOR, SHAPE],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    onnx.save(model, str(tmp_path / "model.onnx"))
-    return tmp_path / "model.onnx"
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def node(kind, inputs, output="logits"):
@@ -34,8 +32,8 @@ def node(kind, inputs, output="logits"):
 
 
 def test_the_embedded_decoder_is_cut_before_its_projection():
-    content = cut_to_positions(DEMO)
-    model = onnx.load_from_string(content)
+    model = onnx.load(str(DEMO))
+    assert cut_to_positions(model)
     onnx.checker.check_model(model)
     [gather] = [one for one in model.graph.node if one.op_type == "GatherND"]
     [head] = [one for one in model.graph.node if gather.output[0] in one.input]
@@ -44,7 +42,7 @@ def test_the_embedded_decoder_is_cut_before_its_projection():
     assert POSITIONS_INPUT in {one.name for one in model.graph.input}
 
 
-def test_elementwise_steps_between_projection_and_logits_are_followed(tmp_path):
+def test_elementwise_steps_between_projection_and_logits_are_followed():
     import onnxruntime
 
     nodes = [
@@ -53,7 +51,9 @@ def test_elementwise_steps_between_projection_and_logits_are_followed(tmp_path):
         node("Tanh", ["scaled"], "capped"),
         node("Mul", ["factor", "capped"]),
     ]
-    session = onnxruntime.InferenceSession(cut_to_positions(graph_file(tmp_path, nodes)))
+    model = loaded(nodes)
+    assert cut_to_positions(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
     states = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 24
     [logits] = session.run(
         None, {"states": states, POSITIONS_INPUT: np.array([[[2], [0]], [[1], [1]]])}
@@ -80,22 +80,12 @@ def test_elementwise_steps_between_projection_and_logits_are_followed(tmp_path):
         pytest.param([node("Add", ["states", "states"])], id="a sum of two moving values"),
     ],
 )
-def test_a_graph_without_a_certain_place_stays_whole(tmp_path, nodes):
-    assert cut_to_positions(graph_file(tmp_path, nodes)) is None
+def test_a_graph_without_a_certain_place_stays_whole(nodes):
+    model = loaded(nodes)
+    before = model.SerializeToString()
+    assert not cut_to_positions(model)
+    assert model.SerializeToString() == before
 
 
-def test_an_old_operator_set_stays_whole(tmp_path):
-    nodes = [node("MatMul", ["states", "weights"])]
-    assert cut_to_positions(graph_file(tmp_path, nodes, opset=11)) is None
-
-
-def test_a_damaged_file_stays_whole(tmp_path):
-    (tmp_path / "model.onnx").write_bytes(DEMO.read_bytes()[:5000])
-    assert cut_to_positions(tmp_path / "model.onnx") is None
-
-
-def test_without_the_onnx_package_the_graph_stays_whole(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    assert cut_to_positions(DEMO) is None
+def test_an_old_operator_set_stays_whole():
+    assert not cut_to_positions(loaded([node("MatMul", ["states", "weights"])], opset=11))

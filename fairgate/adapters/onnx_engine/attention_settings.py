@@ -1,0 +1,134 @@
+"""What a model's configuration says about how far back it attends and how it counts positions.
+
+Names differ between architectures, so windows are told by the form of a key (`sliding_window`,
+`window_size`, `attention_chunk_size`, …): one that is recognised without need costs some speed,
+one that is missed would cost answers.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+
+_WINDOW_KEY = re.compile(r"(window|chunk)(_size|_length|_len)?$")
+_NOT_TEXT = ("vision", "audio", "speech")
+_SWITCHING = frozenset({"longrope", "su"})
+_LOCAL_LAYER = re.compile(r"sliding|local|chunk|window")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionSettings:
+    """What `config.json` and `genai_config.json` of a folder say; None where they say nothing."""
+
+    window: int | None
+    """Tokens that the narrowest layer attends to, its own included."""
+    layers: frozenset[int] | None
+    """The layers with a window."""
+    switch: int | None
+    """Tokens after which a LongRoPE model uses its long factors."""
+
+
+def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
+    """Return the settings of a model folder. Raises ModelError where its files are damaged."""
+    config = {**_defaults(folder), **folder.mapping("config.json")}
+    builder = folder.mapping("genai_config.json").get("model")
+    if not isinstance(builder, dict):
+        builder = {}
+    windows = [*_windows(config), *_windows(builder)]
+    return AttentionSettings(
+        window=min(windows, default=None),
+        layers=_builder_layers(builder) or _local_layers(config),
+        switch=_switch(config),
+    )
+
+
+def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
+    """Return what an architecture sets by itself, as its `config.json` may leave it out.
+
+    A builder's folder has no `config.json`. There only the pattern of layers is taken, which is
+    the architecture's own; whether a Mistral has a window is each model's.
+    """
+    config = folder.mapping("config.json")
+    builder = folder.mapping("genai_config.json").get("model")
+    silenced = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # about keys that its authors know better
+    try:
+        from transformers import AutoConfig
+
+        if config.get("model_type"):
+            known = AutoConfig.from_pretrained(
+                str(folder.path), local_files_only=True, trust_remote_code=False
+            )
+            return dict(known.to_dict())
+        if isinstance(builder, dict) and not config:
+            layers = builder["decoder"]["num_hidden_layers"]
+            known = AutoConfig.for_model(builder["type"], num_hidden_layers=int(layers))
+            found = dict(known.to_dict())
+            return found if _local_layers(found) is not None else {}
+    except Exception:  # noqa: BLE001 an architecture that transformers does not know, or know yet
+        return {}
+    finally:
+        logging.disable(silenced)
+    return {}
+
+
+def _builder_layers(builder: Mapping[str, Any]) -> frozenset[int]:
+    decoder = builder.get("decoder")
+    window = decoder.get("sliding_window") if isinstance(decoder, dict) else None
+    layers = window.get("layers") if isinstance(window, dict) else None
+    found = layers if isinstance(layers, list) else []
+    return frozenset(one for one in found if isinstance(one, int))
+
+
+def _local_layers(config: Mapping[str, Any]) -> frozenset[int] | None:
+    """Return the layers with a window; None where the configuration tells no layers apart."""
+    layers = config.get("layer_types")
+    if not isinstance(layers, list):
+        return None
+    return frozenset(n for n, one in enumerate(layers) if _LOCAL_LAYER.search(str(one)))
+
+
+def _windows(settings: Mapping[str, Any]) -> Iterator[int]:
+    """Yield every window that layers of a text model have, at any depth."""
+    if _local_layers(settings) == frozenset():
+        return
+    for name, value in settings.items():
+        key = str(name)
+        if isinstance(value, dict):
+            if not key.startswith(_NOT_TEXT):
+                yield from _windows(value)
+        elif _WINDOW_KEY.search(key) and not _is_switched_off(key, settings):
+            yield from (
+                one
+                for one in (value if isinstance(value, list) else [value])
+                if isinstance(one, int) and not isinstance(one, bool) and one > 0
+            )
+
+
+def _is_switched_off(key: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether a key is no window of an attention that is used."""
+    return settings.get(f"use_{key}") is False or key.startswith("mamba")
+
+
+def _switch(config: Mapping[str, Any]) -> int | None:
+    """Return where a LongRoPE model turns to its long factors, the least of its parts."""
+    places = []
+    for part in (config, config.get("text_config")):
+        if not isinstance(part, dict):
+            continue
+        for name in ("rope_scaling", "rope_parameters"):
+            scaling = part.get(name)
+            if not isinstance(scaling, dict):
+                continue
+            kind = scaling.get("rope_type") or scaling.get("type")
+            switch = part.get("original_max_position_embeddings") or scaling.get(
+                "original_max_position_embeddings"
+            )
+            if kind in _SWITCHING and isinstance(switch, int):
+                places.append(switch)
+    return min(places, default=None)

@@ -1,0 +1,124 @@
+"""Reads a decoder's graph before it runs: what it computes with, and what has to be changed.
+
+Changes are made in memory; no file is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairgate.adapters.onnx_engine.graph import cut_to_positions
+from fairgate.adapters.onnx_engine.width_switch import find_width_switch
+from fairgate.domain.errors import ModelError
+
+_WINDOW = "local_window_size"
+_WINDOW_CACHE = "sliding_window_cache"
+_PAST_LAYER = re.compile(r"past_key_values\.(\d+)\.")
+_WITHOUT_WINDOW = frozenset({"MultiHeadAttention", "DecoderMaskedMultiHeadAttention"})
+_COARSE_KINDS = frozenset({10, 16})
+"""TensorProto.FLOAT16 and BFLOAT16."""
+_INTEGER_PRODUCT = 4
+"""`accuracy_level` of MatMulNBits at which activations are rounded to 8 bits, block by block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphFacts:
+    """What a decoder graph computes with, as far as its nodes tell."""
+
+    operators: frozenset[str] = frozenset()
+    windows: Mapping[int, int] = field(default_factory=dict)
+    """Sliding windows, in tokens, by layer, of the GroupQueryAttention nodes that have one."""
+    switch: int | None = None
+    """Width of the attention mask above which other rotary factors are used."""
+    coarse: bool = False
+    """Whether anything is computed in less than float32."""
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether attention counts each row's own tokens, whatever slots they stand in."""
+        return "GroupQueryAttention" in self.operators
+
+    @property
+    def cannot_window(self) -> bool:
+        """Whether attention is an operator that has no window of its own."""
+        return not self.counts_rows and bool(self.operators & _WITHOUT_WINDOW)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderGraph:
+    """A graph file's facts, and the changed graphs that stand for it, best first."""
+
+    facts: GraphFacts = field(default_factory=GraphFacts)
+    contents: tuple[bytes | None, ...] = (None,)
+    """None: the file as it is."""
+
+
+def read_decoder_graph(graph_file: Path) -> DecoderGraph:
+    """Return the facts of a graph and the graphs to try.
+
+    A file that cannot be read is left to the session that opens it, which says what is wrong.
+    Raises ModelError without the package `onnx`.
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ModelError(
+            "decoders need the package 'onnx' beside ONNX Runtime: without it nothing says what "
+            "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."
+        ) from error
+    try:
+        model = onnx.load(str(graph_file), load_external_data=False)
+    except Exception:  # noqa: BLE001 any kind of damage
+        return DecoderGraph()
+    facts = _facts(onnx, model)
+    whole = bytes(model.SerializeToString()) if _grow_window_caches(model) else None
+    if not cut_to_positions(model):
+        return DecoderGraph(facts=facts, contents=(whole,))
+    return DecoderGraph(facts=facts, contents=(bytes(model.SerializeToString()), whole))
+
+
+def _facts(onnx: Any, model: Any) -> GraphFacts:
+    return GraphFacts(
+        operators=frozenset(node.op_type for node in model.graph.node),
+        windows=dict(_windows(model)),
+        switch=find_width_switch(onnx, model),
+        coarse=any(_coarse_steps(model)),
+    )
+
+
+def _windows(model: Any) -> Iterator[tuple[int, int]]:
+    attending = [node for node in model.graph.node if node.op_type == "GroupQueryAttention"]
+    for place, node in enumerate(attending):
+        named = next(filter(None, map(_PAST_LAYER.match, node.input)), None)
+        for attribute in node.attribute:
+            if attribute.name == _WINDOW and attribute.i > 0:
+                yield int(named[1]) if named else place, attribute.i
+
+
+def _coarse_steps(model: Any) -> Iterator[bool]:
+    for tensor in model.graph.initializer:
+        yield tensor.data_type in _COARSE_KINDS
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            yield attribute.name == "to" and attribute.i in _COARSE_KINDS
+            yield attribute.name == "accuracy_level" and attribute.i == _INTEGER_PRODUCT
+
+
+def _grow_window_caches(model: Any) -> bool:
+    """Let windowed layers keep a cache that grows like the others'; return whether one did not.
+
+    With `sliding_window_cache` the operator wants a ring of fixed size, whose slots it counts in
+    its own way. Without it the same operator attends to the same tokens of a growing cache.
+    """
+    changed = False
+    for node in model.graph.node:
+        kept = [attribute for attribute in node.attribute if attribute.name != _WINDOW_CACHE]
+        if len(kept) != len(node.attribute):
+            del node.attribute[:]
+            node.attribute.extend(kept)
+            changed = True
+    return changed

@@ -1,0 +1,54 @@
+"""The decoder engine on prompts that are tokens already, and a real builder folder to run it on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import fairgate
+from fairgate.adapters.onnx_decoder import OnnxDecoder
+from fairgate.domain.executions import Decoding, GenerationRequest
+
+DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
+BUILDER = Path(__file__).parent.parent / "data" / "builder_windowed"
+BUILDER_WINDOW = 24
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+
+
+def builder_folder(folder):
+    """Copy the builder's folder, with the demonstrator's tokenizer, to `folder`."""
+    shutil.copytree(BUILDER, folder, ignore=shutil.ignore_patterns("README.md", "expected.json"))
+    add_tokenizer(folder)
+    return folder
+
+
+def add_tokenizer(folder):
+    for name in TOKENIZER_FILES:
+        shutil.copy(DEMO / name, folder / name)
+
+
+def builder_expected():
+    """Return prompts as tokens, and the greedy tokens that transformers gives each by itself."""
+    found = json.loads((BUILDER / "expected.json").read_text())
+    return found["prompts"], found["answers"]
+
+
+class TokenDecoder(OnnxDecoder):
+    """The engine with prompts given as tokens, no end tokens, and its answers' tokens kept."""
+
+    def __init__(self, folder, steps, **options):
+        super().__init__(folder, decoding=Decoding(max_new_tokens=steps), **options)
+        self.tokens = {}
+        self._prompts.encode = lambda texts: [json.loads(text) for text in texts]
+        self._prompts.decode = lambda tokens: " ".join(map(str, tokens))
+        self._prompts.end_tokens = frozenset()
+
+    def _take(self, row, logits):
+        super()._take(row, logits)
+        self.tokens[row.position] = list(row.tokens)
+
+    def answers(self, prompts):
+        """Return each prompt's greedy tokens."""
+        list(self.generate([GenerationRequest(prompt=json.dumps(prompt)) for prompt in prompts]))
+        return [self.tokens[place] for place in range(len(prompts))]
