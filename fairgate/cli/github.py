@@ -129,7 +129,7 @@ def _judged(
     from fairgate.composition.self_approval import objection_to_allow
 
     judge = Judge(inputs.policy, inputs.runtime, progress_for(quiet=False))
-    base = base_commit(event, inputs.root, api)
+    base = base_commit(event, inputs.root, inputs.workspace, api)
     if base is None:
         return judge.checkout(), []
     remarks = []

@@ -53,6 +53,8 @@ class Inputs:
     """What the workflow asks for, valid."""
 
     policy: str
+    workspace: Path
+    """The runner's folder for checkouts."""
     root: Path
     scratch: Path
     """A folder of the runner's, outside the checkout."""
@@ -109,6 +111,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     cache = Path(options["cache_dir"]).absolute() if options["cache_dir"] else scratch / "cache"
     return Inputs(
         policy=policy.relative_to(root).as_posix(),
+        workspace=workspace,
         root=root,
         scratch=scratch,
         runtime=Runtime(

@@ -12,7 +12,7 @@ from fairgate.adapters.github.api import GitHubApi
 from fairgate.adapters.github.artifacts import artifact_member
 from fairgate.adapters.github.comments import Marker, Posted, StickyComment
 from fairgate.adapters.github.event import Event, Roots, pull_request_commits
-from fairgate.composition.pull_requests import resolved
+from fairgate.composition.pull_requests import pulls_of
 from fairgate.domain.errors import UsageError
 from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
 
@@ -62,8 +62,8 @@ def comment_foreign_report(
 
 def _verified(event: Event, api: GitHubApi) -> Event | None:
     """Return the event with the pull request whose head is what ran; None where there is none."""
-    found = resolved(replace(event, number=None), api)
-    if found.number is None:
-        return None
-    pull = api.get(f"/repos/{event.repository}/pulls/{found.number}")
-    return found if pull_request_commits(pull)["head_sha"] == event.head_sha else None
+    for listed in pulls_of(event, api):
+        pull = api.get(f"/repos/{event.repository}/pulls/{listed['number']}")
+        if pull_request_commits(pull)["head_sha"] == event.head_sha:
+            return replace(event, number=listed["number"])
+    return None

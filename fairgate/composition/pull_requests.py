@@ -8,20 +8,22 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from fairgate.adapters.github.api import GitHubApi
-from fairgate.adapters.github.base_commit import BaseCommit, Clone, base_of
+from fairgate.adapters.github.base_commit import BaseCommit, Clone
 from fairgate.adapters.github.comments import Marker, Posted, StickyComment
-from fairgate.adapters.github.event import Event, Roots, pull_request_commits
+from fairgate.adapters.github.event import (
+    READ_ONLY_EVENTS,
+    Event,
+    Roots,
+    pull_request_commits,
+)
 from fairgate.domain.errors import ApiError, BaselineError, UsageError
+from fairgate.domain.wording import listed
 
 CommentMode = Literal["on-change", "always", "on-failure", "never"]
-_BASED_EVENTS = frozenset(
-    {"pull_request", "pull_request_target", "merge_group", "workflow_run", "issue_comment"}
-)
-
-_OWN_REF = frozenset({"pull_request", "merge_group"})
+_OWN_REF = frozenset({"merge_group", *READ_ONLY_EVENTS})
 """Events whose default checkout is the change itself."""
 
 
@@ -36,27 +38,65 @@ def github_api(roots: Roots, token: str) -> GitHubApi | None:
 
 
 def resolved(event: Event, api: GitHubApi | None) -> Event:
-    """Return the event with what only the API knows of its pull request, as far as it answers."""
-    if api is None or event.name not in {"workflow_run", "issue_comment"}:
+    """Return the event with what only the API knows of its pull request, as far as it answers.
+
+    Raises UsageError where the commit is that of several pull requests, or surely of none.
+    """
+    is_told = event.name in _OWN_REF or event.name == "pull_request_target"
+    if api is None or is_told:
         return event
     with contextlib.suppress(ApiError):
-        if event.name == "issue_comment" and event.number:
-            pull = api.get(f"/repos/{event.repository}/pulls/{event.number}")
-            return replace(event, **pull_request_commits(pull))
-        if event.number is None and event.head_owner and event.head_branch:
-            return _looked_up(event, api)
+        if event.number is not None:
+            return _completed(event, api.get(f"/repos/{event.repository}/pulls/{event.number}"))
+        pulls = pulls_of(event, api)
+        if len({pull["base"]["ref"] for pull in pulls}) > 1:
+            numbers = listed(str(pull["number"]) for pull in pulls)
+            raise UsageError(
+                f"commit {event.head_sha[:12]} is the head of the pull requests {numbers} with "
+                "different bases; name one by `pr-number`, or run under `pull_request`"
+            )
+        if pulls:
+            return _completed(replace(event, number=pulls[0]["number"]), pulls[0])
+        if not event.own_commit and event.head_sha:
+            raise UsageError(
+                f"no open pull request has the commit {event.head_sha[:12]} of this "
+                f"`{event.name}` as its head, so no base decides; run the gate under "
+                "`pull_request` or `push`"
+            )
     return event
 
 
-def _looked_up(event: Event, api: GitHubApi) -> Event:
-    """Find the pull request of a workflow run, which the payload leaves out for forks."""
-    head = f"{event.head_owner}:{event.head_branch}"
-    for pull in api.pages(f"/repos/{event.repository}/pulls", state="open", head=head):
-        commits = pull_request_commits(pull)
-        number = pull.get("number") if isinstance(pull, dict) else None
-        if commits["head_sha"] == event.head_sha and isinstance(number, int):
-            return replace(event, number=number, base_sha=commits["base_sha"])
-    return event
+def _completed(event: Event, pull: object) -> Event:
+    """Return the event with its pull request's ends, unless the event is about an older head."""
+    commits = pull_request_commits(pull)
+    is_its_head = event.head_sha in {"", commits["head_sha"]}
+    return replace(event, **commits) if is_its_head else event
+
+
+def pulls_of(event: Event, api: GitHubApi) -> list[dict[str, Any]]:
+    """Return the open pull requests whose head is the commit that the event is about.
+
+    Of a workflow run the branch is known, by which a fork's are found; the payload leaves them out.
+    """
+    repository, sha = f"/repos/{event.repository}", event.head_sha
+    if not sha:
+        return []
+    if event.name == "workflow_run":
+        head = f"{event.head_owner}:{event.head_branch}"
+        is_known = event.head_owner and event.head_branch
+        found = api.pages(f"{repository}/pulls", state="open", head=head) if is_known else []
+    else:
+        found = api.pages(f"{repository}/commits/{sha}/pulls")
+    return [pull for pull in found if _is_open_with(pull, sha)]
+
+
+def _is_open_with(pull: object, head: str) -> bool:
+    """Return whether an answer of the API is an open pull request with that head."""
+    match pull:
+        case {"number": int(), "state": "open", "base": {"ref": str()}}:
+            return bool(pull_request_commits(pull)["head_sha"] == head)
+        case _:
+            return False
 
 
 def refuse_strangers(event: Event) -> None:
@@ -73,45 +113,54 @@ def refuse_strangers(event: Event) -> None:
         )
 
 
-def base_commit(event: Event, root: Path, api: GitHubApi | None) -> BaseCommit | None:
-    """Return the commit that decides; None where the checked-out commit decides for itself."""
-    if event.name not in _BASED_EVENTS:
-        return None
-    clone = Clone(root)
-    if event.name == "merge_group":
-        commit = event.base_sha
-    else:
-        commit = base_of(clone, head_sha=event.head_sha, named=event.base_sha)
-    if not commit and event.number is None:
-        return None  # a workflow run of a push: no pull request, no base
-    if not commit:
-        raise UsageError(
-            f"the event {event.name} names no base commit and GitHub could not be asked; give the "
-            "step a token, or run under `pull_request`"
-        )
+def base_commit(
+    event: Event, root: Path, workspace: Path, api: GitHubApi | None
+) -> BaseCommit | None:
+    """Return the commit that decides; None where the checked-out commit decides for itself.
+
+    Raises UsageError where what is checked out is not what the event is about, or no base is known.
+    """
+    clone = Clone(root, workspace)
     clone.prefix()  # where there is no checkout, or a submodule's, it says so itself
-    _require_checkout(clone, event)
+    head = clone.head()
+    if event.own_commit:
+        if head != event.own_commit:
+            raise _another_commit(event, head, event.own_commit)
+        return None
+    commit = event.base_sha
+    if event.head_sha and head != event.head_sha:
+        # Anybody can make a merge commit, with any parents: only GitHub's own has the base's.
+        parents = clone.parents(head) if head and head == event.merge_sha else []
+        if len(parents) != 2 or parents[1] != event.head_sha:
+            raise _another_commit(event, head, event.head_sha)
+        commit = parents[0]
+    if not commit or not event.head_sha:
+        raise UsageError(
+            f"no base commit is known under the event `{event.name}`, and GitHub could not be "
+            "asked for the pull request's; give the step a token and its `pr-number`, or run under "
+            "`pull_request`"
+        )
     return BaseCommit(clone, commit, api=api, repository=event.repository)
 
 
-def _require_checkout(clone: Clone, event: Event) -> None:
-    """Raise UsageError where the verdict would be about another commit than the event's."""
-    head, wanted = clone.head(), event.head_sha
-    parents = clone.parents("HEAD")
-    if not wanted or head == wanted or (len(parents) > 1 and wanted in parents):
-        return
-    raise UsageError(
+def _another_commit(event: Event, head: str, wanted: str) -> UsageError:
+    """Return the refusal of a verdict that would be about another commit than the event's."""
+    if event.own_commit:
+        advice = "the commit of the run, or name the pull request by `pr-number`"
+    elif event.name in _OWN_REF:
+        advice = "that commit or its merge: `actions/checkout` with no `ref`"
+    else:
+        advice = f"that commit: `actions/checkout` with `ref: {wanted}`, or where it comes from"
+    return UsageError(
         f"commit {head[:12] or 'none'} is checked out, but the event `{event.name}` is about "
-        f"{wanted[:12]}, and a verdict on the one would be shown for the other; check out that "
-        "commit or its merge: `actions/checkout` with "
-        + ("no `ref`" if event.name in _OWN_REF else f"`ref: {wanted}`, or where it comes from")
+        f"{wanted[:12]}, and a verdict on the one would be shown for the other; check out {advice}"
     )
 
 
 def place_in_repository(root: Path, workspace: Path) -> str:
     """Return where the gate's root lies in its repository: nothing, or `services/shop/`."""
     try:
-        return Clone(root).prefix()
+        return Clone(root, workspace).prefix()
     except BaselineError:  # no checkout; a verdict that needs one says so itself
         inner = root.resolve().relative_to(workspace.resolve()).as_posix()
         return "" if inner == "." else f"{inner}/"

@@ -39,7 +39,7 @@ def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str,
         return f"the workflow that runs cannot be read: {error}"
     if running is None:
         return f"commit {commit[:12]} has no workflow {path}"
-    if not event.is_privileged:  # of those GitHub runs the default branch's workflow
+    if not event.is_of_default_branch:
         then = base.read_from_top(path)
         if then is None:
             return f"the base commit has no workflow {path}; merge it first"

@@ -54,7 +54,7 @@ def policy_name(
     path = posixpath.normpath(f"{root}/{policy}")
     for folder, inner in ((workspace / root, policy), (workspace, path)):
         with contextlib.suppress(FairGateError):
-            base = base_commit(event, folder, api)
+            base = base_commit(event, folder, workspace, api)
             if base is not None and (name := _name_in(base.read(posixpath.normpath(inner)))):
                 return name
     with contextlib.suppress(FairGateError):

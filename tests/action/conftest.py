@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -74,6 +75,7 @@ class Job:
             "GITHUB_GRAPHQL_URL": f"{self.hub.url}/graphql",
             "GITHUB_SERVER_URL": self.hub.url,
             "GITHUB_WORKSPACE": str(self.workspace),
+            "GITHUB_SHA": self.checked_out(),
             "GITHUB_RUN_ID": "500",
             "GITHUB_RUN_ATTEMPT": "1",
             "GITHUB_ACTOR": "monalisa",
@@ -85,6 +87,11 @@ class Job:
             "FAIRGATE_GITHUB_TOKEN": TOKEN,
             **more,
         }
+
+    def checked_out(self):
+        """Return the commit in the workspace, which is what GitHub started the run on."""
+        command = ["git", "-C", str(self.workspace), "rev-parse", "--verify", "-q", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     def run(self, name, payload, **more):
         """Run the gate."""

@@ -161,6 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             (r"/pulls/(\d+)", self._pull),
             (r"/pulls", self._pulls),
             (r"/git/commits/([0-9a-f]+)", self._commit),
+            (r"/commits/([0-9a-f]+)/pulls", self._pulls_of),
             (r"/contents/(.+)", self._contents),
         ):
             match = re.fullmatch(pattern, inner)
@@ -219,6 +220,10 @@ class _Handler(BaseHTTPRequestHandler):
             and pull["state"] == query.get("state", "open")
         ]  # fmt: skip
         self._page(found, query, send)
+
+    def _pulls_of(self, method, match, query, body, send):
+        pulls = self.github.pulls.values()
+        self._page([pull for pull in pulls if pull["head"]["sha"] == match[1]], query, send)
 
     def _artifacts(self, method, match, query, body, send):
         found = self.github.artifacts.get(int(match[1]), {})

@@ -71,3 +71,36 @@ def on_push(before, after):
         "ref": "refs/heads/main", "before": before, "after": after, "repository": repository(),
         "commits": [], "head_commit": {"id": after}, "pusher": {"name": "monalisa"},
     }  # fmt: skip
+
+
+def pulls_of_checks(*pulls, repo=1296269):
+    """Return pull requests in the short form of checks and workflow runs."""
+    return [
+        {
+            "id": number, "number": number, "url": f"https://api.invalid/pulls/{number}",
+            "head": {"ref": "topic", "sha": head, "repo": {"id": 1296269, "name": "shop"}},
+            "base": {"ref": "main", "sha": base, "repo": {"id": repo, "name": "shop"}},
+        }
+        for number, head, base in pulls
+    ]  # fmt: skip
+
+
+def on_check(kind, head, pulls=()):
+    check = {"id": 1, "head_sha": head, "pull_requests": list(pulls), "status": "completed"}
+    return {"action": "completed", kind: check, "repository": repository()}
+
+
+def on_status(head):
+    return {"id": 1, "sha": head, "state": "success", "context": "ci", "repository": repository()}
+
+
+def on_deployment(head, **more):
+    deployment = {"id": 1, "sha": head, "ref": "topic", "environment": "preview"}
+    return {"action": "created", "deployment": deployment, "repository": repository(), **more}
+
+
+def on_dispatch(**client_payload):
+    return {
+        "action": "gate", "branch": "main", "client_payload": client_payload,
+        "repository": repository(), "sender": {"login": "monalisa", "type": "User"},
+    }  # fmt: skip

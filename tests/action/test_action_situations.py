@@ -67,7 +67,8 @@ def test_a_damaged_baseline_is_exit_3_and_an_error_annotation(history, steps):
 
 
 def test_the_merge_queue_is_gated_and_not_commented(red, steps):
-    base, head = red.git("rev-parse", "main"), red.merge()
+    red.merge()
+    head, base = red.git("rev-parse", "HEAD", "main").split()
     done = steps.on("merge_group", payloads.on_merge_group(7, head, base))
     assert done.code == 1, done.log
     assert "fairness regressed" in done.summary

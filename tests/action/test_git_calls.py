@@ -33,9 +33,9 @@ def ran(program):
 
 
 @pytest.fixture
-def service(history, capsys):
+def service(history):
     """Return the repository with its gate in a sub-folder; the branch breaks fairness, loosely."""
-    history.answers(broken, capsys)
+    history.answers(broken)
     worse = history.read("answers.jsonl")
     history.git("checkout", "-q", "--", "answers.jsonl")
     (history.root / SERVICE).mkdir(parents=True)
@@ -89,7 +89,7 @@ def test_an_embedded_bare_repository_is_not_asked(job, service, program, links):
     assert "introduces the gate" not in job.summary
 
 
-def test_nor_by_a_run_without_action(service, program, monkeypatch, capsys):
+def test_nor_by_a_run_without_action(service, program, monkeypatch):
     embed(service, SERVICE, attack_config(program), links=False)
     service.write(f"{SERVICE}/HEAD", "e" * 40 + "\n")
     commit = service.commit()
@@ -148,13 +148,13 @@ URLS = [
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_no_setting_of_the_checkout_names_a_program(job, history, capsys, tmp_path, program, url):
+def test_no_setting_of_the_checkout_names_a_program(job, history, tmp_path, program, url):
     """Also while the base commit is fetched, from wherever the settings say it comes from."""
     for name in ("bin/git-remote-program", *(f"hooks/{h}" for h in HOOKS)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(program)
     history.branch()
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.write(".gitattributes", "* filter=x diff=x\n")
     history.commit()
     base, head = history.git("rev-parse", "main"), history.merge()
@@ -182,10 +182,10 @@ def test_no_setting_of_the_checkout_names_a_program(job, history, capsys, tmp_pa
     assert ran(program) == ""
 
 
-def test_a_partial_clone_fetches_nothing_by_itself(job, history, capsys, tmp_path, program):
+def test_a_partial_clone_fetches_nothing_by_itself(job, history, tmp_path, program):
     """A file that the clone left out is asked of the API, not of a program."""
     history.branch()
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.write("policies/small.yaml", LOOSE)
     history.commit()
     base, head = history.git("rev-parse", "main"), history.merge()
@@ -222,10 +222,10 @@ def test_a_variable_that_names_another_repository_does_not_count(
     assert tracked_below(history.root / "policies") == ["policies/small.yaml"]
 
 
-def test_a_replaced_object_is_not_taken_for_the_commit(history, job, capsys):
+def test_a_replaced_object_is_not_taken_for_the_commit(history, job):
     """`refs/replace` changes what every git command sees."""
     history.branch()
-    history.answers(broken, capsys)
+    history.answers(broken)
     history.write("policies/small.yaml", LOOSE)
     loose = history.commit()
     base, head = history.git("rev-parse", "main"), history.merge()

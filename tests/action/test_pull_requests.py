@@ -149,8 +149,8 @@ def test_the_merge_queue_is_judged_against_its_own_base(job, history, capsys):
     history.branch()
     history.answers(worse, capsys)
     history.commit()
-    base = history.git("rev-parse", "main")
-    head = history.merge()
+    history.merge()
+    head, base = history.git("rev-parse", "HEAD", "main").split()
     assert job.run("merge_group", payloads.on_merge_group(7, head, base)) == 1
     assert job.hub.of(7) == []
 
@@ -162,7 +162,9 @@ def test_a_push_is_judged_by_its_own_files(job, history):
 
 
 def test_a_dispatch_may_name_a_pull_request(job, history, capsys):
+    base = history.git("rev-parse", "HEAD")
     history.answers(worse, capsys)
+    job.hub.pulls[7] = payloads.pull_request(7, history.commit(), base)
     payload = {"inputs": {}, "repository": payloads.repository(), "ref": "refs/heads/main"}
     assert job.run("workflow_dispatch", payload, FAIRGATE_PR_NUMBER="7") == 1
     assert len(job.hub.ours(7)) == 1

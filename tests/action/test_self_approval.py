@@ -160,9 +160,9 @@ def test_where_only_the_api_knows_the_base_it_is_compared_there(job, trade_off, 
 def test_the_merge_queue_asks_the_same(job, trade_off):
     trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
     trade_off.commit()
-    base, head = trade_off.git("rev-parse", "main"), trade_off.merge()
-    merge = trade_off.git("rev-parse", "HEAD")
-    event = payloads.on_merge_group(7, head, base)
+    trade_off.merge()
+    merge, base = trade_off.git("rev-parse", "HEAD", "main").split()
+    event = payloads.on_merge_group(7, merge, base)
     assert job.run("merge_group", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
     assert refused(job, "edits the workflow")
 
@@ -176,7 +176,6 @@ def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
     main = trade_off.git("rev-parse", "main")
     trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
     head = trade_off.commit()
-    trade_off.merge()
     job.hub.pulls[7] = payloads.pull_request(7, head, main)
     event = payloads.on_issue_comment(7)
     assert job.run("issue_comment", event, GITHUB_WORKFLOW_SHA=main, **ALLOW) == code

@@ -7,7 +7,6 @@ GitHub's contents API does (private repositories whose credentials were not kept
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from fairgate.adapters.git_calls import repository_of
@@ -236,15 +235,3 @@ def _detour(folder: str, commit: str) -> BaselineError:
         f"{quoted(folder)} in commit {commit[:12]} is a link or a submodule, so the policy and "
         "baseline behind it cannot decide; make it a folder of the base branch"
     )
-
-
-def base_of(clone: Clone, *, head_sha: str, named: str) -> str:
-    """Return the commit that a pull request's checkout starts from.
-
-    A checkout of the merge commit has it as its first parent, which is newer than what the event
-    names; otherwise it is what the event names.
-    """
-    parents: Sequence[str] = clone.parents("HEAD")
-    if len(parents) == 2 and parents[1] == head_sha:
-        return parents[0]
-    return named

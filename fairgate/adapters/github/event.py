@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import listed, quoted
 
-PRIVILEGED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
-"""Events whose token can write although a stranger's pull request may have caused them."""
+READ_ONLY_EVENTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
+"""Events that run on GitHub's merge of a pull request; the token can only read for forks."""
+DEFAULT_BRANCH_EVENTS = frozenset(
+    {
+        "pull_request_target", "workflow_run", "issue_comment", "check_run", "check_suite",
+        "status", "repository_dispatch",
+    }
+)  # fmt: skip
+"""Events for which GitHub takes the workflow of the default branch."""
+OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "release"})
+"""Events of a commit that is judged by its own files, unless a pull request is named."""
 MAX_EVENT_BYTES = 32 << 20
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -49,10 +58,16 @@ class Event:
     head_owner: str = ""
     head_branch: str = ""
     base_sha: str = ""
-    """Commit whose policy and baseline decide; empty where the checked-out commit's own do."""
+    """Commit whose policy and baseline decide; empty where it is unknown, or there is none."""
+    sha: str = ""
+    """Commit that GitHub started the run on (GITHUB_SHA)."""
+    merge_sha: str = ""
+    """GitHub's own merge of the pull request's two ends; nobody else can have made it."""
     run_id: int = 0
     run_attempt: int = 0
     by_dependabot: bool = False
+    is_of_pulls: bool = False
+    """The payload lists pull requests, perhaps several with one head."""
     cause: str = ""
     """Of a `workflow_run`: the event of the workflow that ran before."""
     cause_run: int = 0
@@ -62,7 +77,21 @@ class Event:
     @property
     def is_privileged(self) -> bool:
         """Return whether the token may write although a stranger may have caused the run."""
-        return self.name in PRIVILEGED_EVENTS
+        return self.name not in READ_ONLY_EVENTS
+
+    @property
+    def is_of_default_branch(self) -> bool:
+        """Return whether the workflow that runs is the default branch's, whatever is gated."""
+        return self.name in DEFAULT_BRANCH_EVENTS
+
+    @property
+    def own_commit(self) -> str:
+        """Return the commit that is judged by its own files; empty where a base must decide."""
+        if self.number is not None or self.is_of_pulls:
+            return ""
+        if self.name == "workflow_run":
+            return self.head_sha if self.cause in OWN_EVENTS else ""
+        return self.sha if self.name in OWN_EVENTS else ""
 
     @property
     def is_fork(self) -> bool:
@@ -88,7 +117,8 @@ def read_roots(environment: Mapping[str, str]) -> Roots:
 def read_event(environment: Mapping[str, str], number: int | None = None) -> Event:
     """Return the event of this run; `number` names a pull request where the event has none.
 
-    Raises UsageError where the environment is not a runner's or the payload is no event.
+    Raises UsageError where the environment is not a runner's, the payload is no event, or the event
+    is not one of those that are known: what such a run is about could only be guessed.
     """
     name = environment.get("GITHUB_EVENT_NAME", "")
     repository = environment.get("GITHUB_REPOSITORY", "")
@@ -97,10 +127,22 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
             "this does not run inside GitHub Actions: GITHUB_EVENT_NAME is "
             f"{quoted(name)}, GITHUB_REPOSITORY is {quoted(repository)}; use `fairgate run` instead"
         )
+    reader = _READERS.get(name)
+    if reader is None:
+        raise UsageError(
+            f"the event is {quoted(name)}, and it is not known which commit's policy would decide "
+            f"under it; expected {listed(_READERS)}"
+        )
     payload = _payload(environment.get("GITHUB_EVENT_PATH", ""))
-    found = _READERS.get(name, _of_other)(payload)
+    found = reader(payload)
+    sha = _sha(environment.get("GITHUB_SHA"))
+    if name in READ_ONLY_EVENTS:
+        found["merge_sha"] = sha
+    elif name in OWN_EVENTS:
+        found["head_repository"] = repository
     return Event(
         **{"number": number, **{key: value for key, value in found.items() if value}},
+        sha=sha,
         name=name,
         repository=repository,
         run_id=_natural(environment.get("GITHUB_RUN_ID")) or 0,
@@ -143,6 +185,7 @@ def pull_request_commits(pull: object) -> dict[str, Any]:
         "head_repository": _repository(_at(pull, "head", "repo", "full_name")),
         "head_branch": _branch(_at(pull, "head", "ref")),
         "base_sha": _sha(_at(pull, "base", "sha")),
+        "merge_sha": _sha(_at(pull, "merge_commit_sha")),
     }
 
 
@@ -159,18 +202,35 @@ def _of_merge_group(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
     run = _at(payload, "workflow_run")
-    pulls = _at(run, "pull_requests")
-    first = pulls[0] if isinstance(pulls, list) and pulls else None
     return {
-        "number": _natural(_at(first, "number")),
+        **_sole_pull(run, payload),
         "head_sha": _sha(_at(run, "head_sha")),
         "head_repository": _repository(_at(run, "head_repository", "full_name")),
         "head_owner": _branch(_at(run, "head_repository", "owner", "login")),
         "head_branch": _branch(_at(run, "head_branch")),
-        "base_sha": _sha(_at(first, "base", "sha")),
         "cause": str(_at(run, "event"))[:40],
         "cause_run": _natural(_at(run, "id")),
         "cause_attempt": _natural(_at(run, "run_attempt")),
+    }
+
+
+def _sole_pull(run: object, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the pull request that a run lists, where it lists one of this repository.
+
+    One head can be that of several pull requests with different bases, also in other repositories.
+    """
+    here = _at(payload, "repository", "id")
+    listed_pulls = _at(run, "pull_requests")
+    pulls = [
+        pull
+        for pull in (listed_pulls if isinstance(listed_pulls, list) else [])
+        if _at(pull, "base", "repo", "id") == here
+    ]
+    sole = pulls[0] if len(pulls) == 1 else None
+    return {
+        "number": _natural(_at(sole, "number")),
+        "base_sha": _sha(_at(sole, "base", "sha")),
+        "is_of_pulls": bool(pulls),
     }
 
 
@@ -181,17 +241,40 @@ def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"number": _natural(_at(issue, "number"))}
 
 
-def _of_other(payload: Mapping[str, Any]) -> dict[str, Any]:
-    # push, schedule, workflow_dispatch: the checked-out commit is trusted and is its own base.
-    return {"head_repository": _repository(_at(payload, "repository", "full_name"))}
+def _of_checks(payload: Mapping[str, Any]) -> dict[str, Any]:
+    check = _at(payload, "check_run") or _at(payload, "check_suite")
+    return {"head_sha": _sha(_at(check, "head_sha"))}
 
 
-_READERS = {
-    "pull_request": _of_pull_request,
-    "pull_request_target": _of_pull_request,
+def _of_status(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"head_sha": _sha(_at(payload, "sha"))}
+
+
+def _of_deployment(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"head_sha": _sha(_at(payload, "deployment", "sha"))}
+
+
+def _of_repository_dispatch(payload: Mapping[str, Any]) -> dict[str, Any]:
+    # The sender wrote this; all but the number is asked of GitHub.
+    pull = _at(payload, "client_payload", "pull_request")
+    return {"number": _natural(_at(pull, "number") or pull)}
+
+
+def _of_own(_: Mapping[str, Any]) -> dict[str, Any]:
+    return {}
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    **dict.fromkeys(("pull_request", "pull_request_target"), _of_pull_request),
+    **dict.fromkeys(("pull_request_review", "pull_request_review_comment"), _of_pull_request),
     "merge_group": _of_merge_group,
+    **dict.fromkeys(sorted(OWN_EVENTS), _of_own),
+    "repository_dispatch": _of_repository_dispatch,
     "workflow_run": _of_workflow_run,
     "issue_comment": _of_issue_comment,
+    **dict.fromkeys(("check_run", "check_suite"), _of_checks),
+    "status": _of_status,
+    **dict.fromkeys(("deployment", "deployment_status"), _of_deployment),
 }
 
 

@@ -1,0 +1,192 @@
+"""Whose files decide under which event: a pull request's never, however it is named."""
+
+import pytest
+from action import payloads
+from action.repositories import POLICY, fair, worse
+
+LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.9")
+NO_TOKEN = {"FAIRGATE_GITHUB_TOKEN": ""}
+
+
+class Change:
+    """A pull request that is worse and loosens its own policy, so that it would pass by itself."""
+
+    def __init__(self, history, hub):
+        history.branch()
+        history.answers(worse)
+        history.write("policies/small.yaml", LOOSE)
+        self.head = history.commit()
+        self.base = history.git("rev-parse", "main")
+        hub.pulls[7] = payloads.pull_request(7, self.head, self.base)
+        self.listed = payloads.pulls_of_checks((7, self.head, self.base))
+
+
+@pytest.fixture
+def change(history, hub):
+    return Change(history, hub)
+
+
+def by_base(job):
+    """Return whether the base decided, and the change's own rules would have let it pass."""
+    return "max raised from 0.2 to 0.9" in job.summary and "| this change | ✅ PASS" in job.summary
+
+
+@pytest.mark.parametrize("name", ["pull_request_review", "pull_request_review_comment"])
+@pytest.mark.parametrize("checkout", ["merge", "head"])
+def test_reviews_are_about_their_pull_request(job, history, change, name, checkout):
+    if checkout == "merge":
+        history.merge()
+    payload = {**payloads.on_pull_request(7, change.head, change.base), "review": {"id": 1}}
+    assert job.run(name, payload, **NO_TOKEN) == 1
+    assert by_base(job)
+
+
+ABOUT_A_COMMIT = {
+    "check_run": lambda head, pulls: payloads.on_check("check_run", head, pulls),
+    "check_suite": lambda head, pulls: payloads.on_check("check_suite", head, pulls),
+    "status": lambda head, _: payloads.on_status(head),
+    "deployment": lambda head, _: payloads.on_deployment(head),
+    "deployment_status": lambda head, _: payloads.on_deployment(head, deployment_status={"id": 2}),
+}
+
+
+def test_events_of_a_commit_are_about_its_pull_request(job, change):
+    for name, payload in ABOUT_A_COMMIT.items():
+        assert job.run(name, payload(change.head, change.listed), GITHUB_SHA=change.base) == 1, name
+        assert by_base(job)
+
+
+def test_such_an_event_whose_pull_request_is_not_known_is_refused(job, change):
+    for name, payload in ABOUT_A_COMMIT.items():
+        event = payload(change.head, change.listed)
+        assert job.run(name, event, **NO_TOKEN) == 2, name
+        job.hub.fail("GET", "/commits/", 500, times=9)
+        assert job.run(name, event) == 2, name
+        job.hub.faults.clear()
+        pull = job.hub.pulls.pop(7)
+        assert job.run(name, event) == 2, name
+        assert "no open pull request has the commit" in job.err
+        job.hub.pulls[7] = pull
+
+
+def test_a_dispatch_that_names_a_pull_request_is_about_it(job, change):
+    for named in ({"number": 7}, 7, "7"):
+        payload = payloads.on_dispatch(pull_request=named)
+        assert job.run("repository_dispatch", payload, GITHUB_SHA=change.head) == 1
+        assert by_base(job)
+        assert job.run("repository_dispatch", payload, GITHUB_SHA=change.head, **NO_TOKEN) == 2
+
+
+def test_the_sender_of_a_dispatch_does_not_say_what_the_base_is(job, change):
+    pull = payloads.pull_request(7, change.head, change.head)
+    payload = payloads.on_dispatch(pull_request=pull)
+    assert job.run("repository_dispatch", payload, GITHUB_SHA=change.head) == 1
+    assert by_base(job)
+
+
+OWN = ["push", "schedule", "workflow_dispatch", "repository_dispatch", "release"]
+
+
+def test_a_number_from_the_workflow_names_the_base(job, change):
+    payload = payloads.on_dispatch()
+    number = {"FAIRGATE_PR_NUMBER": "7"}
+    for name in OWN:
+        assert job.run(name, payload, GITHUB_SHA=change.head, **number) == 1, name
+        assert by_base(job)
+        assert len(job.hub.ours(7)) == 1
+        assert job.run(name, payload, GITHUB_SHA=change.head, **number, **NO_TOKEN) == 2, name
+        assert "GitHub could not be asked" in job.err
+
+
+def test_a_commit_decides_for_itself_only_where_the_run_is_on_it(job, history, change):
+    payload = payloads.on_dispatch()
+    for name in OWN:
+        assert job.run(name, payload, GITHUB_SHA=change.base) == 2, name
+        assert f"{change.head[:12]} is checked out" in job.err
+        assert "`pr-number`" in job.err
+        assert job.run(name, payload, GITHUB_SHA="") == 2, name
+    history.git("checkout", "-q", "main")
+    for name in OWN:
+        assert job.run(name, payload, GITHUB_SHA=change.base) == 0, name
+
+
+def test_a_fork_s_number_meets_no_writing_token(job, change):
+    job.hub.pulls[7] = payloads.pull_request(7, change.head, change.base, repo="stranger/shop")
+    for name in ("workflow_dispatch", "push", "repository_dispatch"):
+        number = {"FAIRGATE_PR_NUMBER": "7"}
+        assert job.run(name, payloads.on_dispatch(), GITHUB_SHA=change.head, **number) == 2
+        assert "refusing to run" in job.err
+    for name, payload in ABOUT_A_COMMIT.items():
+        assert job.run(name, payload(change.head, []), GITHUB_SHA=change.head) == 2
+        assert "refusing to run" in job.err
+
+
+def test_an_event_that_is_not_known_is_refused(job, history):
+    payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
+    for name in ("issues", "discussion", "create", "watch", "gollum", "dynamic", "Push", "x" * 99):
+        assert job.run(name, payload) == 2, name
+        assert "it is not known which commit's policy would decide" in job.err
+        assert "`pull_request`" in job.err
+        assert job.outputs["outcome"] == "error"
+
+
+def test_a_merge_group_without_its_base_is_no_push(job, change):
+    payload = payloads.on_merge_group(7, change.head, change.base)
+    payload["merge_group"].update(base_sha=None, head_ref="refs/heads/other")
+    assert job.run("merge_group", payload) == 2
+
+
+def test_a_workflow_run_of_a_pull_request_that_is_not_found_is_refused(job, change):
+    """It may be closed again, or GitHub may fail: its own files decide in neither case."""
+    job.hub.pulls.clear()
+    for token in ({}, NO_TOKEN):
+        assert job.run("workflow_run", payloads.on_workflow_run(change.head), **token) == 2
+
+
+def test_a_workflow_run_of_a_push_is_judged_by_that_push(job, history, hub):
+    history.answers(fair)
+    commit = history.commit()
+    payload = payloads.on_workflow_run(commit, branch="main")
+    payload["workflow_run"]["event"] = "push"
+    assert job.run("workflow_run", payload, GITHUB_SHA="e" * 40) == 0
+    history.commit("a newer one")
+    assert job.run("workflow_run", payload, GITHUB_SHA="e" * 40) == 2
+    payload["workflow_run"]["event"] = "workflow_run"
+    assert job.run("workflow_run", payload, GITHUB_SHA="e" * 40) == 2
+
+
+def test_one_head_of_pull_requests_with_different_bases(job, history, change):
+    """A second pull request, to a branch of the change's author, is no base to choose."""
+    history.git("branch", "--force", "mine", "topic")
+    job.hub.pulls = {
+        6: payloads.pull_request(6, change.head, change.head),
+        7: payloads.pull_request(7, change.head, change.base),
+    }
+    job.hub.pulls[6]["base"]["ref"] = "mine"
+    both = payloads.pulls_of_checks((6, change.head, change.head), (7, change.head, change.base))
+    payload = payloads.on_workflow_run(change.head, pulls=both)
+    for cause in ("pull_request", "push"):
+        payload["workflow_run"]["event"] = cause
+        assert job.run("workflow_run", payload, **NO_TOKEN) == 2
+        assert job.run("workflow_run", payload) == 2
+        assert "different bases" in job.err
+        assert job.run("workflow_run", payload, FAIRGATE_PR_NUMBER="7") == 1
+        assert by_base(job)
+    check = payloads.on_check("check_run", change.head, both)
+    assert job.run("check_run", check) == 2
+    assert "different bases" in job.err
+
+
+def test_a_pull_request_of_another_repository_is_no_base(job, change):
+    """A branch of ours can be the head of a pull request to somebody's fork."""
+    elsewhere = payloads.pulls_of_checks((1, change.head, change.head), repo=99)
+    assert job.run("workflow_run", payloads.on_workflow_run(change.head, pulls=elsewhere)) == 1
+    assert by_base(job)
+    assert job.hub.of(1) == []
+
+
+def test_a_number_of_another_head_than_the_run_s_is_refused(job, change):
+    job.hub.pulls[8] = payloads.pull_request(8, "d" * 40, change.head)
+    job.hub.pulls.pop(7)
+    run = payloads.on_workflow_run(change.head)
+    assert job.run("workflow_run", run, FAIRGATE_PR_NUMBER="8") == 2
