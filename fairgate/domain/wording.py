@@ -18,7 +18,9 @@ def harmless(text: str) -> str:
     Non-printable characters (controls, line ends, bidirectional marks) become escapes; `::` and
     `##[`, with which workflow commands begin, are broken by a space.
     """
-    printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    printable = text
+    if not text.isprintable():
+        printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     while "::" in printable:
         printable = printable.replace("::", ": :")
     return printable.replace("##[", "## [")

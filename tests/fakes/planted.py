@@ -212,6 +212,15 @@ class Bench:
         return LocalSystem(parts, store or Forgetful())
 
     def baseline(self, plant: Plant) -> Baseline:
-        """Accept a planted system as the reference."""
-        run = self.run(plant)
-        return baseline_of(self.given(), run, reason="planted", date="2026-01-01")
+        """Accept a planted system as the reference; the same one is run once for many tests."""
+        key = repr((self, plant))
+        if key not in _BASELINES:
+            if len(_BASELINES) == _MOST_BASELINES:
+                _BASELINES.clear()
+            run = self.run(plant)
+            _BASELINES[key] = baseline_of(self.given(), run, reason="planted", date="2026-01-01")
+        return _BASELINES[key]
+
+
+_BASELINES: dict[str, Baseline] = {}
+_MOST_BASELINES = 64

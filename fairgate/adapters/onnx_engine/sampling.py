@@ -35,7 +35,8 @@ def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Floats:
         kept = np.flatnonzero(scores >= np.partition(scores, cut)[cut])
     weights = np.exp(scores[kept] - scores[kept].max())
     if decoding.top_p < 1.0:
-        order = np.argsort(-weights, kind="stable")
+        # By score: weights of scores that differ in the last bits are equal.
+        order = np.argsort(-scores[kept], kind="stable")
         mass = np.cumsum(weights[order]) / weights.sum()
         number = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
         inside = np.sort(order[:number])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -20,6 +20,7 @@ knobs = st.builds(
 )
 
 
+@example(np.array([0.0, 3e-27], np.float32), Decoding(temperature=0.1, top_p=0.05))
 @given(logits, knobs)
 def test_probabilities_sum_to_one_and_keep_the_most_probable_token(scores, decoding):
     probabilities = token_probabilities(scores, decoding)
