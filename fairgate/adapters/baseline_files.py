@@ -7,6 +7,7 @@ partial baseline.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +17,23 @@ from typing import Any
 import numpy as np
 
 from fairgate.domain.errors import BaselineError
+from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import SCHEMA_VERSION, Baseline, BaselineSuite, KnownSd
+from fairgate.engine.baseline_form import baseline_faults
 from fairgate.engine.item_rows import KIND, is_item_table, item_rows, table_of_rows
 from fairgate.metrics.table import VERDICT_COLUMNS, Table
 
 _LETTERS = {0.0: "s", 1.0: "v"}
 _VALUES = {"s": 0.0, "v": 1.0, ".": math.nan}
 MAX_BYTES = 256 << 20
+_MOST_FAULTS = 5
+_AGAIN = (
+    "restore it from version control, or make it again with `fairgate baseline accept RUN "
+    "--reason …`"
+)
 
 
 def dump_baseline(baseline: Baseline) -> str:
@@ -50,12 +58,10 @@ def load_baseline(text: str, path: str) -> Baseline:
     if len(text) > MAX_BYTES:
         raise BaselineError(f"{path}: larger than {MAX_BYTES >> 20} MiB; not a baseline")
     try:
-        body = json.loads(text, parse_constant=_no_constant)
-    except ValueError as error:
-        raise BaselineError(
-            f"{path}: not readable as JSON ({error}); restore it from version control or make it "
-            "again with `fairgate baseline accept RUN --reason …`"
-        ) from error
+        body = read_json(text)
+    except JsonError as error:
+        place = f"{path}:{error.line}:{error.column}" if error.line else path
+        raise BaselineError(f"{place}: {error}; {_AGAIN}") from error
     if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
         found = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
         raise BaselineError(
@@ -71,13 +77,14 @@ def load_baseline(text: str, path: str) -> Baseline:
             "or merged; restore it or accept a new run"
         )
     try:
-        return _baseline_from(body)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise BaselineError(f"{path}: incomplete baseline ({error!r:.120})") from error
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no value of a baseline")
+        baseline = _baseline_from(body)
+        faults = list(itertools.islice(baseline_faults(baseline), _MOST_FAULTS))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = harmless(f"{type(error).__name__}: {error}"[:120])
+        raise BaselineError(f"{path}: incomplete baseline ({why}); {_AGAIN}") from error
+    if faults:
+        raise BaselineError(f"{path}: no baseline: {harmless('; '.join(faults))}; {_AGAIN}")
+    return baseline
 
 
 def _integrity(body: Mapping[str, Any]) -> str:

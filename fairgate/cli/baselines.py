@@ -40,12 +40,13 @@ def accept(run: Path, reason: str, **options: Any) -> int:
     too little is refused.
     """
     from fairgate.composition.diagnosing import read_burn_in
-    from fairgate.composition.run_folder import baseline_path, replay, write_baseline
+    from fairgate.composition.run_folder import baseline_path, check_run, replay, write_baseline
     from fairgate.engine.accept import baseline_of
 
     runtime = runtime_of(options)
     if not reason.strip():
         raise click.UsageError("--reason is empty; say why this run is the reference")
+    check_run(run)
     walked, given, loaded, _ = replay(run, options["policy"], runtime, lambda *_: (None, "none"))
     path = options["output"] or baseline_path(Path(loaded.parsed.path), loaded)
     date = options["date"] or dt.datetime.now(tz=dt.UTC).date().isoformat()

@@ -30,6 +30,7 @@ def run(policy: Path, **options: Any) -> int:
     Writes report.md, report.html, run.json, rows.jsonl and executions.jsonl into the folder --out.
     """
     from fairgate.composition.building import Composition
+    from fairgate.composition.presenting import run_texts
     from fairgate.composition.run_folder import locate_baseline, output_folder, write_run
     from fairgate.engine.gate import run_gate
 
@@ -42,7 +43,8 @@ def run(policy: Path, **options: Any) -> int:
     walked = run_gate(given, composition.system, progress)
     folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
-    write_run(folder, loaded, given, walked, report_only=report_only)
+    reports = run_texts(walked, given, folder.path, report_only=report_only)
+    write_run(folder, loaded, walked, reports)
     return _say(walked, given, folder.path, composition.notices, report_only=report_only)
 
 
@@ -59,6 +61,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
     because answers are cut as soon as a label is complete.
     """
+    from fairgate.composition.presenting import run_texts
     from fairgate.composition.run_folder import RunFolder, locate_baseline, replay, write_run
 
     runtime = runtime_of(options)
@@ -70,7 +73,8 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     )
     folder = RunFolder(path=options["out"] or run / "rescored")
     report_only = options["report_only"]
-    write_run(folder, loaded, given, walked, report_only=report_only)
+    reports = run_texts(walked, given, folder.path, report_only=report_only)
+    write_run(folder, loaded, walked, reports)
     return _say(walked, given, folder.path, notices, report_only=report_only)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.github.runner import SUMMARY_BYTES, Annotation
 from fairgate.composition.change import Evaluation, JudgedChange
+from fairgate.composition.presenting import run_texts
 from fairgate.composition.run_folder import RunFolder, write_run
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports.html import render_html
@@ -82,21 +82,18 @@ def report_change(
     path = f"{place}{decides.given.provenance.policy_path}"
     view = _view(decides, place, report_only=report_only)
     result = decides.run.result
-    write_run(
-        RunFolder(path=folder),
-        decides.side.loaded,
-        decides.given,
-        decides.run,
-        report_only=report_only,
-    )
     lines = {
         position: decides.side.loaded.parsed.located(("gates", position))[0]
         for position in range(len(decides.given.policy.gates))
     }
-    write_text(folder / _FILES["report-md"], render_report(view))
-    write_text(folder / _FILES["report-html"], render_html(view))
-    write_text(folder / _FILES["sarif-file"], render_sarif(view, lines, decides.side.text))
-    write_text(folder / _FILES["junit-file"], render_junit(view))
+    reports = {
+        **run_texts(decides.run, decides.given, folder, report_only=report_only),
+        _FILES["report-md"]: lambda: render_report(view),
+        _FILES["report-html"]: lambda: render_html(view),
+        _FILES["sarif-file"]: lambda: render_sarif(view, lines, decides.side.text),
+        _FILES["junit-file"]: lambda: render_junit(view),
+    }
+    write_run(RunFolder(path=folder), decides.side.loaded, decides.run, reports)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
     regressions = sum("regression" in rule.failed for rule in failed)
     outputs = {

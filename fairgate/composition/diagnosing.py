@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_text
+from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.perturbation_files import embedded_set_names, load_perturbation_set
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
@@ -32,6 +33,8 @@ from fairgate.systems.catalogue import kind_of
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1
 _MAX_BYTES = 16 << 20
+_MOST_SD = 3
+"""As in policies: no value of a metric changes by more from source to source."""
 
 
 def burn_in_policy(
@@ -107,9 +110,7 @@ def _finite(value: object) -> object:
 def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
     """Return the standard deviations in a burn-in.json. Raises DataError."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise DataError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no {BURN_IN}")
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = read_json_object(path, _MAX_BYTES)
         if body["schema_version"] != BURN_IN_VERSION:
             raise DataError(
                 f"{path}: burn-in format {body['schema_version']!r:.40}, this FairGate reads "
@@ -133,8 +134,8 @@ def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
         raise DataError(
             f"{path}: is the burn-in of policy {name!r:.80}, not of {policy!r}; name the right file"
         )
-    if any(not 0 <= row.sd < math.inf for row in sds):
-        raise DataError(f"{path}: holds a standard deviation that is no number of at least 0")
+    if any(not 0 <= row.sd <= _MOST_SD for row in sds):
+        raise DataError(f"{path}: holds a standard deviation that is not between 0 and {_MOST_SD}")
     return sds
 
 

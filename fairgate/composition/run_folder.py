@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
-from fairgate.adapters.files.durable import write_lines, write_text
+from fairgate.adapters.files.durable import write_text
+from fairgate.adapters.files.json_file import read_json_object, read_whole
+from fairgate.adapters.files.parts import check_parts, write_parts
 from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
-from fairgate.composition.presenting import run_texts
 from fairgate.domain.errors import BaselineError, DataError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.runtime import Runtime
@@ -55,13 +56,41 @@ def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) ->
 
 
 def write_run(
-    folder: RunFolder, loaded: LoadedPolicy, given: GateInput, run: GateRun, *, report_only: bool
+    folder: RunFolder,
+    loaded: LoadedPolicy,
+    run: GateRun,
+    reports: Mapping[str, Callable[[], str]],
 ) -> None:
-    """Write everything about a run; each file is replaced whole or not at all."""
-    for name, text in run_texts(run, given, folder.path, report_only=report_only).items():
-        write_text(folder.path / name, text())
-    write_lines(folder.executions, execution_lines(run.executions))
-    write_text(folder.stop_rules, json.dumps(_stop_rules(loaded), indent=1, sort_keys=True) + "\n")
+    """Write everything about a run, all of it or nothing; `reports` gives texts by file name."""
+    rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
+    write_parts(
+        folder.path,
+        {
+            **{name: _rendered(text) for name, text in reports.items()},
+            folder.executions.name: (f"{line}\n" for line in execution_lines(run.executions)),
+            folder.stop_rules.name: (f"{rules}\n",),
+        },
+    )
+
+
+def _rendered(text: Callable[[], str]) -> Iterator[str]:
+    """Make the text when it is written: a report can be long, and there are several."""
+    yield text()
+
+
+def check_run(run: Path) -> None:
+    """Raise DataError where the parts of a run's folder are of different runs, or were edited."""
+    folder = RunFolder(path=run)
+    try:
+        check_parts(run, [folder.record.name, folder.executions.name, folder.stop_rules.name])
+    except DataError as error:
+        raise _no_run(run, error) from error
+
+
+def _no_run(run: Path, error: DataError) -> DataError:
+    return DataError(
+        f"{run}: is no folder of a run ({error}); name the one that `fairgate run --out` wrote"
+    )
 
 
 def execution_lines(executions: Executed) -> Iterator[str]:
@@ -108,17 +137,16 @@ def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:
     """
     folder = RunFolder(path=run)
     try:
-        then = json.loads(folder.stop_rules.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{run}: is no folder of a run ({error}); name the one that `fairgate run --out` wrote"
-        ) from error
+        then = read_json_object(folder.stop_rules)
+    except DataError as error:
+        raise _no_run(run, error) from error
     now = _stop_rules(loaded)
     for suite, rule in now.items():
         if then.get(suite) != rule:
             raise UsageError(
-                f"{run}: the answers of suite {suite!r} were cut by {then.get(suite)}, this policy "
-                f"reads them by {rule}: what was never generated cannot be read; run the policy"
+                f"{run}: the answers of suite {suite!r} were cut by {str(then.get(suite))[:300]}, "
+                f"this policy reads them by {rule}: what was never generated cannot be read; run "
+                "the policy"
             )
     return read_recorded(str(folder.executions))
 
@@ -147,14 +175,15 @@ def replay(
 
 def run_policy_path(run: Path) -> Path:
     """Return the policy that an earlier run used, as its record names it."""
+    path = RunFolder(path=run).record
     try:
-        record = json.loads(RunFolder(path=run).record.read_text(encoding="utf-8"))
-        return Path(record["provenance"]["policy_path"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{run}: holds no readable run.json ({error!r:.100}); name the folder that "
-            "`fairgate run --out` wrote"
-        ) from error
+        provenance = read_json_object(path).get("provenance")
+    except DataError as error:
+        raise _no_run(run, error) from error
+    named = provenance.get("policy_path") if isinstance(provenance, dict) else None
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise DataError(f"{path}: names no policy; name it with --policy")
+    return Path(named)
 
 
 def baseline_path(policy: Path, loaded: LoadedPolicy) -> Path:
@@ -189,8 +218,8 @@ def locate_baseline(
 def read_baseline(path: Path, policy: str | None = None) -> Baseline:
     """Return a baseline file's content. Raises BaselineError."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_whole(path).decode("utf-8")
+    except (DataError, UnicodeDecodeError) as error:
         raise BaselineError(f"{path}: cannot be read ({error})") from error
     baseline = load_baseline(text, str(path))
     if policy is not None and baseline.policy != policy:

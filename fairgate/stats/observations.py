@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import BaselineError, DataError
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -204,11 +204,11 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
     """Match two runs by case key and keep the cases that both decided.
 
     Cluster numbers may differ between the runs (they are only names), but cases of one cluster
-    must be of one cluster in the other. Raises DataError for duplicate keys, other weights, or a
-    case that changed its arm or cluster. O(n) time and memory.
+    must be of one cluster in the other. Raises DataError for duplicate keys, BaselineError for
+    other weights and for a case that changed its arm or cluster. O(n) time and memory.
     """
     if now.weights != base.weights:
-        raise DataError(
+        raise BaselineError(
             f"run and baseline weigh their arms differently: {now.weights} and {base.weights}; "
             "accept a new baseline with this version"
         )
@@ -281,7 +281,7 @@ def _check_same_design(
     moved |= (image[label_now] != label_base) | (origin[label_base] != label_now)
     if moved.any():
         key = now.keys[int(here[int(np.argmax(moved))])]
-        raise DataError(
+        raise BaselineError(
             f"case {key!r:.80} belongs to another arm or source in the baseline; "
             "expected the same design in both: accept a new baseline"
         )

@@ -1,6 +1,8 @@
 """The life of a baseline: accept, unchanged, regression, other conditions, damage, rescore."""
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -150,3 +152,41 @@ def test_rescoring_with_other_labels_is_refused(accepted):
     path.write_text(path.read_text().replace("task: sentiment", f"task: {task}"))
     assert accepted.run("rescore", "out") == 2
     assert "never generated" in accepted.err
+
+
+def folder_bytes(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("after", range(7))
+def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
+    before = folder_bytes(accepted.root / "out")
+    sync, left = os.fsync, [after]
+
+    def full(descriptor):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    accepted.answers(regressed)
+    monkeypatch.setattr(os, "fsync", full)
+    code = accepted.run("run", "policy.yaml", "--out", "out")
+    if left[0] >= 0:
+        assert code == 1
+        return
+    assert code == 4
+    assert "the disk is full" in accepted.err
+    assert folder_bytes(accepted.root / "out") == before
+
+
+@pytest.mark.parametrize("part", ["run.json", "report.md", "executions.jsonl", "stop-rule.json"])
+def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
+    accepted.answers(regressed)
+    assert accepted.run("run", "policy.yaml", "--out", "worse") == 1
+    text = (accepted.root / "worse" / part).read_text()
+    (accepted.root / "out" / part).write_text(text if part != "stop-rule.json" else text + "\n")
+    before = (accepted.root / "baselines" / "small.json").read_bytes()
+    assert accepted.run("baseline", "accept", "out", "--reason", "mixed") == 4
+    assert f"its parts are of different runs or were edited: {part}" in accepted.err
+    assert (accepted.root / "baselines" / "small.json").read_bytes() == before

@@ -43,7 +43,7 @@ def test_explain_needs_a_run(workspace):
     answered(workspace)
     (workspace.root / "empty").mkdir()
     assert workspace.run("explain", "empty", "s3#race/black") == 4
-    assert "holds no readable run.json" in workspace.err
+    assert "empty/run.json: no such file" in workspace.err
 
 
 def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace):

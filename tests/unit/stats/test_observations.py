@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import BaselineError, DataError
 from fairgate.stats.observations import (
     Observations,
     cluster_contributions,
@@ -134,17 +134,17 @@ def test_pairing_names_a_key_that_occurs_twice(build):
 def test_pairing_refuses_a_case_that_moved_to_another_source(build, clusters):
     obs = build([[1, 0], [0, 1]])
     moved = replace(obs, clusters=np.array(clusters))
-    with pytest.raises(DataError, match="another arm or source"):
+    with pytest.raises(BaselineError, match="another arm or source"):
         pair_by_key(obs, moved)
-    with pytest.raises(DataError, match="another arm or source"):
+    with pytest.raises(BaselineError, match="another arm or source"):
         pair_by_key(moved, obs)
 
 
 def test_pairing_refuses_another_arm_or_other_weights(build):
     obs = build([[1, 0]], arms=[0, 1], weights=(1.0, -1.0))
-    with pytest.raises(DataError, match="another arm"):
+    with pytest.raises(BaselineError, match="another arm"):
         pair_by_key(obs, replace(obs, arms=np.array([1, 0])))
-    with pytest.raises(DataError, match="weigh their arms differently"):
+    with pytest.raises(BaselineError, match="weigh their arms differently"):
         pair_by_key(obs, replace(obs, weights=(1.0, 1.0)))
 
 
