@@ -81,7 +81,14 @@ def given_python(named: str) -> Path:
         raise PrepareError(
             f"python is {named[:200]!r}, which is no program; give a path or leave it out", USAGE
         )
-    return Path(found).absolute()
+    python = Path.cwd() / found
+    if in_checkout(python):
+        raise PrepareError(
+            f"python is {named[:200]!r}, which lies in the checkout, where a pull request can put "
+            "another program; make the environment elsewhere, in $RUNNER_TEMP for instance",
+            USAGE,
+        )
+    return python
 
 
 def own_environment(device: str) -> Path:
@@ -140,10 +147,19 @@ def home() -> Path:
         if not temporary:
             raise PrepareError("RUNNER_TEMP is not set; this is a step of a GitHub workflow")
         folder = Path(temporary) / "fairgate" / "environments"
-    workspace = os.environ.get("GITHUB_WORKSPACE", "")
-    if workspace and Path(workspace).resolve() in (folder.resolve(), *folder.resolve().parents):
+    if in_checkout(folder):
         raise PrepareError(f"{folder} lies in the checkout, which a pull request can write")
     return folder.absolute()
+
+
+def in_checkout(path: Path) -> bool:
+    """Return whether a path, or a part of the way to it, is inside the workspace."""
+    workspace = os.environ.get("GITHUB_WORKSPACE", "")
+    if not workspace:
+        return False
+    top = Path(workspace).resolve()
+    named = Path(os.path.normpath(Path.cwd() / path))
+    return any(part.resolve().is_relative_to(top) for part in (named, *named.parents))
 
 
 def key(base: str, lock: Path) -> str:

@@ -20,6 +20,10 @@ from fairgate.domain.wording import listed, quoted
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _BOOLEANS = ("true", "false")
+_BELIEVED = (
+    "RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
+)  # fmt: skip
+"""Variables of folders that hold stored results, models and data sets, or git's settings."""
 _CHOICES = {
     "device": ("cpu", "cuda"),
     "comment": ("on-change", "always", "on-failure", "never"),
@@ -42,7 +46,7 @@ _HELP = {
     "baseline_change": "`allow` lets a pull request's own policy and baseline decide.",
     "report_only": "`true`: exit 0 whatever the verdict; it is still said.",
     "report_dir": "Folder for the report files, inside the workspace.",
-    "cache_dir": "Folder for stored results; keep it out of the checkout.",
+    "cache_dir": "Folder for stored results, outside of the checkout.",
     "pr_number": "Pull request, where the event does not name one.",
     "github_token": "Token for comment and base commit.",
 }
@@ -102,6 +106,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         problems.append("policy is empty, expected the path of a policy file")
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
+    problems += _stores_in(workspace, options["cache_dir"], environment)
     number = options["pr_number"]
     if number and not re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII):
         problems.append(f"pr-number is {quoted(number)}, expected a number")
@@ -129,6 +134,29 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         number=int(number) if number else None,
         token=options["github_token"],
     )
+
+
+def _stores_in(workspace: Path, cache_dir: str, environment: Mapping[str, str]) -> list[str]:
+    """Return a problem for each folder inside the checkout whose content a run believes.
+
+    Answers, indexes, models and git's own settings: a change could bring them along.
+    """
+    named = {"cache-dir": cache_dir, **{name: environment.get(name, "") for name in _BELIEVED}}
+    return [
+        f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
+        "believed there; expected a folder outside of it"
+        for name, value in named.items()
+        if value and _lies_in(workspace, Path(value))
+    ]
+
+
+def _lies_in(workspace: Path, path: Path) -> bool:
+    """Return whether a path, or a part of the way to it, is inside a folder."""
+    try:
+        named = Path(os.path.normpath(Path.cwd() / path.expanduser()))
+        return any(part.resolve().is_relative_to(workspace) for part in (named, *named.parents))
+    except (OSError, ValueError, RuntimeError):
+        return True
 
 
 def _scratch(environment: Mapping[str, str]) -> Path:

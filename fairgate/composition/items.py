@@ -190,7 +190,7 @@ class ItemRetrievers:
             corpus,
             encoder.documents,
             queries=encoder.queries,
-            cache_dir=self.resources.runtime.cache,
+            cache_dir=self.resources.cache,
             progress=self.resources.progress,
         )
 

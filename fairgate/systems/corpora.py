@@ -69,7 +69,7 @@ def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> C
     prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
     return prepared_corpus(
         spec,
-        resources.runtime.cache,
+        resources.cache,
         tokens=token_counter(prepare.tokenizer, resources.runtime),
         options=PreparationOptions(sample=prepare.sample, seed=prepare.seed),
         progress=resources.progress,

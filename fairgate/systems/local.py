@@ -246,7 +246,7 @@ class OpenLocal:
             self._corpus,
             self._encoder.documents,
             queries=self._encoder.queries,
-            cache_dir=self._resources.runtime.cache,
+            cache_dir=self._resources.cache,
             progress=self._resources.progress,
         )
         self._resources.collect(index.notices)

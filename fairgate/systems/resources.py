@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate.adapters.embedded_names import find
+from fairgate.adapters.git_calls import tracked_below
+from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.ports import Embedder, Progress, Retriever
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 
@@ -46,11 +49,22 @@ class Resources:
         self._notices.append(notices)
 
     @cached_property
+    def cache(self) -> Path:
+        """Return the folder of stored results, indexes and models. Raises UsageError.
+
+        What is in it is believed: a committed one would decide what a run finds.
+        """
+        folder = self.runtime.cache
+        if folder.exists():
+            refuse_committed(folder)
+        return folder
+
+    @cached_property
     def store(self) -> SqliteResultStore:
         """Return the store of results."""
         from fairgate.adapters.result_store import SqliteResultStore
 
-        store = SqliteResultStore(self.runtime.cache / "store.sqlite")
+        store = SqliteResultStore(self.cache / "store.sqlite")
         self.collect(store.notices)
         return store
 
@@ -83,5 +97,22 @@ class Resources:
         from fairgate.adapters.model_hub import fetch, is_hub_id
 
         if is_hub_id(name) and not (self.runtime.root / name).exists():
-            return fetch(name, revision=revision, models=self.runtime.cache / "models")
+            return fetch(name, revision=revision, models=self.cache / "models")
         return find("models", name, self.runtime.root, confined=self.runtime.confined)
+
+
+def refuse_committed(cache: Path) -> None:
+    """Raise UsageError where git tracks a cache, or a part of it: its author answers for the model.
+
+    Both names count: a link may be what was committed, or what it leads to.
+    """
+    for folder in dict.fromkeys((cache.absolute(), cache.resolve())):
+        tracked = tracked_below(folder)
+        if tracked:
+            raise UsageError(
+                f"the cache {quoted(str(cache))} is part of the checkout: git tracks "
+                f"{quoted(tracked[0])} ({len(tracked):,} in all), and a run believes the answers, "
+                "indexes and models in its cache, whoever put them there. Take them out of version "
+                f"control (`git rm -r --cached -- {harmless(tracked[0])}`, and a line in "
+                ".gitignore), or name another folder with --cache"
+            )
