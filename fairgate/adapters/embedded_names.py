@@ -31,8 +31,8 @@ def embedded_path(kind: str, name: str) -> Path | None:
 def find(kind: str, name: str, root: Path, *, confined: bool = False) -> Path:
     """Return the path of an embedded name, else of a file or folder of the user's.
 
-    Relative paths start at `root`; `confined` refuses whatever leaves it, links included. Raises
-    DataError with the nearest embedded names where there is nothing.
+    Relative paths start at `root`; `confined` refuses whatever leaves it, links included, also
+    those inside a folder. Raises DataError with the nearest embedded names where there is nothing.
     """
     embedded = embedded_path(kind, name)
     if embedded is not None:
@@ -56,7 +56,45 @@ def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str,
         # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
         where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"
         raise DataError(f"there is no file {quoted(name)} {where}; expected a path{hint}")
+    if confined and path.is_dir():
+        _refuse_links_out(name, path, root.resolve())
     return path
+
+
+def _refuse_links_out(name: str, folder: Path, root: Path) -> None:
+    """Raise DataError where a link below a folder leads out of the root, directly or by others.
+
+    What a folder holds is opened by whoever reads it, which follows links.
+    """
+    seen = {folder}
+    waiting = [folder]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            inner = _followed(entry) if entry.is_symlink() else entry
+            if inner is None or not inner.is_relative_to(root):
+                link = entry.relative_to(root).as_posix()
+                raise DataError(
+                    f"{quoted(name)} holds the link {quoted(link)}, which leads out of "
+                    f"{quoted(str(root))} or nowhere; put the file itself in its place"
+                )
+            if inner.is_dir() and inner not in seen:
+                seen.add(inner)
+                waiting.append(inner)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise DataError(f"{quoted(str(folder))} cannot be read: {error.strerror}") from error
+
+
+def _followed(link: Path) -> Path | None:
+    """Return where a link leads, None where it leads in a circle."""
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):
+        return None
 
 
 def _data_folder() -> Path:
