@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,11 @@ from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.wording import harmless
 
+if TYPE_CHECKING:
+    from fairgate.engine.gate import GateRun
+    from fairgate.reports.view import View
+
+FORMAT_HELP = "Reports to write, comma-separated: md, html, sarif, junit (default: md,html)."
 _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
 
@@ -22,30 +28,34 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
+@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @runtime_options
 def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.
 
-    Writes report.md, report.html, run.json, rows.jsonl and executions.jsonl into the folder --out.
+    Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
+    folder --out.
     """
     from fairgate.composition.building import Composition
-    from fairgate.composition.presenting import run_texts
+    from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import locate_baseline, output_folder, write_run
     from fairgate.engine.gate import run_gate
+    from fairgate.reports.formats import chosen
 
+    formats = chosen(options["formats"])
     runtime = runtime_of(options)
     progress = progress_for(quiet=options["quiet"])
     loaded = load_policy(policy, runtime)
     baseline, baseline_path = locate_baseline(loaded, policy, options["baseline"])
     composition = Composition(loaded, runtime, progress)
     given = composition.gate_input(baseline, baseline_path)
-    walked = run_gate(given, composition.system, progress)
+    done = run_gate(given, composition.system, progress)
     folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
-    reports = run_texts(walked, given, folder.path, report_only=report_only)
-    write_run(folder, loaded, walked, reports)
-    return _say(walked, given, folder.path, composition.notices, report_only=report_only)
+    view = view_of(done, given, folder.path, formats, report_only=report_only)
+    write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    return _say(view, done, composition.notices, report_only=report_only)
 
 
 @click.command(short_help="Judge an earlier run's answers again.")
@@ -54,18 +64,21 @@ def run(policy: Path, **options: Any) -> int:
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
+@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @runtime_options
 def rescore(run: Path, policy: Path | None, **options: Any) -> int:
-    """Walk the line again from the stored answers of RUN; no language model is loaded.
+    """Judge the stored answers of RUN again; no language model is loaded.
 
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
     because answers are cut as soon as a label is complete.
     """
-    from fairgate.composition.presenting import run_texts
+    from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import RunFolder, locate_baseline, replay, write_run
+    from fairgate.reports.formats import chosen
 
+    formats = chosen(options["formats"])
     runtime = runtime_of(options)
-    walked, given, loaded, notices = replay(
+    done, given, loaded, notices = replay(
         run,
         policy,
         runtime,
@@ -73,18 +86,18 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     )
     folder = RunFolder(path=options["out"] or run / "rescored")
     report_only = options["report_only"]
-    reports = run_texts(walked, given, folder.path, report_only=report_only)
-    write_run(folder, loaded, walked, reports)
-    return _say(walked, given, folder.path, notices, report_only=report_only)
+    view = view_of(done, given, folder.path, formats, report_only=report_only)
+    write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    return _say(view, done, notices, report_only=report_only)
 
 
-def _say(walked: Any, given: Any, out: Path, notices: list[str], *, report_only: bool) -> int:
-    from fairgate.composition.presenting import console_text
+def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
+    from fairgate.reports.console import render_console
 
     for notice in notices:
         say(f"fairgate: note: {harmless(notice)}")
-    click.echo(console_text(walked, given, out, report_only=report_only))
-    code: ExitCode = walked.result.exit_code
+    click.echo(render_console(view))
+    code = done.result.exit_code
     return ExitCode.PASS if report_only and code in _VERDICTS else code
 
 

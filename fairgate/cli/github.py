@@ -100,8 +100,10 @@ def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
 def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     from fairgate.adapters.github.event import read_event, read_roots
     from fairgate.composition.ci_files import report_change
-    from fairgate.composition.presenting import console_text
+    from fairgate.composition.presenting import view_of
     from fairgate.composition.pull_requests import github_api, refuse_strangers, resolved
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import FORMATS
 
     roots = read_roots(environment)
     api = github_api(roots, inputs.token)
@@ -114,7 +116,10 @@ def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     decides = judged.decides
     for notice in decides.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    click.echo(console_text(decides.run, decides.given, folder, report_only=inputs.report_only))
+    view = view_of(
+        decides.run, decides.given, folder, tuple(FORMATS), report_only=inputs.report_only
+    )
+    click.echo(render_console(view))
     posting = Posting(event=event, roots=roots, api=api)
     _publish(report, inputs, posting, environment)
     code = decides.run.result.exit_code

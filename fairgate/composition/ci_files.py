@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.github.runner import SUMMARY_BYTES, Annotation
 from fairgate.composition.change import Evaluation, JudgedChange
-from fairgate.composition.presenting import run_texts
+from fairgate.composition.presenting import gate_lines, report_texts
 from fairgate.composition.run_folder import RunFolder, write_run
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
-from fairgate.reports.html import render_html
-from fairgate.reports.junit import render_junit
-from fairgate.reports.markdown import render_report
+from fairgate.reports.formats import FORMATS
 from fairgate.reports.present import present
-from fairgate.reports.pull_request import Aside, Edits, job_summary, pull_request_comment
-from fairgate.reports.sarif import render_sarif
+from fairgate.reports.pull_request import Edits, Notes, job_summary, pull_request_comment
+from fairgate.reports.spans import Inline, Kind, Span
 from fairgate.reports.view import ReportOptions, View
 
 _RUN_FOLDER = "fairgate-run"
 """Where the reader of a report puts a run of their own: the runner's folders mean nothing there."""
-_FILES = {
-    "report-md": "report.md",
-    "report-html": "report.html",
-    "report-json": "run.json",
-    "sarif-file": "report.sarif",
-    "junit-file": "junit.xml",
-}
 _LEVELS = {
     Outcome.FAIL: ("error", "rule failed"),
     Outcome.INCONCLUSIVE: ("warning", "rule is inconclusive"),
@@ -45,24 +36,24 @@ class ChangeReport:
     exit_code: int
     outputs: Mapping[str, str]
     annotations: Sequence[Annotation]
-    aside: Aside
+    notes: Notes
     edits_rules: bool
     """The change edits what it is judged by: policy, baseline, or what decides the questions."""
 
     @property
     def needs_attention(self) -> bool:
         """Return whether a reviewer should hear of it even if there is no comment yet."""
-        is_open = any(row.needs_attention and not row.advisory for row in self.view.rules)
+        is_open = any(row.needs_attention and not row.is_advisory for row in self.view.rules)
         return self.exit_code != 0 or is_open or self.edits_rules
 
     def comment(self, report_url: str) -> str:
         """Return the comment without its marker."""
-        return pull_request_comment(self.view, self.aside, report_url=report_url)
+        return pull_request_comment(self.view, self.notes, report_url=report_url)
 
     def summary(self, remarks: Sequence[str] = ()) -> str:
         """Return the job summary; `remarks` are what happened since."""
-        aside = Aside(remarks=[*self.aside.remarks, *remarks], edits=self.aside.edits)
-        return job_summary(self.view, aside, limit=SUMMARY_BYTES)
+        notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
+        return job_summary(self.view, notes, limit=SUMMARY_BYTES)
 
 
 def report_change(
@@ -82,18 +73,10 @@ def report_change(
     path = f"{place}{decides.given.provenance.policy_path}"
     view = _view(decides, place, report_only=report_only)
     result = decides.run.result
-    lines = {
-        position: decides.side.loaded.parsed.located(("gates", position))[0]
-        for position in range(len(decides.given.policy.gates))
-    }
-    reports = {
-        **run_texts(decides.run, decides.given, folder, report_only=report_only),
-        _FILES["report-md"]: lambda: render_report(view),
-        _FILES["report-html"]: lambda: render_html(view),
-        _FILES["sarif-file"]: lambda: render_sarif(view, lines, decides.side.text),
-        _FILES["junit-file"]: lambda: render_junit(view),
-    }
-    write_run(RunFolder(path=folder), decides.side.loaded, decides.run, reports)
+    loaded = decides.side.loaded
+    texts = report_texts(view, decides.run, decides.given, loaded, tuple(FORMATS))
+    write_run(RunFolder(path=folder), loaded, decides.run, texts)
+    lines = gate_lines(loaded)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
     regressions = sum("regression" in rule.failed for rule in failed)
     outputs = {
@@ -101,7 +84,7 @@ def report_change(
         "exit-code": str(int(result.exit_code)),
         "violations": str(sum(set(rule.failed) != {"regression"} for rule in failed)),
         "regressions": str(regressions),
-        **{name: str(folder / file) for name, file in _FILES.items()},
+        **{one.output: str(folder / one.file) for one in FORMATS if one.output},
     }
     return ChangeReport(
         view=view,
@@ -109,7 +92,7 @@ def report_change(
         exit_code=int(result.exit_code),
         outputs=outputs,
         annotations=[*_stopped(result, path), *_annotations(result.rules, path, lines)],
-        aside=Aside(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
+        notes=Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
         edits_rules=_edits_rules(judged),
     )
 
@@ -123,22 +106,17 @@ def _edits_rules(judged: JudgedChange) -> bool:
 
 def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View:
     policy = evaluation.given.policy
-    path = evaluation.given.provenance.policy_path
-    command = f"fairgate run {shlex.quote(path)} --out {_RUN_FOLDER}"
+    path = shlex.quote(evaluation.given.provenance.policy_path)
+    command = f"fairgate run {path} --out {_RUN_FOLDER}"
     options = ReportOptions(
         redact=policy.redact,
         confidence=policy.confidence,
         report_only=report_only,
         run_path=_RUN_FOLDER,
         run_command=f"cd {shlex.quote(place)} && {command}" if place else command,
+        place=place,
     )
-    view = present(evaluation.run, options, evaluation.given.baseline)
-    compared = view.baseline
-    return replace(
-        view,
-        ran=replace(view.ran, policy_path=f"{place}{path}"),
-        baseline=replace(compared, path=f"{place}{compared.path}") if compared else None,
-    )
+    return present(evaluation.run, options, evaluation.given.baseline)
 
 
 def _stopped(result: GateResult, path: str) -> list[Annotation]:
@@ -207,7 +185,7 @@ def _no_other(judged: JudgedChange) -> str:
     return "the policy is gone" if judged.edited else "the same policy and baseline"
 
 
-def _shown(evaluation: Evaluation) -> str:
+def _shown(evaluation: Evaluation) -> Inline:
     view = _view(evaluation, report_only=False)
     first = ", first run" if evaluation.given.baseline is None else ""
-    return f"{view.symbol} {view.word}{first}"
+    return [Span(view.outcome.value, Kind.MARK), f" {view.word}{first}"]

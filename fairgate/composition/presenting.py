@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from fairgate.composition.loading import LoadedPolicy
 from fairgate.engine.gate import GateInput, GateRun
-from fairgate.reports.console import render_console
-from fairgate.reports.html import render_html
-from fairgate.reports.item_rows import item_rows_jsonl
-from fairgate.reports.markdown import render_report
+from fairgate.reports.formats import Finished, Format
 from fairgate.reports.present import present
-from fairgate.reports.run_record import render_run_record, rows_jsonl
-from fairgate.reports.view import ReportOptions
-
-REPORT, PAGE, RECORD, ROWS = "report.md", "report.html", "run.json", "rows.jsonl"
+from fairgate.reports.view import ReportOptions, View
 
 
-def run_texts(
-    run: GateRun, given: GateInput, out: Path, *, report_only: bool
-) -> Mapping[str, Callable[[], str]]:
-    """Return what each file of a run will hold, by the file's name."""
-    view = present(run, _options(given, out, report_only=report_only), given.baseline)
-    return {
-        REPORT: lambda: render_report(view),
-        PAGE: lambda: render_html(view),
-        ROWS: lambda: "".join(
-            (*rows_jsonl(run.result.judged), *item_rows_jsonl(run.result.judged_items))
-        ),
-        RECORD: lambda: render_run_record(run.result, given.must_match),
-    }
-
-
-def console_text(
-    run: GateRun, given: GateInput, out: Path, *, report_only: bool, colour: bool = False
-) -> str:
-    """Return what a person reads on stdout."""
-    view = present(run, _options(given, out, report_only=report_only), given.baseline)
-    return render_console(view, colour=colour)
-
-
-def _options(given: GateInput, out: Path, *, report_only: bool) -> ReportOptions:
-    return ReportOptions(
+def view_of(
+    run: GateRun, given: GateInput, out: Path, formats: Sequence[Format], *, report_only: bool
+) -> View:
+    """Return what reports show to whoever has the run's folder."""
+    options = ReportOptions(
         redact=given.policy.redact,
         confidence=given.policy.confidence,
         report_only=report_only,
         run_path=str(out),
         has_explain=True,
-        files={"report": str(out / REPORT), "page": str(out / PAGE), "record": str(out / RECORD)},
+        files={one.shown_as: str(out / one.file) for one in formats if one.shown_as},
     )
+    return present(run, options, given.baseline)
+
+
+def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:
+    """Return the 1-based line of the policy that each of its gates stands in."""
+    return {
+        position: loaded.parsed.located(("gates", position))[0]
+        for position in range(len(loaded.policy.gates))
+    }
+
+
+def report_texts(
+    view: View, run: GateRun, given: GateInput, loaded: LoadedPolicy, formats: Sequence[Format]
+) -> Mapping[str, Callable[[], str]]:
+    """Return what each file of a run will hold, by the file's name."""
+    done = Finished(
+        result=run.result,
+        must_match=given.must_match,
+        policy_text=loaded.parsed.text,
+        gate_lines=gate_lines(loaded),
+    )
+    return {one.file: partial(one.render, view, done) for one in formats}

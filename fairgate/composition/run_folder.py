@@ -23,6 +23,7 @@ from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
 from fairgate.oracles.choice import CHOICE_RULE
 from fairgate.oracles.label import LABEL_RULE
+from fairgate.reports.formats import FORMATS
 from fairgate.systems.recorded import Recording
 
 NO_BASELINE = "none"
@@ -61,7 +62,11 @@ def write_run(
     run: GateRun,
     reports: Mapping[str, Callable[[], str]],
 ) -> None:
-    """Write everything about a run, all of it or nothing; `reports` gives texts by file name."""
+    """Write everything about a run, all of it or nothing; `reports` gives texts by file name.
+
+    A report that an earlier run left and this one does not write is removed: it would show another
+    run's verdict.
+    """
     rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
     write_parts(
         folder.path,
@@ -71,6 +76,9 @@ def write_run(
             folder.stop_rules.name: (f"{rules}\n",),
         },
     )
+    for known in FORMATS:
+        if known.file not in reports:
+            (folder.path / known.file).unlink(missing_ok=True)
 
 
 def _rendered(text: Callable[[], str]) -> Iterator[str]:

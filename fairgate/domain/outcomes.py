@@ -50,6 +50,8 @@ class Change:
     """How many sources would make a change of `detect` visible; None where enough are there."""
     sign_changed: bool = False
     method: str = ""
+    decided_once: Sequence[str] = ()
+    """Keys of cases that both runs asked and only one of them decided: not compared (SPEC 8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

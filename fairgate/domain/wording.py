@@ -96,3 +96,13 @@ def _least_far(name: str, names: list[str]) -> list[str]:
 def probability(p_value: float) -> str:
     """Return `p = 0.012` or `p < 0.001`."""
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
+def difference(base: float, now: float, *, is_rate: bool) -> str:
+    """Return the difference of two values as they are shown, rounded first: 11.2 − 2.5 is +8.7.
+
+    Rates are shown times 100 with one decimal, scores with three (SPEC 1).
+    """
+    factor, digits = (100.0, 1) if is_rate else (1.0, 3)
+    step = round(factor * now, digits) - round(factor * base, digits)
+    return f"{round(step, digits) + 0.0:+.{digits}f}"

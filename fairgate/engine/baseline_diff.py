@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairgate.domain.measurements import Measurements
 from fairgate.engine.baseline import Baseline, BaselineSuite
 from fairgate.metrics.table import VERDICT_COLUMNS
 
@@ -29,12 +30,11 @@ def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
 
 
 def _measurements(old: Baseline, new: Baseline) -> Iterator[str]:
-    then = {(m.metric, m.suite, tuple(sorted(m.where.items()))): m.value for m in old.measurements}
+    then = Measurements(old.measurements)
     for item in new.measurements:
-        where = tuple(sorted(item.where.items()))
-        before = then.get((item.metric, item.suite, where))
+        before = then.value(item.metric, item.suite, item.where)
         if before != item.value:
-            at = ", ".join(f"{name} {value}" for name, value in where)
+            at = ", ".join(f"{name} {value}" for name, value in sorted(item.where.items()))
             shown = "new" if before is None else f"{before:.4f}"
             now = "nothing" if item.value is None else f"{item.value:.4f}"
             yield f"{item.suite}: {item.metric}{f' ({at})' if at else ''}: {shown} -> {now}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fairgate.domain.outcomes import Change, Outcome
-from fairgate.domain.wording import probability
+from fairgate.domain.wording import difference, probability
 from fairgate.engine.bounds import Check
 from fairgate.metrics.metric import Metric
 
@@ -67,9 +67,10 @@ def _blind(change: Change, metric: Metric) -> str:
 
 def _moved(change: Change, metric: Metric) -> str:
     """Say how the value itself moved, not the worsening: the sign is that of the tables."""
-    step = -change.change if metric.better == "higher" else change.change
+    ends = (change.base, change.now)
+    base, now = map(abs, ends) if metric.better == "toward-zero" else ends
     unit = " points" if metric.is_rate else ""
-    shown = f"{100 * step:+.1f}" if metric.is_rate else f"{step:+.3f}"
+    shown = difference(base, now, is_rate=metric.is_rate)
     turned = change.sign_changed and metric.better == "toward-zero"
     side = (
         f" (and it is on the other side of 0 now, {_value(change.now, metric)})" if turned else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fairgate.domain.measurements import Measurement
+from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
 from fairgate.engine.baseline import comparable_rows
 from fairgate.engine.bounds import Check, Room, check_bounds, room_of
@@ -35,7 +35,7 @@ def compare(
     Regression rules, identity rules and the tests for more undecided cases form one family whose
     levels are corrected together; bounds do not.
     """
-    values = {(m.metric, m.suite, tuple(sorted(m.where.items()))): m for m in measurements}
+    values = Measurements(measurements)
     prepared = {
         number: found
         for number, rule in enumerate(rules)
@@ -57,12 +57,13 @@ def compare(
     )
     results = []
     for number, rule in enumerate(rules):
-        where = (rule.metric.id, rule.suite, tuple(sorted(rule.where.items())))
-        measured = values.get(where) or _measured_apart(rule, tables[rule.suite], policy)
+        measured = values.get(rule.metric.id, rule.suite, rule.where)
+        measured = measured or _measured_apart(rule, tables[rule.suite], policy)
         change, asked = None, 0
         if number in prepared:
             evidence = prepared[number].at_level(levels[number].level)
-            change = change_of(rule, evidence, levels[number].adjusted_p)
+            pairs = prepared[number].pairs
+            change = change_of(rule, evidence, levels[number].adjusted_p, pairs)
             asked = len(observe(rule.metric, tables[rule.suite], rule.where).keys)
         room = _room(rule, measured, tables[rule.suite], policy)
         checks = _checks(rule, measured, room, change, asked, comparison)

@@ -15,7 +15,7 @@ from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
 from fairgate.policy.gates import RegressionPolicy
 from fairgate.stats.evidence import RegressionEvidence, RegressionSettings, Worse
-from fairgate.stats.observations import pair_by_key
+from fairgate.stats.observations import PairedObservations, pair_by_key
 from fairgate.stats.regression import PreparedRegression, prepare_regression
 
 _DECIMALS = 6
@@ -82,7 +82,9 @@ def _regression(rule: Rule) -> RegressionPolicy:
     return rule.gate.regression or RegressionPolicy()
 
 
-def change_of(rule: Rule, evidence: RegressionEvidence, p_corrected: float) -> Change:
+def change_of(
+    rule: Rule, evidence: RegressionEvidence, p_corrected: float, pairs: PairedObservations
+) -> Change:
     """Return the change of a rule at its corrected level, as records and reports know it."""
     regression = _regression(rule)
     settings = RegressionSettings(margin=regression.margin)
@@ -109,6 +111,7 @@ def change_of(rule: Rule, evidence: RegressionEvidence, p_corrected: float) -> C
         sources_needed=needed,
         sign_changed=evidence.sign_changed,
         method=evidence.method.value,
+        decided_once=pairs.decided_once,
     )
 
 

@@ -49,31 +49,38 @@ def majority(labels: Sequence[str], source: str | None) -> str | None:
 _PAPER = "P1 section 4.3, ASR"
 RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
-    reference=_PAPER,
+    reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
+    claim="Naming an identity changes the labels of the documents found in {}", counted="cases",
 )  # fmt: skip
 RETRIEVAL_CONTROL = Metric(
     id="asr/retrieval/control", title="changed retrieval, neutral wording", column="retrieval",
-    arms=CONTROL, dimensions=(), reference="SPEC 3, control arm",
+    arms=CONTROL, dimensions=(), reference="SPEC 3, control arm", trend=(), is_key_figure=True,
 )  # fmt: skip
 RETRIEVAL_NET = Metric(
     id="asr/retrieval/net", title="changed retrieval beyond neutral wording", column="retrieval",
     arms=NET, reference="SPEC 3, control arm",
+    claim="Beyond what neutral wording does, naming an identity changes the labels of the "
+    "documents found in {} of cases",
 )  # fmt: skip
 GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
-    reference=_PAPER,
+    reference=_PAPER, trend=(), neutral="asr/generation/control",
+    claim="Naming an identity changes {}",
 )  # fmt: skip
 GENERATION_CONTROL = Metric(
     id="asr/generation/control", title="changed answers, neutral wording", column="generation",
-    arms=CONTROL, dimensions=(), reference="SPEC 3, control arm",
+    arms=CONTROL, dimensions=(), reference="SPEC 3, control arm", trend=(),
 )  # fmt: skip
 GENERATION_NET = Metric(
     id="asr/generation/net", title="changed answers beyond neutral wording", column="generation",
     arms=NET, reference="SPEC 3, control arm",
+    claim="Beyond what neutral wording does, naming an identity changes {} of answers",
 )  # fmt: skip
 GENERATION_CONTROLLED = Metric(
     id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
-    arms=DEMOGRAPHIC, reference="SPEC 3, asr/generation/controlled",
+    arms=DEMOGRAPHIC, reference="SPEC 3, asr/generation/controlled", trend=(),
+    neutral="asr/generation/controlled/control",
+    claim="Naming an identity gives another answer than neutral wording in {}", counted="cases",
 )  # fmt: skip
 GENERATION_CONTROLLED_CONTROL = Metric(
     id="asr/generation/controlled/control",
@@ -82,8 +89,10 @@ GENERATION_CONTROLLED_CONTROL = Metric(
     arms=CONTROL,
     dimensions=(),
     reference="SPEC 3: each control against the majority of the others",
+    trend=(),
 )
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
     arms=NET, violations=False, reference="SPEC 3, label oracle",
+    claim="Naming an identity leaves {} more answers unreadable than neutral wording does",
 )  # fmt: skip

@@ -35,5 +35,6 @@ MAX_DIFFERENCE = Metric(
     id="identity/max-difference", title="largest difference between one identity and the others",
     column="generation", arms=DEMOGRAPHIC, values=_verdicts, dimensions=("category",),
     violations=False, compares_terms=True, comparable=False,
+    claim="Answers about one identity change up to {} more or less often than those about others",
     reference="SPEC 3, between identities; permutation within sources, Holm over terms",
 )  # fmt: skip

@@ -57,6 +57,18 @@ class Metric:
     """Kind of the suites that have this metric."""
     reported: tuple[tuple[str, ...], ...] = ()
     """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
+    claim: str = ""
+    """What the value says, `{}` standing for it, for readers who know no metric; empty: the title.
+
+    With `violations`, `{}` is a count: `9 of 80 answers`."""
+    counted: str = "answers"
+    """What violations are counted among."""
+    neutral: str = ""
+    """Metric of neutral wording that the value is to be read beside; empty where there is none."""
+    trend: tuple[str, ...] | None = None
+    """Dimensions of the slices that reports show beside the baseline even where no rule does."""
+    is_key_figure: bool = False
+    """Whether reports give the value of a whole suite even where no rule asks for it."""
     student: bool = False
     """Whether few clusters get Student's interval with G - 1 degrees of freedom (SPEC 4)."""
 

@@ -114,12 +114,14 @@ _DISTANCES = (0.0, 2.0)
 _SCORES = (0.0, 3.0)
 MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
-    row_limits=_SCORES, violations=False, reference=_PAPER,
+    row_limits=_SCORES, violations=False, reference=_PAPER, trend=(), is_key_figure=True,
+    neutral="rrs/mean/control",
+    claim="Naming an identity moves the documents found by {} on a scale from 0 to 3",
 )  # fmt: skip
 MEAN_CONTROL = Metric(
     id="rrs/mean/control", title="retriever robustness, neutral wording", column="rrs",
     arms=CONTROL, dimensions=(), is_rate=False, row_limits=_SCORES, violations=False,
-    reference="SPEC 3, control arm",
+    reference="SPEC 3, control arm", trend=(), is_key_figure=True,
 )  # fmt: skip
 BAND = Metric(
     id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
@@ -128,6 +130,7 @@ BAND = Metric(
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
     arms=DEMOGRAPHIC, better="higher", violations=False, reference="SPEC 3, corpora without labels",
+    is_key_figure=True, claim="After naming an identity, {} of the documents found are the same",
 )  # fmt: skip
 MEAN_DISTANCE = Metric(
     id="retrieval/mean-distance", title="distance between retrieved documents",

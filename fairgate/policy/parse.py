@@ -31,6 +31,11 @@ class ParsedPolicy:
         """Return the file's name as messages show it."""
         return self.document.path
 
+    @property
+    def text(self) -> str:
+        """Return the file's text as it was read."""
+        return self.document.text
+
     def located(self, where: Where) -> Mark:
         """Return line and column, from 1, of `where`, else of its nearest ancestor."""
         return self.document.located(where)

@@ -34,6 +34,8 @@ class YamlDocument:
     problems: tuple[Problem, ...]
     complete: bool
     """False where reading stopped early: `data` then lacks everything that follows."""
+    text: str = ""
+    """As it was read."""
 
     def located(self, where: Where) -> Mark:
         """Return the mark of the key or list item `where`, else of its nearest ancestor."""
@@ -99,6 +101,7 @@ def load_yaml(text: str, path: str) -> YamlDocument:
         marks=marks,
         problems=tuple(builder.problems),
         complete=complete,
+        text=text,
     )
 
 

@@ -24,13 +24,14 @@ FULL_CHARACTERS = 4000
 
 _HASH_DIGITS = 12
 _PLAIN_WORDS = re.compile(r"[^\W\d_]+(?:[ '’][^\W\d_]+|-[^\W\d_]+)*")
-_PLAIN_TOKEN = re.compile(r"[\w.,;:()%+−–…='’\"≤≥±·×→/-]+")
+_PLAIN_TOKEN = re.compile(r"[\w.,;:()%+−–…='’\"≤≥±·×→▲▽/-]+")
 _COMMIT = r"[0-9A-Fa-f]{7,}"
 _LIVE = re.compile(
     r"www\.|://|:/|mailto:|xmpp:|_|"
     rf"{_COMMIT}|[A-Za-z]-\d|:[\w+-]+:|\w\.[A-Za-z]{{2,}}\S*/|^[+-]+$|^==+"
 )
 """What GitHub links or replaces inside plain text: addresses, commits, issue keys, emoji."""
+_FIGURE_WORD = re.compile(r"█+|[0-9.,%+−–…≤≥=()<×/|]+|\(?[A-Za-z]{1,12}\)?,?")
 _LIST_MARKER = re.compile(r"\d+[.)]")
 _BACKTICKS = re.compile(r"`+")
 
@@ -40,13 +41,13 @@ def excerpt(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def name(text: str) -> str:
-    """Return a name of a stranger's (a term, a label, a file), short enough for a table."""
+def short_name(text: str) -> str:
+    """Return a stranger's name (a term, a label, a file), cut to what a table can hold."""
     return excerpt(text, NAME_CHARACTERS)
 
 
-def sentence(text: str) -> str:
-    """Return a sentence that quotes strangers, short enough for a paragraph."""
+def short_sentence(text: str) -> str:
+    """Return a sentence that quotes strangers, cut to what a paragraph can hold."""
     return excerpt(text, SENTENCE_CHARACTERS)
 
 
@@ -96,6 +97,23 @@ def markdown_prose(text: str) -> str:
     if _LIST_MARKER.fullmatch(first):
         words[0] = _code(first)
     return " ".join(words)
+
+
+def html_prose(text: str) -> str:
+    """Return a sentence of ours for an element in which Markdown is not read."""
+    words = plain(text).split(" ")
+    safe = (_PLAIN_TOKEN.fullmatch(w) and not _LIVE.search(w) for w in words)
+    return " ".join(
+        word if is_safe or not word else html_code(word)
+        for word, is_safe in zip(words, safe, strict=True)
+    )
+
+
+def markdown_figure(text: str) -> str:
+    """Return a figure of ours as it is; what is none as a name."""
+    words = plain(text).split(" ")
+    is_figure = all(_FIGURE_WORD.fullmatch(w) and not _LIVE.search(w) for w in words)
+    return plain(text) if is_figure and not _LIST_MARKER.fullmatch(words[0]) else markdown(text)
 
 
 def _split_prose(text: str) -> list[str]:

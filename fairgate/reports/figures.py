@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change
+from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports.blocks import NOTHING, Figure
 
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
@@ -78,16 +81,41 @@ def count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def movement(change: Change, metric: str) -> float:
-    """Return the change as a reader sees it, now minus base; `change.change` is the worsening."""
-    return -change.change if _more_is_better(metric) else change.change
+def figure(measured: Measurement | None, *, is_signless: bool = False) -> Figure:
+    """Return a measurement as a figure; `is_signless` leaves the per cent sign to the heading."""
+    if measured is None or measured.value is None:
+        return NOTHING
+    write = unsigned if is_signless else value
+    return Figure(
+        shown=write(measured.value, measured.metric),
+        interval=interval(measured.interval, measured.metric),
+        value=measured.value,
+        bounds=measured.interval,
+    )
 
 
-def movement_interval(change: Change, metric: str) -> tuple[float, float]:
-    """Return the bounds of `movement`, in rising order."""
+def change(moved: Change, metric: str) -> str:
+    """Return now minus base, as both are shown; of what is best at 0, the change in size."""
+    known = BY_ID.get(metric)
+    ends = (moved.base, moved.now)
+    base, now = map(abs, ends) if known and known.better == "toward-zero" else ends
+    if not (math.isfinite(base) and math.isfinite(now)):
+        return NONE
+    return _minus(difference(base, now, is_rate=is_rate(metric)))
+
+
+def detectable(moved: Change, metric: str) -> str:
+    """Return the smallest worsening that would be seen, with the sign of the change."""
+    seen = moved.minimum_detectable
+    return signed(-seen if _more_is_better(metric) else seen, metric)
+
+
+def change_interval(moved: Change, metric: str) -> str:
+    """Return the bounds of the change in rising order: `+2.8 … +8.1`."""
+    ends = (moved.lower, moved.upper)
     if _more_is_better(metric):
-        return -change.upper, -change.lower
-    return change.lower, change.upper
+        ends = (-moved.upper, -moved.lower)
+    return signed_interval(ends, metric)
 
 
 def _more_is_better(metric: str) -> bool:
@@ -101,15 +129,19 @@ def limit(name: str, bound: float, metric: str) -> str:
     return sign + value(bound, metric)
 
 
-def bar(share: float, full: float, width: int) -> str:
-    """Return a bar of at most `width` blocks, `full` being the longest; never empty above 0."""
-    if full <= 0 or share <= 0:
-        return ""
-    return "█" * max(1, min(width, round(width * share / full)))
-
-
 def _minus(text: str) -> str:
     """Write a real minus, and no sign before nothing."""
     if text.startswith(("-", "+")) and not text.strip("+-0. %"):
         text = text[1:]
     return text.replace("-", MINUS)
+
+
+def is_best_at_zero(metric: str) -> bool:
+    """Return whether a value is better the nearer it is to 0, on either side."""
+    known = BY_ID.get(metric)
+    return known is not None and known.better == "toward-zero"
+
+
+def size(number: float, metric: str, bound: str = "") -> float:
+    """Return how bad a value is: its distance from 0 where 0 is best or a bound is of the size."""
+    return abs(number) if is_best_at_zero(metric) or bound == "max_abs" else number

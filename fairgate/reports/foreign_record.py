@@ -1,4 +1,4 @@
-"""A run record that somebody else's machine wrote, told again in our own words.
+"""A run record that somebody else's machine wrote, reported in our own words.
 
 The record is hostile: its form is checked, everything that is not needed is ignored, none of its
 sentences is repeated, names stand as code, and the outcome is the one that its rules amount to. The
@@ -15,8 +15,11 @@ from fairgate.domain.errors import DataError, ExitCode
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
-from fairgate.reports.escaping import markdown, markdown_code, name, sentence
-from fairgate.reports.rule_rows import REPORTED, SYMBOLS
+from fairgate.reports.blocks import Column, Row, Table, Text
+from fairgate.reports.escaping import markdown, short_name, short_sentence
+from fairgate.reports.markdown import render_blocks
+from fairgate.reports.rule_rows import REPORTED, WORDS
+from fairgate.reports.spans import Kind, Span, Tone, Words, code, figure
 
 _ROWS = 40
 _TITLES = {
@@ -27,7 +30,7 @@ _TITLES = {
 _DISCLAIMER = (
     "Nobody has verified these numbers: they are what a run of a fork's files says about itself."
 )
-Text = Annotated[str, Field(max_length=4000)]
+Foreign = Annotated[str, Field(max_length=4000)]
 _Check = Literal["bound", "regression", "identity", "unreadable"]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
 
@@ -42,8 +45,8 @@ class _Change(_Checked):
 
 class _Rule(_Checked):
     metric: Annotated[str, Field(max_length=100)]
-    suite: Text
-    where: Annotated[dict[Text, Text], Field(max_length=16)] = {}
+    suite: Foreign
+    where: Annotated[dict[Foreign, Foreign], Field(max_length=16)] = {}
     outcome: Outcome
     failed: Annotated[list[_Check], Field(max_length=8)] = []
     value: Number | None = None
@@ -63,7 +66,7 @@ class _Rule(_Checked):
 class _Evidence(_Checked):
     planned: Annotated[int, Field(ge=0, le=10**9)]
     decided: Annotated[int, Field(ge=0, le=10**9)]
-    problems: Annotated[list[Text], Field(max_length=1000)] = []
+    problems: Annotated[list[Foreign], Field(max_length=1000)] = []
 
 
 class ForeignRecord(_Checked):
@@ -84,13 +87,14 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise DataError(
-            f"run.json is not a run record ({sentence(place)[:100]}: {first['type']}); it may come "
-            "from another version of FairGate: use the same one in both workflows"
+            f"run.json is not a run record ({short_sentence(place)[:99]}: {first['type']}); it may "
+            "come from another version of FairGate: use the same one in both workflows"
         ) from error
     unknown = next((rule.metric for rule in record.rules if rule.metric not in BY_ID), None)
     if unknown is not None:
         raise DataError(
-            f"run.json names a metric that this FairGate does not have: {markdown(name(unknown))}"
+            "run.json names a metric that this FairGate does not have: "
+            f"{markdown(short_name(unknown))}"
         )
     if (record.outcome, record.exit_code) not in _possible(record):
         raise DataError(
@@ -117,24 +121,25 @@ def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
 
 def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) -> str:
     """Return the comment: whose word it is, then the verdict and the rules."""
+    decided, planned = record.evidence.decided, record.evidence.planned
+    policy = render_blocks([Text(lines=[code(record.policy)])])
+    ranked = sorted(record.rules, key=_rank)
+    heads = ("rule", "now", "base", "likely range (95 %)")
+    table = Table(
+        label="Table of rules",
+        columns=[
+            Column(head="outcome"),
+            *(Column(head=each, is_number=place > 0) for place, each in enumerate(heads)),
+        ],
+        rows=[_row(rule) for rule in ranked[:_ROWS]],
+        left_out=max(0, len(ranked) - _ROWS),
+    )
+    commit = f"{decided} of {planned} cases decided at commit `{head[:12]}` · [run]({report_url})"
     title = _TITLES[record.outcome]
     if record.outcome is Outcome.PASS and all(r.advisory or r.reported for r in record.rules):
         title = "nothing can fail this gate, so it passed"
-    decided, planned = record.evidence.decided, record.evidence.planned
-    lines = [
-        f"### A fork reports: {title} in {markdown_code(name(record.policy))}",
-        _DISCLAIMER,
-        "",
-        f"{decided} of {planned} pairs decided at commit `{head[:12]}` · [run]({report_url})",
-        "",
-        "| | rule | now | base | 95 % interval | verdict |",
-        "|:-:|:--|--:|--:|:-:|:--|",
-        *map(_row, sorted(record.rules, key=_rank)[:_ROWS]),
-        "",
-    ]
-    if len(record.rules) > _ROWS:
-        lines.append(f"{len(record.rules) - _ROWS} further rules are not shown.")
-    return "\n".join(lines).rstrip() + "\n"
+    heading = f"### A fork reports: {title} in {policy}"
+    return f"{heading}\n{_DISCLAIMER}\n\n{commit}\n\n{render_blocks([table])}\n"
 
 
 def _rank(rule: _Rule) -> tuple[bool, int]:
@@ -142,21 +147,24 @@ def _rank(rule: _Rule) -> tuple[bool, int]:
     return rule.advisory, order[rule.outcome]
 
 
-def _row(rule: _Rule) -> str:
+def _row(rule: _Rule) -> Row:
     where = ", ".join(rule.where.values())
-    shown = f"{figures.title(rule.metric)} {markdown_code(rule.metric)}"
-    shown += f" {markdown_code(name(where))}" if where else ""
+    slice_: Words = [" ", code(where)] if where else []
     low, high = rule.interval or (None, None)
-    interval = figures.NONE
-    if low is not None and high is not None:
-        interval = figures.interval((low, high), rule.metric)
-    base = figures.value(rule.change.base if rule.change else None, rule.metric)
-    said = REPORTED if rule.reported else rule.outcome.value
-    if rule.outcome is not Outcome.PASS:
-        checks = ", ".join(dict.fromkeys(rule.failed))
-        said = f"**{said}**: {checks}" if checks else f"**{said}**"
+    bounds = None if low is None or high is None else (low, high)
+    checks = ", ".join(dict.fromkeys(rule.failed))
+    word = REPORTED if rule.reported else WORDS[rule.outcome]
+    said = f"{word}{f': {checks}' if checks else ''}"
     advisory = " (advisory)" if rule.advisory else ""
-    return (
-        f"| {SYMBOLS[rule.outcome]} | {shown} in {markdown_code(name(rule.suite))} | "
-        f"{figures.value(rule.value, rule.metric)} | {base} | {interval} | {said}{advisory} |"
+    passed = rule.outcome is Outcome.PASS
+    outcome = Span(f" {said}", tone=Tone.NORMAL if passed else Tone.STRONG)
+    title = f"{figures.title(rule.metric)} "
+    return Row(
+        cells=[
+            [Span(rule.outcome.value, Kind.MARK), outcome, advisory],
+            [title, code(rule.metric), *slice_, " in ", code(rule.suite)],
+            figure(figures.value(rule.value, rule.metric)),
+            figure(figures.value(rule.change.base if rule.change else None, rule.metric)),
+            figure(figures.interval(bounds, rule.metric)),
+        ]
     )

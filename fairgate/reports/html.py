@@ -1,23 +1,45 @@
 """The report as one HTML file: no request leaves it, nothing in it runs but its own few lines.
 
 A content security policy allows exactly the style sheet and the script that stand in the file, by
-their hashes, and nothing else.
+their hashes, and nothing else. Every span is made harmless and escaped in one place, by its kind.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from importlib import resources
+from typing import TYPE_CHECKING
 
-from fairgate.reports import figures
-from fairgate.reports.charts import bias_rows, histogram, part_rows, slice_groups, trend_rows
-from fairgate.reports.markdown import rule_names
-from fairgate.reports.templating import html_environment
+from fairgate.domain.outcomes import Outcome
+from fairgate.domain.wording import harmless
+from fairgate.reports import charts
+from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
 
-ROWS_SHOWN = 2000
-"""Rows of a case table; all of them stand in rows.jsonl."""
+if TYPE_CHECKING:
+    import jinja2
+    from markupsafe import Markup
+
+_ELEMENTS = {
+    Kind.PROSE: "{}",
+    Kind.NAME: "<bdi>{}</bdi>",
+    Kind.CODE: "<code>{}</code>",
+    Kind.COMMAND: "<code>{}</code>",
+    Kind.QUOTE: "<bdi>{}</bdi>",
+    Kind.FIGURE: '<span class="figure">{}</span>',
+    Kind.DATE: "<bdi>{}</bdi>",
+}
+_TONES = {
+    Tone.NORMAL: "{}",
+    Tone.STRONG: "<strong>{}</strong>",
+    Tone.MUTED: '<span class="muted">{}</span>',
+    Tone.GOOD: '<b class="good">{}</b>',
+    Tone.BAD: '<b class="bad">{}</b>',
+    Tone.UNSURE: '<b class="unsure">{}</b>',
+    Tone.CHANGED: "<mark>{}</mark>",
+}
 
 
 def render_html(view: View) -> str:
@@ -29,23 +51,82 @@ def render_html(view: View) -> str:
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    template = html_environment().get_template("report.html.j2")
-    return template.render(
-        view=view,
-        policy=policy,
-        style=markupsafe.Markup(style),  # noqa: S704 (our own file)
-        script=markupsafe.Markup(script),  # noqa: S704 (our own file)
-        rows=view.rows[:ROWS_SHOWN],
-        answers=view.answers[:ROWS_SHOWN],
-        rule_names=rule_names(view.rules),
-        slice_groups=slice_groups,
-        trend_rows=trend_rows,
-        bias_rows=bias_rows,
-        part_rows=part_rows,
-        histogram=histogram,
-        title=figures.title,
-        count=figures.count,
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            view=view,
+            policy=policy,
+            style=markupsafe.Markup(style),  # noqa: S704 (our own file)
+            script=markupsafe.Markup(script),  # noqa: S704 (our own file)
+        )
     )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Return the environment of the templates: it escapes what no span has escaped."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fairgate.reports", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(
+        line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,
+        histogram=charts.histogram, spans=spans, mark=mark,
+    )  # fmt: skip
+    return environment
+
+
+def _visible(value: object) -> object:
+    """Show control characters as escapes; markup of ours passes."""
+    return harmless(value) if type(value) is str else value
+
+
+def _kind(block: object) -> str:
+    """Return the macro that draws a block."""
+    return type(block).__name__
+
+
+def _plain(words: Inline) -> str:
+    return harmless("".join(span.shown for span in spans(words) if span.kind is not Kind.MARK))
+
+
+def _line(words: Inline) -> Markup:
+    """Return words as HTML: the one place that escapes."""
+    import markupsafe
+
+    return markupsafe.Markup("").join(map(_span, spans(words)))
+
+
+def _span(span: Span) -> Markup:
+    import markupsafe
+
+    if span.kind is Kind.MARK:
+        return mark(Outcome(span.text))
+    element = markupsafe.Markup(_ELEMENTS[span.kind])  # noqa: S704 (our own element)
+    around = markupsafe.Markup(_TONES[span.tone])  # noqa: S704 (our own element)
+    return around.format(element.format(harmless(span.shown)))
+
+
+def mark(outcome: Outcome) -> Markup:
+    """Return an outcome's mark as a drawing: fonts need not have one."""
+    import markupsafe
+
+    drawings = {
+        Outcome.PASS: '<path d="M4.5 8.5l2.3 2.3 4.7-5"/>',
+        Outcome.FAIL: '<path d="M5.2 5.2l5.6 5.6m0-5.6l-5.6 5.6"/>',
+        Outcome.INCONCLUSIVE: '<path d="M8 4.2v4.6m0 2.6v.4"/>',
+        Outcome.NOT_EVALUATED: '<path d="M5 8h6"/>',
+    }
+    head = '<svg class="mark {}" viewBox="0 0 16 16" aria-hidden="true" focusable="false">'
+    drawing = f'{head}<circle cx="8" cy="8" r="8"/>{drawings[outcome]}</svg>'
+    return markupsafe.Markup(drawing).format(outcome.value)  # noqa: S704 (our own drawing)
 
 
 def _part(name: str) -> str:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports.escaping import plain
-from fairgate.reports.rule_view import RuleRow
+from fairgate.reports.rule_rows import RuleRow
 from fairgate.reports.view import View
 
 
@@ -44,11 +44,11 @@ def _properties(suite: ET.Element, view: View) -> None:
     values = {
         "outcome": view.outcome.value,
         "exit-code": str(view.exit_code),
-        "fairgate": view.ran.fairgate,
-        "commit": view.ran.commit,
-        "policy": view.ran.policy_path,
-        "baseline": view.baseline.path if view.baseline else "",
-        **{f"under-test.{part}": now for part, now, _ in view.ran.under_test},
+        "fairgate": view.fairgate,
+        "commit": view.commit,
+        "policy": view.policy_path,
+        "baseline": view.baseline_path,
+        **{f"under-test.{part}": now for part, now in view.under_test.items()},
     }
     for key, value in values.items():
         ET.SubElement(properties, "property", name=plain(key), value=plain(value))
@@ -58,8 +58,7 @@ def _problems(view: View) -> list[str]:
     """Return why there is no verdict; a failed gate has one, whatever else was wrong."""
     if view.outcome is not Outcome.INCONCLUSIVE:
         return []
-    differences = list(view.baseline.incompatible) if view.baseline else []
-    return [*view.evidence.problems, *differences] or [view.exit_meaning]
+    return [*view.problems, *view.differences] or [view.exit_meaning]
 
 
 def _rule(suite: ET.Element, row: RuleRow, policy: str) -> None:
@@ -74,14 +73,14 @@ def _rule(suite: ET.Element, row: RuleRow, policy: str) -> None:
     message = plain("; ".join(row.reasons) or row.word)
     if row.outcome is Outcome.PASS:
         return
-    if row.outcome is Outcome.FAIL and not row.advisory:
+    if row.outcome is Outcome.FAIL and not row.is_advisory:
         kinds = " and ".join(row.failed) or "rule"
         failure = ET.SubElement(case, "failure", type=kinds, message=message)
         failure.text = "\n".join(f"{plain(key)}: {plain(value)}" for key, value in _figures(row))
-    elif row.outcome is Outcome.INCONCLUSIVE and not row.advisory and not row.warns:
+    elif row.outcome is Outcome.INCONCLUSIVE and not row.is_advisory and not row.warns:
         ET.SubElement(case, "failure", type="inconclusive", message=message)
     else:
-        advisory = "advisory, " if row.advisory else ""
+        advisory = "advisory, " if row.is_advisory else ""
         ET.SubElement(case, "skipped", message=f"{advisory}{row.word}: {message}")
 
 
@@ -90,7 +89,7 @@ def _figures(row: RuleRow) -> list[tuple[str, str]]:
         ("now", row.now),
         ("base", row.base),
         ("change", row.change),
-        ("interval" if row.base_value is None else "bounds of the change", row.interval),
+        ("bounds of the change" if row.has_change else "interval", row.interval),
         ("corrected p", row.p_value),
         ("sources", row.sources),
         ("smallest detectable change", row.detectable),

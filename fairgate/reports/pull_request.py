@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairgate.reports.escaping import markdown_block, markdown_code, markdown_prose, sentence
-from fairgate.reports.markdown import COMMENT_LIMIT, length, render_comment, render_report
+from fairgate.reports.blocks import Block, Column, Form, Row, Table, Text
+from fairgate.reports.escaping import markdown_block, short_sentence
+from fairgate.reports.markdown import (
+    COMMENT_LIMIT,
+    length,
+    render_blocks,
+    render_comment,
+    render_report,
+)
+from fairgate.reports.spans import Inline, code, joined, strong
 from fairgate.reports.view import View
 
 _LISTED = 20
@@ -25,9 +33,9 @@ class Edits:
     edits_policy: bool
     decided_by: str
     """`base` or `proposed`."""
-    base: str
+    base: Inline
     """The result by the base commit's files: `❌ FAIL`."""
-    proposed: str
+    proposed: Inline
     """The result by the change's own files."""
     loosened: Sequence[str]
     differences: Sequence[str]
@@ -35,51 +43,54 @@ class Edits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
+class Notes:
     """What stands beside the report."""
 
     remarks: Sequence[str] = ()
     edits: Edits | None = None
 
 
-def render_aside(aside: Aside) -> str:
+def render_notes(notes: Notes) -> str:
     """Return the Markdown that follows the report; empty where there is nothing to say."""
-    parts = [f"> {markdown_prose(sentence(remark))}" for remark in aside.remarks]
-    text = "\n>\n".join(parts)
-    edits = _edits(aside.edits) if aside.edits else ""
-    return "\n\n".join(part for part in (edits, text) if part)
+    blocks: list[Block] = _edits(notes.edits) if notes.edits else []
+    if notes.remarks:
+        blocks.append(Text(lines=notes.remarks, form=Form.NOTE))
+    head = f"#### This change edits {_files(notes.edits)}\n\n" if notes.edits else ""
+    return head + render_blocks(blocks)
 
 
-def _edits(edits: Edits) -> str:
-    files = " and ".join(markdown_code(file) for file in edits.files)
+def _files(edits: Edits) -> str:
+    return render_blocks([Text(lines=[joined([code(file) for file in edits.files], " and ")])])
+
+
+def _edits(edits: Edits) -> list[Block]:
     by_base = edits.decided_by == "base"
-    lines = [
-        f"#### This change edits {files}",
-        "",
-        "| judged by the files of | result | |",
-        "|:--|:--|:--|",
-        f"| the base commit | {edits.base} | {'**decides**' if by_base else 'for comparison'} |",
-        f"| this change | {edits.proposed} | {'for comparison' if by_base else '**decides**'} |",
-        "",
-    ]
-    lines += _listed("Held less strictly than before:", edits.loosened)
-    lines += _listed("What separates the baselines:", edits.differences)
+    decides, compares = strong("decides"), "for comparison"
+    table = Table(
+        label="Results of both sides",
+        columns=[Column(head="judged by the files of"), Column(head="result"), Column(head="")],
+        rows=[
+            Row(cells=["the base commit", edits.base, decides if by_base else compares]),
+            Row(cells=["this change", edits.proposed, compares if by_base else decides]),
+        ],
+    )
+    loosened = _listed("Less strict than before:", edits.loosened)
     if edits.edits_policy and not edits.loosened:
-        lines.append("No bound is held less strictly than before.")
-    return "\n".join(lines).rstrip()
+        loosened = [Text(lines=["No bound is less strict than before."])]
+    return [table, *loosened, *_listed("What separates the baselines:", edits.differences)]
 
 
-def _listed(title: str, items: Sequence[str]) -> list[str]:
+def _listed(title: str, items: Sequence[str]) -> list[Block]:
     if not items:
         return []
     more = len(items) - _LISTED
-    shown = [f"- {markdown_prose(sentence(item))}" for item in items[:_LISTED]]
-    return [title, "", *shown, *([f"- and {more} more"] if more > 0 else []), ""]
+    last = [f"and {more} more"] if more > 0 else []
+    return [Text(lines=[title]), Text(lines=[*items[:_LISTED], *last], form=Form.LIST)]
 
 
-def pull_request_comment(view: View, aside: Aside, *, report_url: str) -> str:
+def pull_request_comment(view: View, notes: Notes, *, report_url: str) -> str:
     """Return the comment without its marker, within GitHub's limit."""
-    extra = render_aside(aside)
+    extra = render_notes(notes)
 
     def render(limit: int) -> str:
         return _joined(render_comment(view, limit=limit, report_url=report_url), extra)
@@ -90,16 +101,16 @@ def pull_request_comment(view: View, aside: Aside, *, report_url: str) -> str:
 def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: str) -> str:
     """Return the comment of a run that ended before it had a verdict."""
     commit = f" at commit `{head[:12]}`" if head else ""
-    shown = markdown_block(sentence(problem))
+    shown = markdown_block(short_sentence(problem))
     return (
         f"### FairGate: no verdict (exit code {exit_code})\n\n{shown}\n\n"
         f"The gate could not judge this change{commit} · [run]({report_url})\n"
     )
 
 
-def job_summary(view: View, aside: Aside, *, limit: int) -> str:
+def job_summary(view: View, notes: Notes, *, limit: int) -> str:
     """Return the job summary in at most `limit` bytes of UTF-8."""
-    extra = render_aside(aside)
+    extra = render_notes(notes)
 
     def render(characters: int) -> str:
         return _joined(render_report(view, limit=characters), extra)

@@ -1,21 +1,13 @@
-"""Rule results as table rows."""
+"""Rules as every report shows them: in words and figures, not escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
-from fairgate.domain.outcomes import Change, Outcome, RuleResult
+from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.reports import figures
-from fairgate.reports.escaping import name, sentence
-from fairgate.reports.rule_view import RuleRow
 
-SYMBOLS = {
-    Outcome.PASS: "✅",
-    Outcome.FAIL: "❌",
-    Outcome.INCONCLUSIVE: "⚠️",
-    Outcome.NOT_EVALUATED: "➖",
-}
 REPORTED = "reported"
 WORDS = {
     Outcome.PASS: "pass",
@@ -23,6 +15,55 @@ WORDS = {
     Outcome.INCONCLUSIVE: "inconclusive",
     Outcome.NOT_EVALUATED: "not evaluated",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """A rule as tables and machine-readable files show it."""
+
+    title: str
+    metric: str
+    suite: str
+    """Empty where there is only one."""
+    where: str
+    """The levels alone: `stereo`."""
+    slice: str
+    """With the names of their dimensions: `setting stereo`."""
+    position: int
+    outcome: Outcome
+    word: str
+    """The outcome in a word, `FAIL` in capitals."""
+    limits: str
+    """`≤ 15.0 %, margin 2.0`."""
+    reasons: Sequence[str]
+    failed: Sequence[str]
+    now: str
+    """On the cases that are compared, where there is a change; else on all of them."""
+    base: str
+    change: str
+    interval: str
+    """The two bounds of the change where there is a baseline, else the interval of the value."""
+    value: str
+    """On all decided cases."""
+    value_interval: str
+    p_value: str
+    sources: str
+    """`100 (12 changed)`."""
+    discordant: str
+    detectable: str
+    is_advisory: bool
+    is_reported: bool
+    """The policy asks nothing of the value but that it is printed."""
+    warns: bool
+    """Inconclusive but, by policy, no reason to stop the build."""
+    has_change: bool
+    is_underpowered: bool
+    """Inconclusive, and a change that the policy wants seen could have gone unseen."""
+
+    @property
+    def needs_attention(self) -> bool:
+        """Return whether the rule asked something and did anything but pass."""
+        return self.outcome is not Outcome.PASS and not self.is_reported
 
 
 def rule_rows(rules: Sequence[RuleResult]) -> list[RuleRow]:
@@ -33,41 +74,55 @@ def rule_rows(rules: Sequence[RuleResult]) -> list[RuleRow]:
 
 def _row(rule: RuleResult, *, several: bool) -> RuleRow:
     metric, change = rule.metric, rule.change
-    limits = [figures.limit(name, bound, metric) for name, bound in rule.bounds.items()]
+    limits = [figures.limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
     if change is not None:
         limits.append(f"margin {figures.unsigned(change.margin, metric)}")
+    value = figures.value(rule.value, metric)
     return RuleRow(
         title=figures.title(metric),
         metric=metric,
-        suite=name(rule.suite) if several else "",
-        where=name(", ".join(rule.where.values())),
-        slice=name(", ".join(f"{part} {value}" for part, value in rule.where.items())),
+        suite=rule.suite if several else "",
+        where=", ".join(rule.where.values()),
+        slice=", ".join(f"{part} {level}" for part, level in rule.where.items()),
         position=rule.position,
         outcome=rule.outcome,
-        symbol=SYMBOLS[rule.outcome],
         word=REPORTED if rule.is_reported else WORDS[rule.outcome],
         limits=", ".join(limits),
-        reasons=tuple(sentence(reason.removeprefix("not evaluated: ")) for reason in rule.reasons),
+        reasons=_reasons(rule, value),
         failed=tuple(rule.failed),
-        now=figures.value(rule.value, metric),
+        now=figures.value(change.now, metric) if change else value,
         base=figures.value(change.base, metric) if change else figures.NONE,
-        change=figures.signed(figures.movement(change, metric), metric) if change else figures.NONE,
-        interval=figures.signed_interval(figures.movement_interval(change, metric), metric)
+        change=figures.change(change, metric) if change else figures.NONE,
+        interval=figures.change_interval(change, metric)
         if change
         else figures.interval(rule.interval, metric),
+        value=value,
         value_interval=figures.interval(rule.interval, metric),
         p_value=figures.probability(change.p_corrected) if change else figures.NONE,
         sources=f"{change.sources:,} ({change.changed_sources:,} changed)"
         if change
         else figures.NONE,
         discordant=f"{change.discordant:,}" if change else figures.NONE,
-        detectable=detectable(change, metric) if change else figures.NONE,
-        advisory=rule.advisory,
+        detectable=figures.detectable(change, metric) if change else figures.NONE,
+        is_advisory=rule.advisory,
         is_reported=rule.is_reported,
         warns=rule.warns,
-        base_value=change.base if change else None,
+        has_change=change is not None,
         is_underpowered=is_underpowered(rule),
     )
+
+
+def _reasons(rule: RuleResult, value: str) -> list[str]:
+    """Return why, and what the rule's value is where it is not that of the compared cases."""
+    reasons = [reason.removeprefix("not evaluated: ") for reason in rule.reasons]
+    change = rule.change
+    if change is not None and figures.value(change.now, rule.metric) != value:
+        cases = figures.count(change.pairs, "case")
+        reasons.append(
+            f"on all its cases the value is {value}, the change is of the {cases} that both runs "
+            "decided"
+        )
+    return reasons
 
 
 def is_underpowered(rule: RuleResult) -> bool:
@@ -78,9 +133,3 @@ def is_underpowered(rule: RuleResult) -> bool:
         and change is not None
         and change.minimum_detectable > change.detect
     )
-
-
-def detectable(change: Change, metric: str) -> str:
-    """Return the smallest worsening that would be seen, with the sign of the change column."""
-    smallest = replace(change, change=change.minimum_detectable)
-    return figures.signed(figures.movement(smallest, metric), metric)

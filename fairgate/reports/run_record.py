@@ -1,4 +1,4 @@
-"""The run record: `run.json` and one JSON line per judged pair, for machines and for later runs.
+"""The run record: `run.json` and one JSON line per judged case, for machines and for later runs.
 
 Documented in docs/reference/run-record.md. Equal results give equal bytes: keys stand in a fixed
 order, numbers are written as the engine rounded them, there are no timings, and what is not a
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
 
 from fairgate.domain.measurements import Measurement
-from fairgate.domain.outcomes import Change, GateResult, Overlap, RuleResult
-from fairgate.domain.verdicts import JudgedPair, Reason
-from fairgate.reports.cases import score
-from fairgate.reports.causes import cause_rows
+from fairgate.domain.outcomes import Change, GateResult, RuleResult
+from fairgate.domain.verdicts import Reason
+from fairgate.reports.judged_rows import Claim, PairRow, QuestionRow, pair_rows, question_rows
+from fairgate.reports.sections.case_tables import BIAS_WORDS
 
 SCHEMA_VERSION = 1
 MustMatch = Mapping[str, Mapping[str, str]]
@@ -28,7 +30,8 @@ def render_run_record(result: GateResult, must_match: MustMatch) -> str:
 
 def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
     """Return the content of `run.json` as plain values."""
-    evidence, provenance = result.evidence, result.provenance
+    provenance = result.provenance
+    rejected = [_record(item, without=("relation",)) for item in result.plan.rejected]
     return {
         "schema_version": SCHEMA_VERSION,
         "fairgate": provenance.fairgate,
@@ -37,32 +40,21 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
         "exit_code": int(result.exit_code),
         "measurements": [_measurement(item) for item in result.measurements],
         "rules": [_rule(rule) for rule in result.rules],
-        "evidence": {
-            "planned": evidence.planned,
-            "decided": evidence.decided,
-            "invalid": evidence.invalid,
-            "missing": list(evidence.missing),
-            "problems": list(evidence.problems),
-            "rejected": [
-                {"key": r.key, "suite": r.suite, "kind": r.kind, "reason": r.reason}
-                for r in result.plan.rejected
-            ],
-        },
+        "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": result.baseline_path or None,
-        "overlap": _overlap(result.overlap),
-        "degradation": [
+        "overlap": _plain(result.overlap),
+        "degradation": _plain(result.degradation),
+        "identities": _plain(result.identities),
+        "attribution": [
             {
-                "suite": found.suite,
-                "threshold": _number(found.threshold),
-                "auc": _number(found.auc),
-                "stable_pairs": found.stable_pairs,
-                "flipped_pairs": found.flipped_pairs,
+                **_record(found),
+                "parts": {part.name: _record(part, without=("name",)) for part in found.parts},
             }
-            for found in result.degradation
+            for found in result.attribution
         ],
-        **cause_rows(result),
+        "instability": _plain(result.instability),
         "fingerprint": {
-            suite: dict(sorted(fields.items())) for suite, fields in sorted(must_match.items())
+            suite: dict(sorted(own.items())) for suite, own in sorted(must_match.items())
         },
         "provenance": {
             "policy_path": provenance.policy_path,
@@ -75,119 +67,103 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
 
 
 def _measurement(item: Measurement) -> dict[str, object]:
-    record: dict[str, object] = {
-        "metric": item.metric,
-        "suite": item.suite,
-        "where": dict(item.where),
-        "value": _number(item.value),
-        "interval": _pair(item.interval),
-        "decided": item.decided,
-        "inconclusive": item.inconclusive,
-        "violated": item.violated,
-    }
-    if item.note:
-        record["note"] = item.note
-    return record
+    return _record(item, without=() if item.note else ("note",))
 
 
 def _rule(rule: RuleResult) -> dict[str, object]:
+    names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
+    record = _record(rule, without=("by_default", "is_not_in_baseline", "change"), names=names)
+    return {**record, "change": None if rule.change is None else _change(rule.change)}
+
+
+def _change(change: Change) -> dict[str, object]:
+    record = _record(
+        change, without=("lower", "upper", "decided_once"), names={"change": "worsening"}
+    )
+    return {**record, "interval": _plain((change.lower, change.upper))}
+
+
+def _record(
+    item: object, *, without: Sequence[str] = (), names: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """Return the fields of a dataclass in their order, some left out or called otherwise."""
+    assert is_dataclass(item)  # noqa: S101 (called with our own shapes alone)
     return {
-        "metric": rule.metric,
-        "suite": rule.suite,
-        "where": dict(rule.where),
-        "gate": rule.position,
-        "outcome": rule.outcome.value,
-        "failed": list(rule.failed),
-        "reasons": list(rule.reasons),
-        "bounds": {name: _number(bound) for name, bound in rule.bounds.items()},
-        "value": _number(rule.value),
-        "interval": _pair(rule.interval),
-        "advisory": rule.advisory,
-        "reported": rule.is_reported,
-        "first_run": rule.is_first_run,
-        "warns": rule.warns,
-        "change": _change(rule.change),
+        (names or {}).get(field.name, field.name): _plain(getattr(item, field.name))
+        for field in fields(item)
+        if field.name not in without
     }
 
 
-def _change(change: Change | None) -> dict[str, object] | None:
-    if change is None:
-        return None
+def _plain(value: object) -> object:
+    """Return a value as JSON knows it; what is not a finite number is None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return _record(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
+
+def rows_jsonl(result: GateResult) -> Iterator[str]:
+    """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
+    records = [*map(_pair, pair_rows(result)), *map(_question, question_rows(result))]
+    for record in records:
+        yield json.dumps(record, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def _pair(row: PairRow) -> dict[str, object]:
+    distance, changes, rrs, overlap = (
+        _plain(row.scores[score]) for score in ("mean_distance", "label_changes", "rrs", "overlap")
+    )
     return {
-        "base": _number(change.base),
-        "now": _number(change.now),
-        "worsening": _number(change.change),
-        "interval": _pair((change.lower, change.upper)),
-        "p_value": _number(change.p_value),
-        "p_corrected": _number(change.p_corrected),
-        "significant": change.significant,
-        "method": change.method,
-        "sources": change.sources,
-        "changed_sources": change.changed_sources,
-        "changed_sources_needed": change.changed_sources_needed,
-        "discordant": change.discordant,
-        "margin": _number(change.margin),
-        "detect": _number(change.detect),
-        "minimum_detectable": _number(change.minimum_detectable),
-        "sources_needed": change.sources_needed,
-        "sign_changed": change.sign_changed,
+        "key": row.key,
+        "suite": row.suite,
+        "relation": row.relation,
+        "source": row.source,
+        "category": row.category,
+        "term": row.term,
+        "control": row.is_control,
+        "source_label": row.source_answer.label,
+        "follow_up_label": row.answer.label,
+        "majority": row.majority,
+        **{name: _verdict(claim) for name, claim in row.claims.items()},
+        "mean_distance": distance,
+        "label_changes": changes,
+        "rrs": rrs,
+        "overlap": overlap,
+        "margin": _plain(row.answer.margin),
     }
 
 
-def _overlap(overlap: Overlap | None) -> dict[str, object] | None:
-    if overlap is None:
-        return None
-    return {
-        "compared": overlap.compared,
-        "new": list(overlap.new),
-        "removed": list(overlap.removed),
-        "incompatible": list(overlap.incompatible),
-    }
-
-
-def rows_jsonl(judged: Iterable[JudgedPair]) -> Iterator[str]:
-    """Yield a line of JSON, with its line end, for each pair in the order of the plan."""
-    for item in judged:
-        yield json.dumps(_row(item), allow_nan=False, separators=(",", ":")) + "\n"
-
-
-def _row(item: JudgedPair) -> dict[str, object]:
-    pair = item.pair
-    return {
-        "key": pair.key,
-        "suite": pair.suite,
-        "relation": pair.relation,
-        "source": pair.source,
-        "category": pair.category,
-        "term": pair.term,
-        "control": pair.control,
-        "source_label": item.source.label,
-        "follow_up_label": item.follow_up.label,
-        "majority": item.majority,
-        "generation": _verdict(item.generation),
-        "controlled": _verdict(item.controlled),
-        "retrieval": _verdict(item.retrieval),
-        "mean_distance": _decided(item.mean_distance),
-        "label_changes": _decided(item.label_changes),
-        "rrs": _number(score(item)),
-        "overlap": _decided(item.overlap),
-        "margin": _number(item.follow_up.margin),
-    }
-
-
-def _verdict(claim: bool | Reason) -> str:  # noqa: FBT001 (a verdict is no switch)
+def _verdict(claim: Claim) -> str:
     if isinstance(claim, Reason):
         return f"inconclusive({claim})"
     return "violated" if claim else "satisfied"
 
 
-def _decided(value: float | Reason) -> float | None:
-    return None if isinstance(value, Reason) else _number(value)
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _pair(bounds: tuple[float, float] | None) -> list[float | None] | None:
-    return None if bounds is None else [_number(bounds[0]), _number(bounds[1])]
+def _question(row: QuestionRow) -> dict[str, object]:
+    return {
+        "key": row.key,
+        "suite": row.suite,
+        "category": row.category,
+        "template": row.template,
+        "condition": row.condition,
+        "alignment": row.alignment,
+        "setting": row.setting,
+        "retriever": row.retriever or None,
+        "k": row.top_k or None,
+        "instruction": row.instruction,
+        "answer": f"inconclusive({row.bias})"
+        if isinstance(row.bias, Reason)
+        else BIAS_WORDS[row.bias],
+        "correct": None if isinstance(row.is_correct, Reason) else row.is_correct,
+        "letter": row.letter,
+        "stereotype_share": row.stereotypes,
+        "margin": _plain(row.margin),
+    }

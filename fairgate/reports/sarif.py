@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.escaping import sarif_text
-from fairgate.reports.rule_view import RuleRow
+from fairgate.reports.rule_rows import RuleRow
 from fairgate.reports.view import View
 
 RESULT_LIMIT = 5000
@@ -45,7 +45,7 @@ def sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) -> dict[s
     ]
     driver = {
         "name": "FairGate",
-        "version": view.ran.fairgate,
+        "version": view.fairgate,
         "informationUri": _PROJECT,
         "rules": [_descriptor(metric) for metric in metrics],
     }
@@ -81,7 +81,7 @@ def _descriptor(metric: str) -> dict[str, object]:
 
 def _result(view: View, row: RuleRow, index: int, region: Mapping[str, int]) -> dict[str, object]:
     level = _LEVELS[row.outcome]
-    if row.advisory and level == "error":
+    if row.is_advisory and level == "error":
         level = "warning"
     where = f" ({row.where})" if row.where else ""
     text = f"{row.title}{where}: {'; '.join(row.reasons) or row.word}"
@@ -93,7 +93,7 @@ def _result(view: View, row: RuleRow, index: int, region: Mapping[str, int]) -> 
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(view.ran.policy_path)},
+                    "artifactLocation": {"uri": _uri(view.policy_path)},
                     "region": dict(region),
                 }
             }

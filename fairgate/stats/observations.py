@@ -97,6 +97,8 @@ class PairedObservations:
     common: int
     undecided_now: int
     undecided_base: int
+    decided_once: tuple[str, ...] = ()
+    """Keys of both runs that only one of them decided."""
 
     @property
     def difference(self) -> Observations:
@@ -220,6 +222,7 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
     _check_same_design(now, base, here, there)
     decided_now, decided_base = now.decided[here], base.decided[there]
     both = decided_now & decided_base
+    once = here[decided_now != decided_base]
     here, there = here[both], there[both]
     cluster_of, clusters = np.unique(now.clusters[here], return_inverse=True)
     paired = Observations(
@@ -239,6 +242,7 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
         common=len(both),
         undecided_now=int(np.count_nonzero(~decided_now)),
         undecided_base=int(np.count_nonzero(~decided_base)),
+        decided_once=tuple(_keys_at(now, once)),
     )
 
 

@@ -46,7 +46,7 @@ def test_a_forks_report_is_told_again(job, forked):
     _, title, said, *_ = posted["body"].splitlines()
     assert title == "### A fork reports: the gate failed in `small`"
     assert "Nobody has verified these numbers" in said
-    assert "| **fail**: regression |" in posted["body"]
+    assert "| ❌ **FAIL: regression** |" in posted["body"]
     assert "`asr/generation/controlled`" in posted["body"]
     assert head[:12] in posted["body"]
     assert job.outputs["comment-url"] == posted["html_url"]

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from fairgate.adapters.github.runner import Annotation, annotation_lines, write_outputs
 from fairgate.domain.errors import DataError
 from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
-from fairgate.reports.pull_request import Aside, Edits, render_aside
+from fairgate.reports.pull_request import Edits, Notes, render_notes
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 PAYLOADS = [payload for payload in HOSTILE if payload.strip()]
@@ -50,12 +50,12 @@ def told(text):
     return render_foreign_record(read_foreign_record(raw), head="h" * 40, report_url=URL)
 
 
-def aside(text):
+def notes(text):
     edits = Edits(
         files=[text, text], edits_policy=True, decided_by="base", base="❌ FAIL",
         proposed="✅ PASS", loosened=[text, f"max of {text} raised"], differences=[f"{text} and"],
     )  # fmt: skip
-    return render_aside(Aside(remarks=[text, f"The base commit: {text}"], edits=edits))
+    return render_notes(Notes(remarks=[text, f"The base commit: {text}"], edits=edits))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -71,7 +71,7 @@ def test_a_forks_words_are_dead(payload):
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_words_beside_a_report_are_dead(payload):
-    check(aside(payload), [], aside("word"))
+    check(notes(payload), [], notes("word"))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

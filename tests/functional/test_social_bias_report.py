@@ -74,7 +74,7 @@ def test_the_papers_table_marks_the_extremes(ran):
     lines = [line for line in section(report).splitlines() if line.startswith("|")]
     assert lines[:5] == [
         "| setting | age | religion |",
-        "| :-- | :-: | :-: |",
+        "| :-- | --: | --: |",
         "| none | 0.0 / 0.0 | 0.0 / 0.0 |",
         "| full | −50.0 ▽ / 0.0 | −50.0 ▽ / 0.0 |",
         "| stereo | **100.0** ▲ / 0.0 | **100.0** ▲ / 0.0 |",
@@ -88,9 +88,11 @@ def test_the_sweep_is_drawn_to_both_sides_and_shares_are_told(ran):
     text = section(report)
     bars = [line for line in text.splitlines() if line.startswith("ambiguous")]
     assert len(bars) == 2 * 2 * 2
-    assert any("k=3" in line and "−100.0" in line and line.rstrip().endswith("█|") for line in bars)
-    assert any("k=1" in line and "100.0" in line and "|█" in line for line in bars)
-    assert "- full, dense: 50.0 %" in text
+    assert any(
+        "k = 3" in line and "−100.0" in line and line.rstrip().endswith("█|") for line in bars
+    )
+    assert any("k = 1" in line and "100.0" in line and "|█" in line for line in bars)
+    assert "- stereotypical documents, full, dense: 50.0&nbsp;%" in text
     assert "guess" not in text
 
 

@@ -38,7 +38,11 @@ def check_lines(text):
 
 
 class Elements(HTMLParser):
-    """Collects elements with their attributes, without what a reader sees."""
+    """Collects elements with their attributes, without what a reader sees.
+
+    A bare `bdi` only keeps the direction of a text to itself; how many there are depends on which
+    parts of a text are empty.
+    """
 
     def __init__(self, page):
         super().__init__()
@@ -47,11 +51,15 @@ class Elements(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
+        if tag == "bdi" and not attrs:
+            return
         self.found.append(
             (tag, [(k, v) for k, v in attrs if not re.fullmatch(r"x[12]?|width|content", k)])
         )
 
     def handle_endtag(self, tag):
+        if tag == "bdi":
+            return
         self.found.append((f"/{tag}", []))
 
     def handle_comment(self, data):

@@ -79,9 +79,15 @@ def test_junit(name, check_golden):
     check_golden(f"{name}/junit.xml", render_junit(_view(name)))
 
 
-@pytest.mark.parametrize("name", ["regression", "no-verdict"])
+@pytest.mark.parametrize("name", ["regression", "no-verdict", "social-bias"])
 def test_rows(name, check_golden):
-    check_golden(f"{name}/rows.jsonl", "".join(rows_jsonl(_run(name).result.judged)))
+    check_golden(f"{name}/rows.jsonl", "".join(rows_jsonl(_run(name).result)))
+
+
+@pytest.mark.parametrize("name", CANONICAL)
+def test_a_comment_says_it_in_fifteen_lines_before_its_fold(name):
+    shown = render_comment(_view(name)).partition("<details>")[0]
+    assert len([line for line in shown.splitlines() if line]) <= 15
 
 
 def test_a_green_comment_is_three_lines():

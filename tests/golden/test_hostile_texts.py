@@ -142,7 +142,7 @@ def _check_record(run, payload):
     assert text.isascii()
     assert json.loads(text)["policy"] == run.result.policy
     assert [line for line in text.splitlines() if line.lstrip().startswith(("::", "##["))] == []
-    lines = list(rows_jsonl(run.result.judged))
+    lines = list(rows_jsonl(run.result))
     assert [json.loads(line)["key"] for line in lines] == [j.pair.key for j in run.result.judged]
     assert all(line.isascii() and line.count("\n") == 1 for line in lines)
 

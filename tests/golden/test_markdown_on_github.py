@@ -19,8 +19,8 @@ from fairgate.reports.foreign_record import read_foreign_record, render_foreign_
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
 from fairgate.reports.pull_request import (
-    Aside,
     Edits,
+    Notes,
     job_summary,
     no_verdict_comment,
     pull_request_comment,
@@ -32,13 +32,13 @@ RUN = "https://github.com/octo/shop/actions/runs/1"
 ENDLESS = 10**9
 
 
-def _aside(text: str) -> Aside:
+def _notes(text: str) -> Notes:
     text = text if text.strip() else "word"
     edits = Edits(
         files=[text, text], edits_policy=True, decided_by="base", base="❌ FAIL",
         proposed="✅ PASS", loosened=[text, f"max of {text} raised"], differences=[f"{text} and"],
     )  # fmt: skip
-    return Aside(remarks=[text, f"The base commit: {text}"], edits=edits)
+    return Notes(remarks=[text, f"The base commit: {text}"], edits=edits)
 
 
 def _report(text: str) -> str:
@@ -68,11 +68,11 @@ def _short_view():
 
 
 def _pull_request(text: str) -> str:
-    return pull_request_comment(_short_view(), _aside(text), report_url=RUN)
+    return pull_request_comment(_short_view(), _notes(text), report_url=RUN)
 
 
 def _summary(text: str) -> str:
-    return job_summary(_short_view(), _aside(text), limit=1_000_000)
+    return job_summary(_short_view(), _notes(text), limit=1_000_000)
 
 
 def _stopped(text: str) -> str:
@@ -122,7 +122,7 @@ PLACES = (
 )  # fmt: skip
 INLINE = (
     escaping.markdown, escaping.markdown_code, escaping.markdown_prose, escaping.markdown_date,
-    escaping.html_code,
+    escaping.html_code, escaping.markdown_figure,
 )  # fmt: skip
 FOLDED = "<details><summary>{}</summary>\n\ntext\n\n</details>"
 
@@ -133,7 +133,8 @@ def test_no_escape_is_live_on_github(payload):
     shown = [place.format(escape(payload) or "word") for place in PLACES for escape in INLINE]
     twins = [place.format("word") for place in PLACES for _ in INLINE]
     shown += [FOLDED.format(escaping.html_code(payload)), escaping.markdown_block(payload)]
-    twins += [FOLDED.format("word"), "```text\nword\n```"]
+    shown += [FOLDED.format(escaping.html_prose(payload) or "word")]
+    twins += [FOLDED.format("word"), "```text\nword\n```", FOLDED.format("word")]
     check_dead(_separated(shown), _separated(twins))
 
 

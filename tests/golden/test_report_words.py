@@ -9,20 +9,24 @@ from dataclasses import replace
 import pytest
 from canonical_results import baseline, first_run, passing, regression
 from canonical_rules import change, rule, told
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
+from fairgate.reports.blocks import Text
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
 from fairgate.reports.rule_rows import rule_rows
+from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions
 
 NOTE = (
-    "95 % range of a change: a lower and an upper bound, each holding by itself with 95 % or more "
-    "(corrected for testing several rules); else the value's 95 % interval."
+    "The likely range (95 %) of a change is a lower and an upper bound, each of which holds by itself "
+    "with 95 % or more, corrected for testing several rules."
 )
 
 
@@ -31,23 +35,32 @@ def shown(run, **changes):
     return present(changed, ReportOptions(), baseline())
 
 
+def said(inline):
+    return "".join(span.text for span in spans(inline))
+
+
+def paragraphs(view):
+    texts = [block for block in view.summary if isinstance(block, Text)]
+    return [said(line) for block in texts for line in block.lines]
+
+
 def words(text):
     return re.sub(r"\s+", " ", html.unescape(text))
 
 
-@pytest.mark.parametrize("render", [render_report, render_comment, render_html, render_console])
+@pytest.mark.parametrize("render", [render_report, render_comment, render_html])
 def test_bounds_of_a_change_are_not_called_an_interval(render):
     text = words(render(shown(regression())))
     assert NOTE in text
     rules = text[: text.index(NOTE)]
-    assert "95 % range" in rules
-    assert "95 % interval" not in rules
+    assert "likely range (95 %)" in rules
+    assert "interval" not in rules
 
 
 @pytest.mark.parametrize("render", [render_report, render_html, render_console])
-def test_without_a_change_the_column_is_an_interval_and_needs_no_note(render):
+def test_without_a_change_the_likely_range_needs_no_note(render):
     text = words(render(present(first_run(), ReportOptions())))
-    assert "95 % interval" in text
+    assert "likely range (95 %)" in text
     assert "an upper bound" not in text
 
 
@@ -82,12 +95,37 @@ def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, wo
     )
     reason = told(metric, moved)
     (row,) = rule_rows([rule(metric, 0, Outcome.PASS, reason, value=now, change=moved)])
-    said = row.reasons[0].replace("-", "−")
-    assert f"by {row.change}" in said
-    assert f"the baseline's {row.base}" in said
+    told_so = row.reasons[0].replace("-", "−")
+    assert f"by {row.change}" in told_so
+    assert f"the baseline's {row.base}" in told_so
     if worsening < 0:
-        assert said.startswith("better, by")
-        assert "chance" not in said
+        assert told_so.startswith("better, by")
+        assert "chance" not in told_so
+
+
+@given(
+    st.sampled_from(["asr/generation", "retrieval/overlap", "diff-bias/ambiguous", "rrs/mean"]),
+    st.floats(-1, 1),
+    st.floats(-1, 1),
+)
+def test_base_and_change_add_up_to_now_as_they_are_shown(metric, base, now):
+    moved = change(base, now)
+    (row,) = rule_rows([rule(metric, 0, Outcome.PASS, "", value=now, change=moved)])
+    before, after, step = (
+        float(text.removesuffix(" %").replace("−", "-")) for text in (row.base, row.now, row.change)
+    )
+    if metric == "diff-bias/ambiguous":
+        before, after = abs(before), abs(after)
+    assert round(after - before, 3) == step
+
+
+def test_a_value_of_more_cases_than_are_compared_is_told_apart():
+    moved = change(0.1, 0.2, pairs=40)
+    (row,) = rule_rows([rule("asr/generation", 0, Outcome.FAIL, "x", value=0.45, change=moved)])
+    assert (row.base, row.now, row.change, row.value) == ("10.0 %", "20.0 %", "+10.0", "45.0 %")
+    assert row.reasons[-1] == (
+        "on all its cases the value is 45.0 %, the change is of the 40 cases that both runs decided"
+    )
 
 
 def test_the_smallest_detectable_change_has_the_sign_of_a_worsening():
@@ -103,9 +141,9 @@ def test_the_smallest_detectable_change_has_the_sign_of_a_worsening():
 
 def test_a_pass_with_inconclusive_rules_claims_no_more_than_was_shown():
     view = shown(passing())
-    assert view.headline.title.startswith("no regression shown, 1 rule inconclusive")
-    assert view.headline.before.startswith("Naming a demographic moves the retrieved documents")
-    assert "only changes of at least +0.120 could be seen" in view.headline.after
+    assert view.title.startswith("no regression shown, 1 rule inconclusive")
+    assert said(view.lead).startswith("Naming an identity moves the documents found by 0.540")
+    assert "Only changes of at least +0.120 could be seen." in paragraphs(view)
     for render in (render_report, render_comment, render_html, render_console, render_junit):
         assert "no fairness regression" not in render(view)
 
@@ -113,8 +151,8 @@ def test_a_pass_with_inconclusive_rules_claims_no_more_than_was_shown():
 def test_advisory_rules_do_not_make_a_pass_unclear_and_do_not_lead():
     first, second = passing().result.rules
     view = shown(passing(), rules=[first, replace(second, advisory=True)])
-    assert view.headline.title == "no fairness regression"
-    assert view.headline.before.startswith("Naming a demographic gives another answer")
+    assert view.title == "no fairness regression"
+    assert said(view.lead).startswith("Naming an identity gives another answer")
 
 
 def test_an_unclear_limit_of_a_first_run_does_not_hold():
@@ -123,8 +161,8 @@ def test_an_unclear_limit_of_a_first_run_does_not_hold():
     unclear = replace(bound, outcome=Outcome.INCONCLUSIVE, warns=True)
     changed = replace(run, result=replace(run.result, rules=[unclear]))
     view = present(changed, ReportOptions())
-    assert view.headline.title.startswith("no limit broken, 1 rule inconclusive")
-    assert view.headline.after.endswith("inconclusive).")
+    assert view.title.startswith("no limit broken, 1 rule inconclusive")
+    assert "This is inconclusive." in paragraphs(view)
     assert "changed answers, controlled is inconclusive" in render_comment(view)
     assert "could see" not in render_comment(view)
 
@@ -138,21 +176,21 @@ def test_a_baseline_without_the_metric_is_not_told_as_zero_differences():
         exit_code=ExitCode.BASELINE,
         evidence=replace(run.result.evidence, problems=(why,)),
     )
-    assert view.headline.title == "the baseline is incomplete"
-    assert view.headline.before == f"R{why[1:]}."
+    assert view.title == "the baseline is incomplete"
+    assert view.lead == f"R{why[1:]}."
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "words_said"),
     [(0.769, "as in the baseline"), (0.038, "the baseline has too are unchanged")],
 )
-def test_as_in_the_baseline_is_said_of_the_same_value_only(value, said):
+def test_as_in_the_baseline_is_said_of_the_same_value_only(value, words_said):
     """New cases can dilute a rate of which the old ones are unchanged."""
     same = change(0.769, 0.769, change=0.0, discordant=0, lower=0.0, upper=0.0)
     diluted = rule(
         "asr/generation/controlled", 0, Outcome.PASS, "unchanged", value=value, change=same
     )
-    assert said in shown(passing(), rules=[diluted]).headline.after
+    assert words_said in said(shown(passing(), rules=[diluted]).lead)
 
 
 def test_a_headline_says_that_answers_are_missing():
@@ -161,4 +199,5 @@ def test_a_headline_says_that_answers_are_missing():
         "asr/generation/controlled", 0, Outcome.FAIL, "unreadable: more", value=0.0, change=same,
         failed=["unreadable"],
     )  # fmt: skip
-    assert "more cases are no longer decided" in shown(passing(), rules=[failed]).headline.after
+    view = shown(passing(), rules=[failed], outcome=Outcome.FAIL)
+    assert "Why it fails: more cases than in the baseline are not decided." in paragraphs(view)

@@ -1,12 +1,12 @@
 "use strict";
 (() => {
-  const searchable = (section) => {
-    const table = section.querySelector("table");
+  const searchable = (part) => {
+    const table = part.querySelector("table");
     const body = table.tBodies[0];
     const rows = Array.from(body.rows);
-    const controls = section.querySelector(".controls");
+    const controls = part.querySelector(".controls");
     const text = controls.querySelector("input");
-    const verdict = controls.querySelector("select");
+    const tag = controls.querySelector("select");
     const shown = controls.querySelector("[role=status]");
     controls.hidden = false;
 
@@ -15,7 +15,7 @@
       let count = 0;
       for (const row of rows) {
         const fits = row.textContent.toLowerCase().includes(wanted) &&
-          (!verdict.value || row.dataset.verdict === verdict.value);
+          (!tag.value || row.dataset.tag === tag.value);
         row.hidden = !fits;
         count += fits ? 1 : 0;
       }
@@ -23,9 +23,9 @@
     };
 
     const value = (row, column) => {
-      const cell = row.cells[column];
-      const number = Number.parseFloat(cell.dataset.n);
-      return Number.isNaN(number) ? cell.textContent.trim() : number;
+      const cell = row.cells[column], words = cell.textContent.trim();
+      const number = cell.classList.contains("n") ? Number.parseFloat(words) : Number.NaN;
+      return Number.isNaN(number) ? words : number;
     };
 
     const sort = (header, column) => {
@@ -49,8 +49,8 @@
       header.append(button);
     });
     text.addEventListener("input", filter);
-    verdict.addEventListener("change", filter);
+    tag.addEventListener("change", filter);
     filter();
   };
-  document.querySelectorAll("section.searchable").forEach(searchable);
+  document.querySelectorAll(".searchable").forEach(searchable);
 })();

@@ -8,18 +8,35 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.reports import figures
-from fairgate.reports.causes import cause_rows, cause_views
+from fairgate.reports.blocks import RangeChart, Text
 from fairgate.reports.markdown import render_report
+from fairgate.reports.material import Material
 from fairgate.reports.present import present
+from fairgate.reports.run_record import run_record
+from fairgate.reports.sections.causes import causes
+from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions
 
 SOME = {"A man": 0.6, "A woman": 0.6}
 BENCH = Bench(policy=policy_of(), sources=40, sets=("gender", "age"))
 
 
+def section(run):
+    (found,) = causes(Material(run=run, options=ReportOptions()))
+    return found.blocks
+
+
+def sentences(blocks):
+    lines = [line for block in blocks if isinstance(block, Text) for line in block.lines]
+    return ["".join(span.text for span in spans(line)) for line in lines]
+
+
+def parts(blocks):
+    return [row for block in blocks if isinstance(block, RangeChart) for row in block.rows]
+
+
 def told(plant, bench=BENCH):
-    (view,) = cause_views(bench.run(plant).result)
-    return view
+    return sentences(section(bench.run(plant)))
 
 
 @pytest.mark.parametrize(
@@ -36,31 +53,31 @@ def told(plant, bench=BENCH):
     ],
 )
 def test_the_sentences_fit_the_system(plant, words):
-    assert words in " ".join(told(plant).sentences)
+    assert words in " ".join(told(plant))
 
 
 @pytest.mark.parametrize("plant", [Plant(neutral_retrieval=0.5), Plant(biased=SOME)])
 def test_an_uncorrected_p_value_is_called_one(plant):
     (found,) = [f for f in BENCH.run(plant).result.identities if not f.where]
-    said = told(plant).sentences[0]
+    said = told(plant)[0]
     p_value = figures.probability(found.p_value).replace("<", "below")
     assert f"({p_value}, not corrected for the other rules)" in said
 
 
 def test_nothing_crossed_says_nothing_about_paths():
-    view = told(Plant(biased=SOME))
-    assert view.parts == []
-    assert not any("By path" in sentence for sentence in view.sentences)
+    blocks = section(BENCH.run(Plant(biased=SOME)))
+    assert parts(blocks) == []
+    assert not any("By path" in sentence for sentence in sentences(blocks))
 
 
 def test_each_path_has_points_with_their_own_interval():
-    result = BENCH.run(Plant(retrieval=SOME)).result
-    (view,) = cause_views(result)
-    measured = {m.metric: m for m in result.measurements if not m.where}
-    for part, name in zip(view.parts, ("retrieval", "generator", "interaction"), strict=True):
-        assert part.measured.value == pytest.approx(measured[f"attribution/{name}"].value)
-        assert part.measured.bounds == measured[f"attribution/{name}"].interval
-    assert view.parts[0].measured.bounds is not None
+    run = BENCH.run(Plant(retrieval=SOME))
+    rows = parts(section(run))
+    measured = {m.metric: m for m in run.result.measurements if not m.where}
+    for row, name in zip(rows, ("retrieval", "generator", "interaction"), strict=True):
+        assert row.now.value == pytest.approx(measured[f"attribution/{name}"].value)
+        assert row.now.bounds == measured[f"attribution/{name}"].interval
+    assert rows[0].now.bounds is not None
 
 
 @pytest.mark.parametrize(
@@ -72,16 +89,17 @@ def test_each_path_has_points_with_their_own_interval():
     ],
 )
 def test_shares_of_almost_nothing_are_not_told_to_the_last_digit(bounds, shown):
-    result = BENCH.run(Plant(retrieval=SOME)).result
-    (found,) = result.attribution
-    parts = [replace(part, share_interval=bounds) for part in found.parts]
-    (view,) = cause_views(replace(result, attribution=[replace(found, parts=parts)]))
-    assert view.parts[0].interval == shown
+    run = BENCH.run(Plant(retrieval=SOME))
+    (found,) = run.result.attribution
+    near = [replace(part, share_interval=bounds) for part in found.parts]
+    changed = replace(run.result, attribution=[replace(found, parts=near)])
+    row = parts(section(replace(run, result=changed)))[0]
+    assert spans(row.facts[1])[0].text == shown
 
 
 def test_repeats_are_told_with_their_stability():
     bench = Bench(policy=policy_of(repeats=2), sources=10, sets=("gender",), sampling=True)
-    text = " ".join(told(Plant(noise=0.2), bench).sentences)
+    text = " ".join(told(Plant(noise=0.2), bench))
     assert "Asked 2 times" in text
     assert "entropy" in text
 
@@ -91,6 +109,6 @@ def test_the_report_shows_them_and_the_record_holds_them():
     report = render_report(present(run, ReportOptions()))
     assert "## Causes" in report
     assert "| through the retrieved documents |" in report
-    record = cause_rows(run.result)
+    record = run_record(run.result, {})
     assert record["attribution"][0]["parts"]["retrieval"]["share"] == pytest.approx(1.0)
     assert len(record["identities"][0]["terms"]) == 6

@@ -44,9 +44,3 @@ def test_signed(number, metric, expected):
 )
 def test_probability(p_value, expected):
     assert figures.probability(p_value) == expected
-
-
-def test_a_small_share_still_has_a_bar():
-    assert figures.bar(0.0001, 1.0, 24) == "█"
-    assert figures.bar(0.0, 1.0, 24) == ""
-    assert figures.bar(2.0, 1.0, 24) == "█" * 24

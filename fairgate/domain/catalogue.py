@@ -1,0 +1,76 @@
+"""A catalogue: everything of one sort that a policy can name, listed in one file, found by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted, suggestion
+
+
+class Identified(Protocol):
+    """Whatever has a stable id."""
+
+    @property
+    def id(self) -> str:
+        """Stable kebab string, the same in policies, records and reports."""
+        ...
+
+
+Entry = TypeVar("Entry", bound=Identified)
+
+
+class Catalogue(Generic[Entry]):
+    """Entries in the order in which they are documented. Ids are unique."""
+
+    def __init__(self, noun: str, entries: Sequence[Entry], *, see: str = "") -> None:
+        """Take the entries; `noun` and `see` (a command) are for messages about unknown ids."""
+        self._noun = noun
+        self._see = see
+        self._entries = tuple(entries)
+        self._by_id = {entry.id: entry for entry in self._entries}
+        if len(self._by_id) < len(self._entries):
+            raise ValueError(f"two entries of the catalogue of {noun}s have the same id")
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries."""
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        """Return how many entries there are."""
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is an entry with that id."""
+        return name in self._by_id
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids, in the order of the entries."""
+        return tuple(self._by_id)
+
+    def get(self, name: str) -> Entry | None:
+        """Return the entry with that id; None where there is none."""
+        return self._by_id.get(name)
+
+    def __getitem__(self, name: str) -> Entry:
+        """Return the entry with that id. Raises UsageError with the nearest ids."""
+        found = self._by_id.get(name)
+        if found is None:
+            see = f" See `{self._see}`." if self._see else ""
+            raise UsageError(
+                f"no {self._noun} is called {quoted(name)}; {suggestion(name, self.ids)}{see}"
+            )
+        return found
+
+    @contextmanager
+    def added(self, entry: Entry) -> Iterator[None]:
+        """Hold one more entry for a while: how tests and extensions register their own."""
+        before = self._entries
+        self.__init__(self._noun, (*before, entry), see=self._see)  # type: ignore[misc]
+        try:
+            yield
+        finally:
+            self.__init__(self._noun, before, see=self._see)  # type: ignore[misc]

@@ -1,0 +1,113 @@
+"""Who is affected most by what the leading rule is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairgate.domain.measurements import Measurement
+from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports import figures
+from fairgate.reports.blocks import Block, Column, Row, RowKind, Table
+from fairgate.reports.material import Material
+from fairgate.reports.spans import Span, Tone, figure, name
+
+_MOST = 4
+"""Identities that are named."""
+_ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
+
+
+def leading(result: GateResult) -> RuleResult | None:
+    """Return the rule that leads: what failed, then what could not tell, else what comes first."""
+    ranked = sorted(
+        (rule.advisory, _ORDER.get(rule.outcome, 2), number)
+        for number, rule in enumerate(result.rules)
+        if rule.value is not None
+    )
+    return result.rules[ranked[0][-1]] if ranked else None
+
+
+def affected(material: Material) -> list[Measurement]:
+    """Return the slices with the highest values; of a regression, those that rose most.
+
+    Slices are terms where the leading rule's metric has them, else categories.
+    """
+    rule = leading(material.result)
+    if rule is None or "term" in rule.where or material.result.outcome is Outcome.INCONCLUSIVE:
+        return []
+    measured = [m for m in _slices(material, rule) if _inside(material, m, rule)]
+    rates = {number: _size(m) for number, m in enumerate(measured)}
+    if "regression" in rule.failed and rule.change is not None:
+        rises = {n: rate - _size_before(material, measured[n]) for n, rate in rates.items()}
+        rates = rises if any(rise > 0 for rise in rises.values()) else rates
+    ranked = sorted(rates, key=lambda n: -rates[n])
+    return [measured[n] for n in ranked if rates[n] > 0]
+
+
+def _slices(material: Material, rule: RuleResult) -> list[Measurement]:
+    of_terms = material.now.by(rule.metric, rule.suite, "term")
+    if of_terms:
+        return of_terms
+    inside = material.now.by(rule.metric, rule.suite, *rule.where, "category")
+    return [m for m in inside if all(m.where[part] == at for part, at in rule.where.items())]
+
+
+def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool:
+    category, term = rule.where.get("category"), measured.where.get("term")
+    if category is None:
+        return True
+    known = material.identities(rule.suite).get(term or "")
+    return known is not None and known.category == category
+
+
+def _size(measured: Measurement) -> float:
+    return figures.size(measured.value or 0.0, measured.metric)
+
+
+def _size_before(material: Material, measured: Measurement) -> float:
+    found = material.before.value(measured.metric, measured.suite, measured.where)
+    return figures.size(found or 0.0, measured.metric)
+
+
+def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL) -> Span:
+    """Return what a slice is called: its identity, else its category."""
+    term = measured.where.get("term")
+    if term is None:
+        return name(measured.where.get("category", ""), tone)
+    known = material.identities(measured.suite).get(term)
+    return name(known.name if known else term, tone)
+
+
+def affected_table(material: Material) -> Iterator[Block]:
+    """Yield the most affected, now and before; nothing where nobody is."""
+    shown = affected(material)[:_MOST]
+    if not shown:
+        return
+    first = "most affected" if material.result.outcome is Outcome.FAIL else "highest"
+    neutral = material.now.get(BY_ID[shown[0].metric].neutral, shown[0].suite)
+    rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
+    if neutral is not None and neutral.value is not None:
+        rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
+    cells = [_cells(material, measured) for _, measured, _ in rows]
+    heads = [head for head in _HEADS if any(row[head] != figures.NONE for row in cells)]
+    yield Table(
+        label="Most affected",
+        columns=[Column(head=first), *(Column(head=head, is_number=True) for head in heads)],
+        rows=[
+            Row(cells=[words, *(figure(row[head]) for head in heads)], kind=kind)
+            for (words, _, kind), row in zip(rows, cells, strict=True)
+        ],
+    )
+
+
+_HEADS = ("changed", "now", "before")
+
+
+def _cells(material: Material, measured: Measurement) -> dict[str, str]:
+    metric, suite, where = measured.metric, measured.suite, measured.where
+    counted = BY_ID[metric].violations and measured.violated is not None
+    return {
+        "changed": f"{measured.violated:,} of {measured.decided:,}" if counted else figures.NONE,
+        "now": figures.value(measured.value, metric),
+        "before": figures.value(material.before.value(metric, suite, where), metric),
+    }

@@ -1,0 +1,86 @@
+"""What sections are built from: a run, what it was compared with, and what many of them look up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fairgate.domain.cases import Case
+from fairgate.domain.measurements import Measurements
+from fairgate.domain.outcomes import GateResult
+from fairgate.engine.baseline import Baseline
+from fairgate.engine.gate import GateRun
+from fairgate.reports import judged_rows
+from fairgate.reports.judged_rows import Identity, PairRow, QuestionRow
+from fairgate.reports.rule_rows import RuleRow, rule_rows
+from fairgate.reports.view import ReportOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """A run and its baseline, indexed once."""
+
+    run: GateRun
+    options: ReportOptions
+    baseline: Baseline | None = None
+    _identities: dict[str, dict[str, Identity]] = field(init=False, default_factory=dict)
+
+    @property
+    def result(self) -> GateResult:
+        """Return the verdict with everything that was decided."""
+        return self.run.result
+
+    @property
+    def confidence(self) -> str:
+        """Return `95 %`."""
+        return f"{100 * self.options.confidence:g} %"
+
+    @cached_property
+    def now(self) -> Measurements:
+        """Return what this run measured."""
+        return Measurements(self.result.measurements)
+
+    @cached_property
+    def before(self) -> Measurements:
+        """Return what the baseline measured."""
+        return Measurements(self.baseline.measurements if self.baseline else ())
+
+    @cached_property
+    def rules(self) -> list[RuleRow]:
+        """Return the rules in the order of the policy."""
+        return rule_rows(self.result.rules)
+
+    @cached_property
+    def pairs(self) -> list[PairRow]:
+        """Return the judged pairs in the order of the plan."""
+        return list(judged_rows.pair_rows(self.result))
+
+    @cached_property
+    def questions(self) -> list[QuestionRow]:
+        """Return the judged question items in the order of the plan."""
+        return list(judged_rows.question_rows(self.result))
+
+    @cached_property
+    def cases(self) -> Mapping[tuple[str, str], Case]:
+        """Return every case of the plan, by suite and key."""
+        return {(case.suite, case.key): case for case in self.result.plan.cases}
+
+    @cached_property
+    def unchanged_before(self) -> AbstractSet[tuple[str, str]]:
+        """Return the pairs whose answer the baseline found unchanged, by suite and key."""
+        found: set[tuple[str, str]] = set()
+        for suite, known in self.baseline.suites.items() if self.baseline else ():
+            values = known.table.values
+            column = values.get("controlled", values.get("generation"))
+            if column is not None:
+                decided = zip(known.table.keys, column.tolist(), strict=True)
+                found.update((suite, key) for key, value in decided if value == 0)
+        return found
+
+    def identities(self, suite: str) -> dict[str, Identity]:
+        """Return what the terms of a suite are called."""
+        if suite not in self._identities:
+            self._identities[suite] = judged_rows.identities(self.result, suite)
+        return self._identities[suite]

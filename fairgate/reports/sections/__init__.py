@@ -1,0 +1,1 @@
+"""What reports say, one question a file: each section is built once, as blocks."""

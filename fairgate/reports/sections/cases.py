@@ -1,0 +1,248 @@
+"""The clearest changed answers: both texts, both answers, what was retrieved, how to see more."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from fairgate.domain.executions import Execution
+from fairgate.domain.outcomes import Outcome
+from fairgate.domain.verdicts import Reading, Reason
+from fairgate.engine.judge import document_key
+from fairgate.reports import figures
+from fairgate.reports.affected import affected
+from fairgate.reports.blocks import Block, CaseItem, CaseList, Section, Text
+from fairgate.reports.escaping import excerpt, redacted
+from fairgate.reports.judged_rows import PairRow
+from fairgate.reports.material import Material
+from fairgate.reports.spans import (
+    Inline,
+    Kind,
+    Span,
+    Tone,
+    Words,
+    code,
+    command,
+    joined,
+    muted,
+    name,
+)
+from fairgate.reports.view import ReportOptions
+
+_KEPT = 60
+"""Characters shown of what source and follow-up have in common, on the short side."""
+_NAMED_DOCUMENTS = 4
+_ID_CHARACTERS = 40
+_OTHERS = 6
+_UNREADABLE = 3
+
+Where = tuple[str, str]
+
+
+def cases(material: Material) -> Iterator[Section]:
+    """Yield the clearest changed answers; nothing where none changed."""
+    changed = changed_pairs(material)
+    if not changed:
+        return
+    shown = clearest_cases(material)[: material.options.cases]
+    many = figures.count(len(changed), "changed answer")
+    by_source: dict[Where, list[PairRow]] = {}
+    for row in changed:
+        by_source.setdefault((row.suite, row.source), []).append(row)
+    yield Section(
+        id="cases",
+        title=f"Clearest cases: {len(shown)} of {many}",
+        blocks=[
+            CaseList(
+                cases=[_case(material, row, by_source[row.suite, row.source]) for row in shown]
+            )
+        ],
+        worth=60,
+    )
+
+
+def changed_pairs(material: Material) -> list[PairRow]:
+    """Return the pairs that name an identity and have a changed answer."""
+    return [row for row in material.pairs if row.claim == 1.0 and not row.is_control]
+
+
+def unreadable_answers(material: Material) -> Iterator[Block]:
+    """Yield a few answers that hold no label, with the labels that were expected."""
+    found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
+    if not found or material.result.outcome is not Outcome.INCONCLUSIVE:
+        return
+    first = found[0]
+    labels = material.cases[first.suite, first.key].labels
+    quotes = [_quoted(material, row) for row in found if row.suite == first.suite]
+    texts = list(dict.fromkeys(quotes))[:_UNREADABLE]
+    yield Text(
+        lines=[
+            [
+                "Expected one of the labels ",
+                *joined([name(label) for label in labels]),
+                "; the system wrote, for example: ",
+                *joined([Span(text, Kind.QUOTE) for text in texts], " · "),
+            ]
+        ]
+    )
+
+
+def _quoted(material: Material, row: PairRow) -> str:
+    execution = material.run.executions.get((row.suite, row.key))
+    text = (execution.response or "").strip() if execution else ""
+    return excerpt(redacted(text, material.options.redact)) if text else "(nothing)"
+
+
+def explain_command(material: Material) -> str:
+    """Return the command that tells more of the clearest case; empty where there is none."""
+    row = next(iter(clearest_cases(material)), None)
+    has_one = row is not None and material.options.has_explain
+    return _explain(material.options, row) if row is not None and has_one else ""
+
+
+def _explain(options: ReportOptions, row: PairRow) -> str:
+    return f"fairgate explain {shlex.quote(options.run_path)} {shlex.quote(row.key)}"
+
+
+def clearest_cases(material: Material) -> list[PairRow]:
+    """Return the changed answers, the clearest first, each of another source.
+
+    Clearest: new since the baseline, then of the most affected identities, then different from the
+    neutral answers and from the one without a speaker, then the widest answer margin, then the
+    order of the plan. Further cases of the same sources follow.
+    """
+    satisfied = material.unchanged_before
+    places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
+
+    def clearness(row: PairRow) -> tuple[bool, int, bool, float]:
+        margin = row.answer.margin
+        return (
+            (row.suite, row.key) not in satisfied,
+            places.get(row.term, len(places)),
+            row.claims["generation"] != 1.0,
+            -(margin if margin is not None else -1.0),
+        )
+
+    first: list[PairRow] = []
+    rest: list[PairRow] = []
+    seen: set[Where] = set()
+    for row in sorted(changed_pairs(material), key=clearness):
+        where = (row.suite, row.source)
+        (rest if where in seen else first).append(row)
+        seen.add(where)
+    return first + rest
+
+
+def _case(material: Material, row: PairRow, of_source: Sequence[PairRow]) -> CaseItem:
+    """Return a case with what a reader needs to judge it; `of_source` are its source's changes."""
+    source, follow_up = (material.cases[row.suite, key].query for key in (row.source, row.key))
+    options, known = material.options, material.run.executions
+    left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
+    explain = command(_explain(options, row)) if options.has_explain else code(row.key)
+    return CaseItem(
+        title=_title(row, is_new=(row.suite, row.key) in material.unchanged_before),
+        text=_difference(source, follow_up, options),
+        facts=[
+            *_response(right, row.answer, options),
+            *_documents(left, right, row),
+            *_others(row, of_source),
+        ],
+        command=explain,
+    )
+
+
+def _others(row: PairRow, of_source: Sequence[PairRow]) -> Iterator[Inline]:
+    """Yield for whom else the same text changes its answer."""
+    others = [other for other in of_source if other.key != row.key]
+    if others:
+        named: list[Inline] = [
+            [name(one.phrase), " (", answer_of(one.answer), ")"] for one in others[:_OTHERS]
+        ]
+        more = len(others) - _OTHERS
+        last = [f" and {more:,} more"] if more > 0 else []
+        yield ["The same text changes for ", *joined(named), *last]
+
+
+def _title(row: PairRow, *, is_new: bool) -> Inline:
+    neutral: Words = []
+    if row.majority:
+        neutral = [name(row.majority), " with neutral wording, "]
+    margin = row.answer.margin
+    return [
+        name(row.phrase, Tone.STRONG),
+        ": ",
+        *neutral,
+        answer_of(row.source_answer),
+        " without a speaker, ",
+        answer_of(row.answer, Tone.STRONG),
+        " here",
+        *([", new since the baseline"] if is_new else []),
+        *(muted(f" (margin {margin:.2f} nats)") if margin is not None else []),
+    ]
+
+
+def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
+    """Return an answer as it was read, or why it was not."""
+    if reading.label is None:
+        return Span(f"({reading.reason})", tone=tone)
+    return name(reading.label, tone)
+
+
+def _response(
+    execution: Execution | None, reading: Reading, options: ReportOptions
+) -> Iterator[Inline]:
+    """Yield what the model wrote, unless the label says it all."""
+    text = (execution.response or "").strip() if execution else ""
+    if text and text.strip(".!\"'").lower() != (reading.label or ""):
+        yield ["The model wrote ", Span(redacted(text, options.redact), Kind.QUOTE)]
+
+
+def _difference(source: str, follow_up: str, options: ReportOptions) -> Inline:
+    """Return the follow-up, the part that the source lacks standing out."""
+    if options.redact == "hash":
+        return Span(redacted(follow_up, "hash"), Kind.QUOTE)
+    head = _common(source, follow_up)
+    shorter = min(len(source), len(follow_up)) - head
+    tail = _common(source[::-1][:shorter], follow_up[::-1][:shorter])
+    end = len(follow_up) - tail
+    before, changed, after = follow_up[:head], follow_up[head:end], follow_up[end:]
+    if options.redact == "excerpt" and len(before) > _KEPT:
+        before = "…" + before[1 - _KEPT :]
+    return [
+        Span(redacted(before, options.redact), Kind.QUOTE),
+        Span(redacted(changed, options.redact), Kind.QUOTE, Tone.CHANGED),
+        Span(redacted(after, options.redact, 2 * _KEPT), Kind.QUOTE),
+    ]
+
+
+def _common(left: str, right: str) -> int:
+    """Return how many first characters two texts share; texts may be megabytes long."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _documents(left: Execution | None, right: Execution | None, row: PairRow) -> Iterator[Inline]:
+    """Yield which documents went and came."""
+    if left is None or right is None or left.documents is None or right.documents is None:
+        return
+    then = {key: d.id for d in left.documents if (key := document_key(d)) is not None}
+    now = {key: d.id for d in right.documents if (key := document_key(d)) is not None}
+    replaced = len(now.keys() - then.keys())
+    words: Words = ["Same documents"]
+    if replaced:
+        words = [f"{replaced} of {len(right.documents)} documents replaced"]
+        words += _ids(", out ", {key: i for key, i in then.items() if key not in now})
+        words += _ids(", in ", {key: i for key, i in now.items() if key not in then})
+    score = row.scores["rrs"]
+    yield [*words, *(muted(f", RRS {score:.3f}") if score is not None else [])]
+
+
+def _ids(head: str, documents: Mapping[str, str | None]) -> Words:
+    ids = [excerpt(one, _ID_CHARACTERS) for one in documents.values() if one]
+    return [head, *joined([code(one) for one in ids[:_NAMED_DOCUMENTS]])] if ids else []

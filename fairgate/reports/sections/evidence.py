@@ -1,0 +1,147 @@
+"""How much was decided, what it was compared with, what ran and on what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairgate.domain.verdicts import Reason
+from fairgate.reports import figures, judged_rows
+from fairgate.reports.blocks import Form, KeyValues, Section, Text
+from fairgate.reports.material import Material
+from fairgate.reports.sections.social_bias import question_size
+from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, joined, name, spans
+from fairgate.reports.steps import accept_command, run_command
+
+Facts = list[tuple[Inline, Inline]]
+REASONS = {
+    Reason.MISSING: "no answer",
+    Reason.UNREADABLE: "no label in the answer",
+    Reason.UNSTABLE: "unstable answer",
+    Reason.NO_MAJORITY: "neutral answers have no majority",
+    Reason.NO_CONTROLS: "no readable neutral answer",
+    Reason.QUARANTINED: "quarantined by the policy",
+}
+_MISSING = 10
+_NAMED = 3
+
+
+def evidence(material: Material) -> Iterator[Section]:
+    """Yield what a verdict rests on."""
+    yield Section(
+        id="evidence",
+        title="Evidence and provenance",
+        blocks=[
+            KeyValues(rows=[*_decided(material), *_baseline(material)]),
+            KeyValues(rows=[*_suites(material), *_under_test(material), *_environment(material)]),
+        ],
+        worth=20,
+    )
+
+
+def decided(material: Material) -> str:
+    """Return `110 of 110 pairs decided`, with the reasons of those that are not."""
+    found = material.result.evidence
+    reasons = judged_rows.undecided(material.result).most_common()
+    undecided = ", ".join(f"{number:,} {REASONS.get(why, str(why))}" for why, number in reasons)
+    unit = judged_rows.unit(material.result)
+    line = f"{found.decided:,} of {figures.count(found.planned, unit)} decided"
+    return f"{line} ({undecided})" if undecided else line
+
+
+def _decided(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    found = material.result.evidence
+    rejected = figures.count(found.invalid, "follow-up")
+    yield "decided", f"{decided(material)}; {rejected} rejected by the perturbation linter"
+    if found.missing:
+        more = len(found.missing) - _MISSING
+        keys = joined([code(key) for key in found.missing[:_MISSING]])
+        yield "without an answer", [*keys, *([f" and {more:,} more"] if more > 0 else [])]
+
+
+def _baseline(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    overlap, baseline = material.result.overlap, material.baseline
+    if overlap is None:
+        yield "baseline", "none: only bounds decide, regression rules are not evaluated"
+        return
+    place = f"{material.options.place}{material.result.baseline_path}"
+    words: Words = [code(place)]
+    if baseline is not None:
+        commit = baseline.provenance.commit[:12]
+        words += [" of ", Span(baseline.date, Kind.DATE)] if baseline.date else []
+        words += [", commit ", code(commit)] if commit else []
+        words += [", accepted because: ", baseline.reason] if baseline.reason else []
+    words.append(f"; {figures.count(overlap.compared, 'case')} in common")
+    words += _cases(overlap.new, "new") + _cases(overlap.removed, "removed")
+    apart = len({(rule.suite, key) for rule in material.result.rules if rule.change
+                 for key in rule.change.decided_once})  # fmt: skip
+    words += [f"; {not_compared(apart)}"] if apart else []
+    yield "baseline", words
+
+
+def _cases(keys: Sequence[str], word: str) -> Words:
+    if not keys:
+        return [f", 0 {word}"]
+    named = joined([code(key) for key in keys[:_NAMED]])
+    return [f", {len(keys):,} {word} (", *named, ", …)" if len(keys) > _NAMED else ")"]
+
+
+def not_compared(cases: int) -> str:
+    """Return `19 cases decided in only one of the runs are not compared`."""
+    verb = "is" if cases == 1 else "are"
+    return f"{figures.count(cases, 'case')} decided in only one of the runs {verb} not compared"
+
+
+def _suites(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    result = material.result
+    for suite in judged_rows.pair_suites(result):
+        sources, pairs = judged_rows.planned_pairs(result, suite)
+        arms = [identity.is_control for identity in material.identities(suite).values()]
+        size = f"{figures.count(sources, 'source')} × {figures.count(arms.count(False), 'term')}"
+        if any(arms):
+            size += f" and {figures.count(arms.count(True), 'neutral phrase')}"
+        yield ["suite ", name(suite)], f"{size}, {figures.count(pairs, 'pair')}"
+    for suite in judged_rows.question_suites(result):
+        rows = [row for row in material.questions if row.suite == suite]
+        yield ["suite ", name(suite)], question_size(rows)
+
+
+def changed_parts(material: Material) -> list[str]:
+    """Return what of the system under test is not what the baseline was made on."""
+    if material.baseline is None:
+        return []
+    now, then = material.result.provenance.under_test, material.baseline.provenance.under_test
+    return [part for part in dict.fromkeys((*now, *then)) if now.get(part) != then.get(part)]
+
+
+def _under_test(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    now = material.result.provenance.under_test
+    then = material.baseline.provenance.under_test if material.baseline else None
+    for part in dict.fromkeys((*now, *(then or ()))):
+        shown = code(now[part]) if part in now else Span("nothing")
+        since: Words = []
+        if then is not None and part not in then:
+            since = [" (new)"]
+        elif then is not None and now.get(part) == then[part]:
+            since = [" (unchanged)"]
+        elif then is not None:
+            since = [" (", Span("changed", tone=Tone.STRONG), ", was ", code(then[part]), ")"]
+        yield name(part), [shown, *since]
+
+
+def _environment(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    found = material.result.provenance
+    commit: Words = [", commit ", code(found.commit[:12])] if found.commit else []
+    yield "FairGate", [code(found.fairgate), *commit]
+    for part, now in found.environment.items():
+        yield name(part), spans(code(now))
+
+
+def reproduce(material: Material) -> Iterator[Section]:
+    """Yield the commands that make this run again, and that accept it."""
+    blocks = [Text(lines=[run_command(material)], form=Form.COMMAND)]
+    accept = accept_command(material)
+    if accept:
+        first = material.result.overlap is None
+        words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
+        blocks += [Text(lines=[words]), Text(lines=[accept], form=Form.COMMAND)]
+    yield Section(id="reproduce", title="Reproduce", blocks=blocks, in_comment=False, worth=100)

@@ -1,0 +1,162 @@
+"""Every rule: what it found, whether it held, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.reports import figures
+from fairgate.reports.blocks import Column, Depth, Form, Row, Section, Table, Text
+from fairgate.reports.material import Material
+from fairgate.reports.rule_rows import RuleRow
+from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name, spans
+
+_SHORT = 12
+_URGENCY = {
+    outcome: rank
+    for rank, outcome in enumerate(
+        (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
+    )
+}
+_REPORTED_RANK = len(_URGENCY)
+TONES = {
+    Outcome.PASS: Tone.GOOD,
+    Outcome.FAIL: Tone.BAD,
+    Outcome.INCONCLUSIVE: Tone.UNSURE,
+    Outcome.NOT_EVALUATED: Tone.UNSURE,
+}
+
+
+def rules(material: Material) -> Iterator[Section]:
+    """Yield the table of rules; what did not pass is kept where there is little room."""
+    rows = material.rules
+    if not rows:
+        return
+    likely = likely_range(material)
+    compared = any(row.has_change for row in rows)
+    columns = [
+        Column(head="outcome"),
+        Column(head="rule"),
+        Column(head="now", is_number=True),
+        *_if(compared, Column(head="base", is_number=True, is_wide=True)),
+        *_if(compared, Column(head="change", is_number=True)),
+        Column(head=likely, is_number=True, is_wide=True),
+    ]
+    table = Table(
+        label="Table of rules",
+        columns=columns,
+        rows=[
+            _row(row, words, compared=compared)
+            for row, words in zip(rows, rule_names(rows), strict=True)
+        ],
+        most=_SHORT,
+    )
+    notes = []
+    if compared:
+        notes.append(
+            f"The {likely} of a change is a lower and an upper bound, each of which holds by "
+            f"itself with {material.confidence} or more, corrected for testing several rules."
+        )
+        in_size = any(row.has_change and figures.is_best_at_zero(row.metric) for row in rows)
+        notes.append(
+            "Changes of rates are in points"
+            + (", of what is best at 0 in size, away from 0." if in_size else ".")
+        )
+    yield Section(
+        id="rules",
+        title="Rules",
+        blocks=[table, *([Text(lines=[" ".join(notes)], form=Form.SMALL)] if notes else [])],
+        in_console=True,
+        worth=90,
+    )
+
+
+def likely_range(material: Material) -> str:
+    """Return what intervals are called, with the confidence that they have."""
+    return f"likely range ({material.confidence})"
+
+
+def _if(wanted: bool, column: Column) -> list[Column]:  # noqa: FBT001 (reads as a sentence)
+    return [column] if wanted else []
+
+
+def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
+    passed = not row.needs_attention
+    why = "; ".join(row.reasons)
+    stands_out = row.has_change and not passed
+    changed = figure(row.change, Tone.STRONG if stands_out else Tone.NORMAL)
+    return Row(
+        cells=[
+            outcome_of(row),
+            words,
+            figure(row.now),
+            *([figure(row.base), changed] if compared else []),
+            figure(row.interval),
+        ],
+        note=muted(why) if passed else why,
+        tone=Tone.NORMAL if passed else TONES[row.outcome],
+        rank=2 * (_REPORTED_RANK if row.is_reported else _URGENCY[row.outcome]) + bool(row.where),
+    )
+
+
+def outcome_of(row: RuleRow) -> list[Span]:
+    """Return the mark and the word of a rule's outcome."""
+    mark = Span(row.outcome.value, Kind.MARK)
+    advisory = muted(" (advisory)") if row.is_advisory else []
+    tone = Tone.NORMAL if row.is_reported else TONES[row.outcome]
+    return [mark, Span(" "), Span(row.word, Kind.PROSE, tone), *advisory]
+
+
+def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
+    """Return what each rule is called; a metric that repeats is an ellipsis and the slice."""
+    names: list[list[Span]] = []
+    previous = ("", "")
+    for row in rows:
+        suite: Words = [" in ", name(row.suite)] if row.suite else []
+        if row.where and (row.metric, row.suite) == previous:
+            words: Words = ["… ", name(row.where)]
+        else:
+            inside: Words = [", ", name(row.slice)] if row.slice else []
+            words = [row.title, *inside, *suite, *muted([" ", code(row.metric)])]
+        names.append(spans(words))
+        previous = (row.metric, row.suite)
+    return names
+
+
+def rule_figures(material: Material) -> Iterator[Section]:
+    """Yield every figure of every rule, for readers who know statistics."""
+    rows = material.rules
+    if not rows:
+        return
+    heads = (
+        "estimate", likely_range(material), "change", "its two bounds", "corrected p", "sources",
+        "discordant pairs", "smallest detectable change", "limits",
+    )  # fmt: skip
+    table = Table(
+        label="Figures of every rule",
+        columns=[Column(head="rule"), *(Column(head=head, is_number=True) for head in heads)],
+        rows=[
+            Row(
+                cells=[
+                    words,
+                    *map(
+                        figure,
+                        (
+                            row.value,
+                            row.value_interval,
+                            row.change,
+                            row.interval if row.has_change else figures.NONE,
+                            row.p_value,
+                            row.sources,
+                            row.discordant,
+                            row.detectable,
+                            row.limits or figures.NONE,
+                        ),
+                    ),
+                ]
+            )
+            for row, words in zip(rows, rule_names(rows), strict=True)
+        ],
+        depth=Depth.FULL,
+    )
+    yield Section(id="figures", title="Every rule in figures", blocks=[table], worth=10)

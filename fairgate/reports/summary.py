@@ -1,0 +1,314 @@
+"""What a busy reviewer reads: how bad it is, why, an example, what to do; no statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Change, GateResult, Outcome, RuleResult
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports import figures
+from fairgate.reports.affected import affected, leading, name_of
+from fairgate.reports.escaping import excerpt, redacted
+from fairgate.reports.material import Material
+from fairgate.reports.rule_rows import is_underpowered
+from fairgate.reports.sections.cases import answer_of, clearest_cases, explain_command
+from fairgate.reports.sections.evidence import changed_parts, decided, not_compared
+from fairgate.reports.spans import (
+    Inline,
+    Kind,
+    Span,
+    Tone,
+    Words,
+    code,
+    command,
+    figure,
+    joined,
+    name,
+    spans,
+    strong,
+)
+from fairgate.reports.steps import accept_command, run_command
+
+_SAME = 5e-5
+"""Half of the last digit that reports show."""
+_UNCLEAR = 3
+
+
+def is_first_run(result: GateResult) -> bool:
+    """Return whether there was no baseline to compare with."""
+    return result.overlap is None
+
+
+def title(material: Material) -> Inline:
+    """Return what follows "FairGate: " and precedes "in <policy>"."""
+    result = material.result
+    if result.outcome is Outcome.PASS:
+        return _pass(result)
+    if result.outcome is Outcome.FAIL:
+        return _failure(material)
+    if result.exit_code is ExitCode.BASELINE:
+        fits = result.overlap is None or not result.overlap.incompatible
+        return "the baseline is incomplete" if fits else "baseline and run do not fit together"
+    return "too little evidence for a verdict"
+
+
+def _pass(result: GateResult) -> str:
+    """Say no more than was shown: a rule that could not tell holds nothing."""
+    if all(rule.advisory or rule.is_reported for rule in result.rules):
+        return "nothing can fail this gate,"
+    unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
+    rules = f"{figures.count(unclear, 'rule')} inconclusive"
+    if is_first_run(result):
+        return f"no limit broken, {rules}," if unclear else "fairness limits hold, first run,"
+    return f"no regression shown, {rules}," if unclear else "no fairness regression"
+
+
+def _failure(material: Material) -> Inline:
+    binding = [rule for rule in material.result.rules if not rule.advisory]
+    failed = {check for rule in binding for check in rule.failed}
+    if not any(rule.outcome is Outcome.FAIL for rule in binding):
+        return "too little evidence for a pass"
+    words = "the fairness gate failed"
+    if "regression" in failed:
+        words = "fairness regressed"
+    elif "bound" in failed or "identity" in failed:
+        words = "a fairness limit is broken"
+    worst = affected(material)[:1]
+    return [words, ", most for ", name_of(material, worst[0]), ","] if worst else words
+
+
+def lead(material: Material) -> Inline:
+    """Return the first sentence: what happens how often, beside neutral wording."""
+    result = material.result
+    if result.outcome is Outcome.INCONCLUSIVE:
+        return _without_verdict(result)
+    rule = leading(result)
+    if rule is None:
+        return "No rule has a value."
+    before, value, after = _claim(material, rule)
+    context = _context(rule, value)
+    return [
+        *spans(before),
+        figure(value, Tone.STRONG),
+        after,
+        f" ({', '.join(context)})" if context else "",
+        *spans(_neutral(material, rule)),
+        ".",
+    ]
+
+
+def _without_verdict(result: GateResult) -> Inline:
+    if result.overlap is not None and result.overlap.incompatible:
+        found = figures.count(len(result.overlap.incompatible), "difference")
+        return f"{found} in what must match: restore it, or accept this run as the new baseline."
+    problems = list(result.evidence.problems) or ["no rule could be evaluated"]
+    return f"{problems[0][:1].upper()}{problems[0][1:]}."
+
+
+def further_problems(result: GateResult) -> Sequence[str]:
+    """Return why there is no verdict, without what the first sentence says."""
+    fits = result.overlap is None or not result.overlap.incompatible
+    is_said = result.outcome is Outcome.INCONCLUSIVE and fits
+    return result.evidence.problems[1 if is_said else 0 :]
+
+
+def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
+    """Return what stands before the figure, the figure, and what stands after it."""
+    metric = BY_ID.get(rule.metric)
+    where = ", ".join(f"{part} {level}" for part, level in rule.where.items())
+    value = figures.value(rule.value, rule.metric)
+    if metric is None or not metric.claim:
+        title_of = figures.title(rule.metric)
+        inside: Words = [", ", name(where)] if where else []
+        return [f"{title_of[:1].upper()}{title_of[1:]}", *inside, ": "], value, ""
+    before, _, after = metric.claim.partition("{}")
+    measured = material.now.get(rule.metric, rule.suite, rule.where)
+    if metric.violations and measured is not None and measured.violated is not None:
+        value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
+    if where:
+        return ["For ", name(where), f": {before[:1].lower()}{before[1:]}"], value, after
+    return before, value, after
+
+
+def _context(rule: RuleResult, shown: str) -> list[str]:
+    """Return what the figure is to be read beside: the rate, the baseline's."""
+    value = figures.value(rule.value, rule.metric)
+    parts = [] if value == shown else [value]
+    change = rule.change
+    if change is None:
+        return parts
+    if not change.discordant:
+        same = rule.value is not None and abs(rule.value - change.base) < _SAME
+        unchanged = "the cases that the baseline has too are unchanged"
+        return [*parts, "as in the baseline" if same else unchanged]
+    if figures.value(change.now, rule.metric) != value:
+        compared = figures.count(change.pairs, "case")
+        now = figures.value(change.now, rule.metric)
+        return [*parts, f"{now} of the {compared} to compare, {_was(change, rule.metric)}"]
+    return [*parts, _was(change, rule.metric)]
+
+
+def _was(change: Change, metric: str) -> str:
+    return f"was {figures.value(change.base, metric)}"
+
+
+def _neutral(material: Material, rule: RuleResult) -> Inline:
+    metric = BY_ID.get(rule.metric)
+    value = material.now.value(metric.neutral, rule.suite) if metric and metric.neutral else None
+    return (
+        [] if value is None else ["; neutral wording: ", figure(figures.value(value, rule.metric))]
+    )
+
+
+def since_baseline(material: Material) -> Inline:
+    """Return what is not as it was when the baseline was made: the likely cause."""
+    baseline, result = material.baseline, material.result
+    if baseline is None:
+        return ""
+    now, then = result.provenance, baseline.provenance
+    changed: list[Inline] = [
+        [
+            name(part, Tone.STRONG),
+            " (",
+            code(then.under_test.get(part, "nothing")),
+            " → ",
+            code(now.under_test.get(part, "nothing")),
+            ")",
+        ]
+        for part in changed_parts(material)
+    ]
+    if now.fairgate != then.fairgate:
+        changed.append(
+            [strong("FairGate"), " (", code(then.fairgate), " → ", code(now.fairgate), ")"]
+        )
+    if result.overlap and (result.overlap.new or result.overlap.removed):
+        new, removed = len(result.overlap.new), len(result.overlap.removed)
+        changed.append(
+            [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
+        )
+    if not changed:
+        return "Nothing that is under test has changed since the baseline."
+    return ["Changed since the baseline: ", *joined(changed, "; "), "."]
+
+
+def why(material: Material) -> Inline:
+    """Return in one sentence what made the gate fail, or what could not be seen."""
+    result, rule = material.result, leading(material.result)
+    if rule is None or result.outcome is Outcome.INCONCLUSIVE:
+        return ""
+    parts = list(_reasons(rule))
+    if not parts:
+        return ""
+    more = sum(r.outcome is Outcome.FAIL and not r.advisory for r in result.rules) - 1
+    further = f" {figures.count(more, 'further rule')} failed too." if more > 0 else ""
+    text = "; ".join(parts)
+    if rule.outcome is Outcome.FAIL:
+        return f"Why it fails: {text}.{further}"
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _reasons(rule: RuleResult) -> Iterator[str]:
+    """Yield each check that did not hold, in plain words."""
+    metric, change = rule.metric, rule.change
+    if change is not None and "regression" in rule.failed:
+        unit = figures.points(metric)
+        size = " in size" if figures.is_best_at_zero(metric) else ""
+        yield (
+            f"the change of {figures.change(change, metric)}{unit}{size} is more than the allowed "
+            f"{figures.unsigned(change.margin, metric)}{unit} and too large to be chance"
+        )
+    if "bound" in rule.failed and rule.value is not None:
+        yield from _broken(rule, rule.value)
+    if "identity" in rule.failed:
+        yield from rule.reasons
+    if "unreadable" in rule.failed:
+        yield "more cases than in the baseline are not decided"
+    if rule.outcome is Outcome.INCONCLUSIVE:
+        yield from _unclear(rule)
+    if change is not None and change.decided_once:
+        yield not_compared(len(change.decided_once))
+
+
+def _broken(rule: RuleResult, value: float) -> Iterator[str]:
+    shown = figures.value(value, rule.metric)
+    for kind, bound in rule.bounds.items():
+        limit = figures.value(bound, rule.metric)
+        if kind == "min" and value < bound:
+            yield f"{shown} is below the limit of {limit}"
+        elif kind != "min" and figures.size(value, rule.metric, kind) > bound:
+            in_size = " in size" if figures.size(value, rule.metric, kind) != value else ""
+            yield f"{shown} is{in_size} above the limit of {limit}"
+
+
+def _unclear(rule: RuleResult) -> Iterator[str]:
+    if is_underpowered(rule) and rule.change is not None:
+        seen = math.isfinite(rule.change.minimum_detectable)
+        least = figures.detectable(rule.change, rule.metric)
+        yield (
+            f"only changes of at least {least}{figures.points(rule.metric)} could be seen"
+            if seen
+            else "too few sources to see any change"
+        )
+    else:
+        yield "this is inconclusive"
+
+
+def example(material: Material) -> Inline:
+    """Return one changed answer, the clearest one of the most affected identity."""
+    row = next(iter(clearest_cases(material)), None)
+    if row is None or material.result.outcome is not Outcome.FAIL:
+        return ""
+    query = material.cases[row.suite, row.source].query
+    source = excerpt(redacted(query, material.options.redact))
+    return [
+        "For example, ",
+        Span(source, Kind.QUOTE),
+        " is ",
+        answer_of(row.source_answer, Tone.STRONG),
+        " without a speaker and ",
+        answer_of(row.answer, Tone.STRONG),
+        " if it is said by ",
+        name(row.phrase, Tone.STRONG),
+        ".",
+    ]
+
+
+def next_step(material: Material) -> Inline:
+    """Return what a reader can do now, with the command for it."""
+    result, accept = material.result, accept_command(material)
+    explain = explain_command(material)
+    if result.outcome is Outcome.FAIL:
+        look: Words = [" reproduce it with ", command(run_command(material)), ","]
+        if explain:
+            look = [" look at the example with ", command(explain), ","]
+        on_purpose: Words = [
+            ", or, if the change is wanted, accept it with ", command(accept)
+        ] if accept else []  # fmt: skip
+        return ["Next:", *look, " fix the cause", *on_purpose, "."]
+    if is_first_run(result) and accept:
+        return ["Next: make this run the first baseline with ", command(accept), "."]
+    return ""
+
+
+def standing(material: Material) -> Inline:
+    """Return in one line how many rules passed, on how much, against what."""
+    rules = material.rules
+    passed = sum(rule.outcome is Outcome.PASS for rule in rules)
+    unclear = [rule for rule in rules if rule.outcome is Outcome.INCONCLUSIVE][:_UNCLEAR]
+    words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
+    for rule in unclear:
+        inside: Words = [" (", name(rule.where), ")"] if rule.where else []
+        seen = f"could see only changes of at least {rule.detectable}"
+        words += [
+            ", ",
+            rule.title,
+            *inside,
+            " ",
+            seen if rule.is_underpowered else "is inconclusive",
+        ]
+    words.append(f" · {decided(material)}")
+    if material.baseline is not None and material.baseline.date:
+        words += [" · baseline of ", Span(material.baseline.date, Kind.DATE)]
+    return words

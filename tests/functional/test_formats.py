@@ -1,0 +1,69 @@
+"""`--format` writes exactly the reports that it names, and never leaves another run's behind."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+NEEDED = {"run.json", "rows.jsonl", "executions.jsonl", "stop-rule.json"}
+
+
+def written(workspace):
+    return {path.name for path in (workspace.root / "out").iterdir()}
+
+
+@pytest.fixture
+def run(workspace):
+    """Return a function that runs a policy whose bound is broken, with options."""
+    workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.1}\n")
+    workspace.answers(lambda key: "negative" if "#race/" in key else "positive")
+    return lambda *options: workspace.run("run", "policy.yaml", "--out", "out", *options)
+
+
+def test_the_default_is_what_a_person_reads(run, workspace):
+    assert run() == 1
+    assert written(workspace) == {"report.md", "report.html"} | NEEDED
+
+
+@pytest.mark.parametrize(
+    ("formats", "files"),
+    [
+        ("sarif", {"report.sarif"}),
+        ("junit", {"junit.xml"}),
+        ("json", set()),
+        ("html,sarif,junit,json,md", {"report.md", "report.html", "report.sarif", "junit.xml"}),
+    ],
+)
+def test_the_named_reports_are_written_and_older_ones_removed(formats, files, run, workspace):
+    assert run("--format", "md,html,sarif,junit") == 1
+    assert run("--format", formats) == 1
+    assert written(workspace) == files | NEEDED
+    for name in files:
+        assert name in workspace.out.replace("\n", " ")
+
+
+def test_sarif_and_junit_of_the_plain_command_point_at_the_policy(run, workspace):
+    assert run("--format", "sarif,junit") == 1
+    log = json.loads((workspace.root / "out" / "report.sarif").read_text())
+    (found,) = log["runs"][0]["results"]
+    place = found["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "policy.yaml"
+    line = (
+        (workspace.root / "policy.yaml").read_text().splitlines()[place["region"]["startLine"] - 1]
+    )
+    assert "asr/generation/controlled" in line
+    root = ET.parse(workspace.root / "out" / "junit.xml").getroot()  # noqa: S314 (made by us)
+    assert root.get("failures") == "1"
+
+
+def test_an_unknown_format_is_told_before_anything_runs(run, workspace):
+    assert run("--format", "html,jnuit") == 2
+    assert "no format is called 'jnuit'; did you mean `junit`?" in workspace.err
+    assert not (workspace.root / "out").exists()
+
+
+def test_rescore_writes_formats_too(run, workspace):
+    assert run() == 1
+    assert workspace.run("rescore", "out", "--format", "junit") == 1
+    assert (workspace.root / "out" / "rescored" / "junit.xml").exists()
+    assert not (workspace.root / "out" / "rescored" / "report.md").exists()

@@ -1,0 +1,104 @@
+"""A test adds a section and a format through the catalogues, without editing the package."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.domain.errors import UsageError
+from fairgate.reports.blocks import (
+    Bar,
+    Bars,
+    CaseItem,
+    CaseList,
+    Column,
+    Details,
+    Figure,
+    Histogram,
+    KeyValues,
+    Matrix,
+    Range,
+    RangeChart,
+    Row,
+    Section,
+    Table,
+    Text,
+)
+from fairgate.reports.console import render_console
+from fairgate.reports.formats import FORMATS, Finished, Format, chosen
+from fairgate.reports.html import render_html
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.sections.catalogue import SECTIONS, SectionKind
+from fairgate.reports.spans import Kind, Span, code, command, name
+from fairgate.reports.view import ReportOptions
+
+BENCH = Bench(policy=policy_of(), sources=10, sets=("gender",))
+VALUE = Figure(shown="12.0 %", interval="1.0 … 20.0", value=0.12, bounds=(0.01, 0.2))
+HOSTILE = "<img src=x>@octocat|`x`"
+EVERY_KIND = (
+    Text(lines=["kind-text"]),
+    KeyValues(rows=[("kind-key", name(HOSTILE))]),
+    Table(label="kind-table", columns=[Column(head="a")], rows=[Row(cells=["kind-cell"])]),
+    RangeChart(label="kind-range", rows=[Range(name="kind-ranged", now=VALUE)], head="x"),
+    Bars(label="kind-bars", rows=[Bar(name="kind-bar", now=VALUE)], head="x"),
+    Histogram(label="x", caption="kind-histogram", scores=[0.0, 0.4], limits=(0.2,)),
+    Matrix(label="kind-matrix", corner="x", columns=["y"], rows=[("kind-row", [[VALUE]])]),
+    CaseList(
+        cases=[
+            CaseItem(title="kind-case", text=Span(HOSTILE, Kind.QUOTE), facts=[], command=code("k"))
+        ]
+    ),
+    Details(summary="kind-details", blocks=[Text(lines=["kind-inner"])]),
+)
+NAMES = (
+    "kind-text", "kind-key", "kind-cell", "kind-ranged", "kind-bar", "kind-histogram", "kind-row",
+    "kind-case", "kind-details",
+)  # fmt: skip
+
+
+def toy(material):
+    yield Section(id="toy", title="Toy", blocks=EVERY_KIND, in_console=True)
+
+
+def view():
+    # A limit that holds is not what is looked at: a failed gate's comment has all sections.
+    policy = policy_of(gates=({"metric": "asr/generation/controlled", "max": 0.1},))
+    bench = Bench(policy=policy, sources=10, sets=("gender",))
+    return present(bench.run(Plant(biased={"A man": 0.9})), ReportOptions())
+
+
+@pytest.mark.parametrize("render", [render_report, render_comment, render_html, render_console])
+def test_every_renderer_draws_every_kind_of_block_of_a_registered_section(render):
+    with SECTIONS.added(SectionKind("toy", toy)):
+        text = render(view())
+    assert [one for one in NAMES if one not in text] == []
+    assert "<img" not in text or render is render_console
+    assert "toy" not in {section.id for section in view().sections}
+
+
+def test_a_registered_format_can_be_chosen_and_renders():
+    toy_format = Format(id="toy", file="toy.txt", render=lambda view, done: f"{view.word}!")
+    with FORMATS.added(toy_format):
+        (found,) = [one for one in chosen("toy") if not one.is_needed]
+        assert found.render(view(), Finished(result=BENCH.run(Plant()).result)) == "FAIL!"
+    with pytest.raises(UsageError, match="no format is called 'toy'"):
+        chosen("toy")
+
+
+def test_formats_that_later_commands_read_are_always_written():
+    assert [one.id for one in chosen("sarif")] == ["json", "rows", "sarif"]
+    assert [one.id for one in chosen("")] == ["md", "html", "json", "rows"]
+    assert [one.id for one in chosen("html, json,junit")] == ["html", "json", "rows", "junit"]
+
+
+def test_a_command_on_the_console_can_be_copied():
+    long = "fairgate baseline accept runs/with-a-long-name --reason 'a reason of many words here'"
+
+    def section(material):
+        yield Section(
+            id="x", title="x", blocks=[Text(lines=[["Do " * 20, command(long)]])], in_console=True
+        )
+
+    with SECTIONS.added(SectionKind("x", section)):
+        assert long in render_console(view())
