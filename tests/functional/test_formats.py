@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-NEEDED = {"run.json", "rows.jsonl", "executions.jsonl", "stop-rule.json"}
+NEEDED = {"run.json", "rows.jsonl", "executions.jsonl", "stop-rule.json", "parts.json"}
 
 
 def written(workspace):
