@@ -1,5 +1,8 @@
 """Baselines as reviewable JSON: one source a line, sorted, fixed precision, with a hash.
 
+A key is what a source's variants share and what makes it this one (`#…`, `@…`); whatever follows
+from the variant alone stands once a suite, the rest once a source.
+
 Reading is strict: a damaged, edited, incomplete or unknown file raises BaselineError, never a
 partial baseline.
 """
@@ -10,7 +13,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,16 +21,17 @@ import numpy as np
 
 from fairgate.domain.errors import BaselineError
 from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.keys import split_variant
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import SCHEMA_VERSION, Baseline, BaselineSuite, KnownSd
 from fairgate.engine.baseline_form import baseline_faults
-from fairgate.engine.item_rows import KIND, is_item_table, item_rows, table_of_rows
-from fairgate.metrics.table import VERDICT_COLUMNS, Table
+from fairgate.metrics.table import Table
 
-_LETTERS = {0.0: "s", 1.0: "v"}
-_VALUES = {"s": 0.0, "v": 1.0, ".": math.nan}
+_LETTERS = {0.0: "0", 1.0: "1", -1.0: "-"}
+_VALUES = {"0": 0.0, "1": 1.0, "-": -1.0, ".": math.nan}
+"""A column of verdicts has one letter a variant; a dot is not decided."""
 MAX_BYTES = 256 << 20
 _MOST_FAULTS = 5
 _AGAIN = (
@@ -130,57 +134,79 @@ def _measurement_to(item: Measurement) -> dict[str, Any]:
 
 def _suite_to(suite: BaselineSuite) -> dict[str, Any]:
     table = suite.table
-    if is_item_table(table):
-        return {
-            "must_match": dict(suite.must_match),
-            "not_evaluated": dict(table.not_evaluated),
-            **item_rows(table, suite.contents),
-        }
-    variants: dict[str, list[Any]] = {}
-    rows: dict[str, dict[str, int]] = {}
+    stems: dict[str, dict[str, int]] = {}
+    variants: dict[str, int] = {}
     for row, key in enumerate(table.keys):
-        source = table.cluster_names[table.clusters[row]]
-        variant = key.removeprefix(source)
-        variants.setdefault(
-            variant,
-            [
-                variant,
-                table.dimensions["category"][row],
-                table.dimensions["term"][row],
-                bool(table.control[row]),
-            ],
-        )
-        rows.setdefault(source, {})[variant] = row
+        stem, variant = split_variant(key)
+        stems.setdefault(stem, {})[variant] = row
+        variants.setdefault(variant, row)
+    of_variant = [
+        name
+        for name, levels in table.dimensions.items()
+        if _follows_variant(levels, stems, variants)
+    ]
+    of_source = [name for name in table.dimensions if name not in of_variant]
     return {
         "must_match": dict(suite.must_match),
         "quartiles": None if suite.quartiles is None else list(suite.quartiles),
         "bands": list(table.bands),
         "not_evaluated": dict(table.not_evaluated),
-        "variants": list(variants.values()),
+        "variant_dimensions": of_variant,
+        "source_dimensions": of_source,
+        "variants": [
+            [variant, bool(table.control[row]), *(table.dimensions[n][row] for n in of_variant)]
+            for variant, row in variants.items()
+        ],
         "sources": {
-            source: _source_to(suite, list(variants), positions)
-            for source, positions in rows.items()
+            stem: _source_to(suite, list(variants), rows, of_source) for stem, rows in stems.items()
         },
     }
 
 
+def _follows_variant(
+    levels: Sequence[str], stems: Mapping[str, Mapping[str, int]], variants: Mapping[str, int]
+) -> bool:
+    """Return whether a dimension has one level for each variant, whatever the source."""
+    return all(
+        levels[row] == levels[variants[variant]]
+        for rows in stems.values()
+        for variant, row in rows.items()
+    )
+
+
 def _source_to(
-    suite: BaselineSuite, variants: Sequence[str], positions: Mapping[str, int]
+    suite: BaselineSuite,
+    variants: Sequence[str],
+    positions: Mapping[str, int],
+    dimensions: Sequence[str],
 ) -> dict[str, Any]:
-    keys = suite.table.keys
-    present = [positions.get(variant) for variant in variants]
+    table = suite.table
+    rows = [positions.get(variant) for variant in variants]
+
+    def of_each(value: Callable[[int], str]) -> str | list[str | None]:
+        """Return what all variants of the source share, else what each has; null: not asked."""
+        found = [None if row is None else value(row) for row in rows]
+        same = found[0] is not None and len(set(found)) == 1
+        return str(found[0]) if same else found
+
     entry: dict[str, Any] = {
-        "content": [None if row is None else suite.contents[keys[row]] for row in present]
+        "cluster": of_each(lambda row: table.cluster_names[table.clusters[row]]),
+        "content": of_each(lambda row: suite.contents[table.keys[row]]),
+        "dimensions": [of_each(table.dimensions[name].__getitem__) for name in dimensions],
+        "columns": {},
     }
-    for name, column in suite.table.values.items():
-        if name in suite.table.not_evaluated:
-            continue
-        numbers = [math.nan if row is None else float(column[row]) for row in present]
-        if name in VERDICT_COLUMNS:
-            entry[name] = "".join(_LETTERS.get(number, ".") for number in numbers)
-        else:
-            entry[name] = [None if math.isnan(number) else number for number in numbers]
+    for name, column in table.values.items():
+        if name not in table.not_evaluated:
+            numbers = [math.nan if row is None else float(column[row]) for row in rows]
+            entry["columns"][name] = _cells(numbers)
     return entry
+
+
+def _cells(numbers: Sequence[float]) -> str | list[float | None]:
+    """Return verdicts as a letter each, other values as numbers."""
+    if all(math.isnan(number) or number in _LETTERS for number in numbers):
+        return "".join(_LETTERS.get(number, ".") for number in numbers)
+    return [None if math.isnan(number) else number for number in numbers]
 
 
 def _baseline_from(body: Mapping[str, Any]) -> Baseline:
@@ -204,42 +230,38 @@ def _measurement_from(row: Mapping[str, Any]) -> Measurement:
 
 
 def _suite_from(name: str, suite: Mapping[str, Any]) -> BaselineSuite:
-    if suite.get("kind") == KIND:
-        items, asked = table_of_rows(name, suite)
-        return BaselineSuite(
-            must_match=suite["must_match"], contents=asked, table=items, quartiles=None
-        )
     variants = suite["variants"]
-    keys: list[str] = []
-    clusters: list[int] = []
-    chosen: list[int] = []
-    contents: dict[str, str] = {}
-    columns: dict[str, list[float]] = {}
-    for number, (source, entry) in enumerate(suite["sources"].items()):
-        for position, (variant, content) in enumerate(zip(variants, entry["content"], strict=True)):
-            if content is None:
-                continue
-            key = source + variant[0]
-            keys.append(key)
-            clusters.append(number)
-            chosen.append(position)
-            contents[key] = content
-            for column, cells in entry.items():
-                if column != "content":
-                    columns.setdefault(column, []).append(_cell(cells[position]))
+    of_variant, of_source = suite["variant_dimensions"], suite["source_dimensions"]
+    rows: list[tuple[str, str, int, Mapping[str, Any], str]] = []
+    """Key, content, position of the variant, the source's entry, cluster."""
+    for source, entry in suite["sources"].items():
+        for position, variant in enumerate(variants):
+            content = _of_variant(entry["content"], position)
+            if content is not None:
+                cluster = str(_of_variant(entry["cluster"], position))
+                rows.append((source + variant[0], content, position, entry, cluster))
+    clusters = list(dict.fromkeys(row[4] for row in rows))
+    numbers = {cluster: number for number, cluster in enumerate(clusters)}
+    columns = list(dict.fromkeys(name for row in rows for name in row[3]["columns"]))
     table = Table(
         suite=name,
-        keys=keys,
-        clusters=np.asarray(clusters, dtype=np.int64),
-        cluster_names=list(suite["sources"]),
-        control=np.asarray([variants[i][3] for i in chosen], dtype=bool),
+        keys=[row[0] for row in rows],
+        clusters=np.asarray([numbers[row[4]] for row in rows], dtype=np.int64),
+        cluster_names=clusters,
+        control=np.asarray([variants[row[2]][1] for row in rows], dtype=bool),
         dimensions={
-            "category": [variants[i][1] for i in chosen],
-            "term": [variants[i][2] for i in chosen],
+            **{n: [variants[row[2]][2 + i] for row in rows] for i, n in enumerate(of_variant)},
+            **{
+                n: [str(_of_variant(row[3]["dimensions"][i], row[2])) for row in rows]
+                for i, n in enumerate(of_source)
+            },
         },
         values={
-            **{k: np.asarray(v, dtype=np.float64) for k, v in columns.items()},
-            **{k: np.full(len(keys), np.nan) for k in suite["not_evaluated"]},
+            **{
+                n: np.asarray([_cell(row[3]["columns"][n][row[2]]) for row in rows], np.float64)
+                for n in columns
+            },
+            **{k: np.full(len(rows), np.nan) for k in suite["not_evaluated"]},
         },
         not_evaluated=suite["not_evaluated"],
         bands=(suite["bands"][0], suite["bands"][1]),
@@ -247,10 +269,14 @@ def _suite_from(name: str, suite: Mapping[str, Any]) -> BaselineSuite:
     quartiles = suite["quartiles"]
     return BaselineSuite(
         must_match=suite["must_match"],
-        contents=contents,
+        contents={row[0]: row[1] for row in rows},
         table=table,
         quartiles=None if quartiles is None else (quartiles[0], quartiles[1]),
     )
+
+
+def _of_variant(value: str | Sequence[str | None], position: int) -> str | None:
+    return value if isinstance(value, str) else value[position]
 
 
 def _cell(value: str | float | None) -> float:

@@ -53,8 +53,8 @@ def accept(run: Path, reason: str, **options: Any) -> int:
     burn_in = options["burn_in_file"]
     sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
     write_baseline(path, baseline_of(given, walked, reason=reason, date=date, sds=sds))
-    accepted = len(walked.result.judged) + len(walked.result.judged_items)
-    unit = "cases" if walked.result.judged_items else "pairs"
+    accepted = len(walked.result.judged)
+    unit = "pairs" if all(len(row.unit.asks) > 1 for row in walked.result.judged) else "cases"
     click.echo(f"{path}: accepted {accepted} {unit}; review and commit it")
     return ExitCode.PASS
 

@@ -113,9 +113,9 @@ def check(policies: tuple[Path, ...], **options: Any) -> int:
 
 
 def _checked(loaded: LoadedPolicy) -> str:
-    from fairgate.composition.items import item_suite_lines
     from fairgate.engine.crossing import most_questions
     from fairgate.engine.rules import expand_rules, idle_notices
+    from fairgate.suites.suite import SuitePlan
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
@@ -123,31 +123,26 @@ def _checked(loaded: LoadedPolicy) -> str:
     can = kind.capabilities(policy.system)
     rules = expand_rules(policy, plan)
     lines = [f"{loaded.parsed.path}: valid policy {policy.name!r}"]
-    for given in loaded.suites:
-        pairs = [pair for pair in plan.pairs if pair.suite == given.suite.id]
-        control = sum(pair.control for pair in pairs)
-        cases = sum(case.suite == given.suite.id for case in plan.cases)
-        lines.append(
-            f"  suite {given.suite.id}: {len(given.sources)} sources, {len(pairs) - control} "
-            f"demographic and {control} control pairs, {cases} questions to the system"
-        )
-        if given.suite.attribution != "off" and can.gives_documents and can.repeatable:
-            most = most_questions(pairs, is_greedy=kind.is_greedy(policy.system))
+    for name, suite in loaded.suites.items():
+        own = SuitePlan(cases=plan.cases_of(name), units=plan.units_of(name))
+        lines += suite.describe(own)
+        if suite.crossing in ("sampled", "all") and can.gives_documents and can.repeatable:
+            most = most_questions(own.units, is_greedy=kind.is_greedy(policy.system))
             lines.append(
-                f"    attribution ({given.suite.attribution}) asks more once answers are known, at "
+                f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"
             )
-    lines += item_suite_lines(loaded.item_suites, plan)
     refused = [item for item in plan.rejected if item.kind == "invalid"]
     if refused:
         lines.append(f"  {len(refused)} follow-ups rejected by the linter:")
         lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]
-    skipped = sum(item.suite in plan.tasks for item in plan.rejected) - len(refused)
+    pairs = {name for name, suite in loaded.suites.items() if suite.crossing is not None}
+    skipped = sum(item.suite in pairs for item in plan.rejected) - len(refused)
     if skipped:
         lines.append(f"  {skipped} sources that a relation does not apply to")
     tests = sum(rule.gate.regression is not None for rule in rules)
     lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
-    lines += [f"  {notice}" for notice in idle_notices(policy)]
+    lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
     return "\n".join(lines)
 
 

@@ -7,18 +7,16 @@ from functools import cached_property
 from fairgate import __version__
 from fairgate.adapters.environment import describe_environment
 from fairgate.adapters.git_calls import current_commit
-from fairgate.composition.items import ItemRetrievers, item_options
 from fairgate.composition.loading import LoadedPolicy
+from fairgate.composition.suite_retrievers import SuiteRetrievers
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import Baseline, items_must_match, must_match
+from fairgate.engine.baseline import Baseline, must_match
 from fairgate.engine.environment import environment_notices
 from fairgate.engine.gate import GateInput
-from fairgate.engine.judge import JudgeOptions
 from fairgate.engine.ports import Progress, SystemUnderTest
-from fairgate.engine.quarantine import quarantine_notices, quarantined
+from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.rules import idle_notices
-from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.recorded import RecordedSystem, Recording
 from fairgate.systems.resources import Resources
@@ -36,8 +34,8 @@ class Composition:
         self._resources = Resources(
             runtime,
             progress,
-            suite_retrievers=lambda: self._item_retrievers.of_all(loaded.policy.item_suites),
-            suites_under_test=lambda: self._item_retrievers.under_test(loaded.policy.item_suites),
+            suite_retrievers=lambda: self._suite_retrievers.of_all(loaded.suites.values()),
+            suites_under_test=lambda: self._suite_retrievers.under_test(loaded.suites.values()),
         )
 
     @property
@@ -51,26 +49,18 @@ class Composition:
         provenance = self.provenance()
         first_run = [] if baseline else [f"no baseline at {baseline_path}: this is a first run"]
         of_system = self._kind.must_match(policy.system)
-        top_k = self._kind.top_k(policy.system)
+        suites = self._loaded.suites
         return GateInput(
             policy=policy,
+            suites=suites,
             plan=self._loaded.plan,
-            options={
-                suite.id: judge_options(suite, quarantined(policy, suite.id))
-                for suite in policy.metamorphic
-            },
-            item_options=item_options(self._loaded.item_suites, policy),
-            must_match={
-                given.suite.id: must_match(given.suite, given.task, of_system, top_k)
-                for given in self._loaded.suites
-            }
-            | {suite.id: items_must_match(suite, of_system) for suite in policy.item_suites},
+            must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
             baseline=baseline,
             baseline_path=baseline_path,
             provenance=provenance,
             notices=[
                 *first_run,
-                *idle_notices(policy),
+                *idle_notices(policy, self._loaded.plan),
                 *quarantine_notices(policy, self._loaded.plan),
                 *environment_notices(provenance, baseline),
             ],
@@ -97,17 +87,6 @@ class Composition:
         return RecordedSystem(recording, lambda: self._resources.encoder(chosen).documents)
 
     @cached_property
-    def _item_retrievers(self) -> ItemRetrievers:
+    def _suite_retrievers(self) -> SuiteRetrievers:
         chosen = self._kind.embedder(self._loaded.policy.system)
-        return ItemRetrievers(resources=self._resources, embedder=chosen)
-
-
-def judge_options(suite: SuitePolicy, quarantined: frozenset[str]) -> JudgeOptions:
-    """Return how a policy judges one suite's pairs."""
-    return JudgeOptions(
-        criterion=suite.criterion,
-        matching=suite.matching,
-        distance=suite.distance,
-        unstable_margin=suite.unstable_margin,
-        quarantined=quarantined,
-    )
+        return SuiteRetrievers(resources=self._resources, embedder=chosen)

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from fairgate.adapters.embedded_names import embedded_path
@@ -20,8 +21,6 @@ from fairgate.domain.errors import FairGateError
 from fairgate.domain.wording import quoted
 from fairgate.policy.named_files import embedded_names
 from fairgate.policy.schema import Policy
-from fairgate.suites.metamorphic.policy import SuitePolicy
-from fairgate.suites.question_items.policy import BbqSuitePolicy
 from fairgate.systems.catalogue import kind_of
 
 MOST_BYTES = 32 << 20
@@ -121,24 +120,7 @@ def _is_embedded(kind: str, name: str) -> bool:
 
 def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:
     """Yield kind, name as the policy gives it, and whether it decides what is asked."""
-    for named in kind_of(policy.system).named_files(policy.system):
+    parts = [kind_of(policy.system).named_files(policy.system)]
+    parts += [suite.named_files() for suite in policy.suites]
+    for named in chain.from_iterable(parts):
         yield named.kind, named.name, named.decides_questions
-    for suite in policy.suites:
-        yield from _names_of(suite)
-
-
-def _names_of(suite: SuitePolicy | BbqSuitePolicy) -> Iterator[tuple[str, str, bool]]:
-    if isinstance(suite, BbqSuitePolicy):
-        items = suite.items
-        yield "items", items if isinstance(items, str) else items.path, True
-        if not isinstance(items, str) and items.metadata is not None:
-            yield "items", items.metadata, True
-        for name in suite.collections:
-            yield "collections", name, False
-        return
-    sources = suite.sources
-    yield "sources", sources if isinstance(sources, str) else sources.path, True
-    if isinstance(suite.task, str):
-        yield "tasks", suite.task, True
-    for name in (*suite.perturbations, suite.control):
-        yield "perturbations", name, True

@@ -11,21 +11,18 @@ from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.perturbation_files import embedded_set_names, load_perturbation_set
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import LoadedPolicy
+from fairgate.composition.loading import LoadedPolicy, joined
 from fairgate.composition.run_folder import earlier_run, replay
-from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import Baseline, KnownSd, pair_contents
-from fairgate.engine.burn_in import BurnIn, Replica, burn_in, other_phrases
+from fairgate.engine.baseline import Baseline, KnownSd, unit_contents
+from fairgate.engine.burn_in import BurnIn, Replica, burn_in
 from fairgate.engine.comparison import Comparison, prepare_rule
 from fairgate.engine.explain import Explanation, explain_case
-from fairgate.engine.plan import build_plan
-from fairgate.engine.plan_items import with_items
+from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import SILENT, Progress
 from fairgate.engine.power import RulePower, rule_power
 from fairgate.engine.rules import expand_rules
-from fairgate.policy.schema import Policy
 from fairgate.reports.escaping import Redaction
 from fairgate.stats.regression import PreparedRegression
 from fairgate.systems.catalogue import kind_of
@@ -52,41 +49,24 @@ def burn_in_policy(
             "`fairgate power POLICY --baseline FILE --run RUN`"
         )
     composition = Composition(loaded, runtime, progress)
-    given = composition.gate_input(None, "none")
-    given = replace(given, policy=_without_attribution(loaded.policy))
-    replicas = [_replica(loaded, composition, number) for number in range(repeats)]
+    quiet = {name: suite.without_crossing() for name, suite in loaded.suites.items()}
+    given = replace(composition.gate_input(None, "none"), suites=quiet)
+    replicas = [_replica(given, composition, number) for number in range(repeats)]
     return burn_in(given, replicas, progress)
 
 
-def _without_attribution(policy: Policy) -> Policy:
-    """Switch attribution off: it asks more and enters no comparison."""
-    suites = [
-        suite.model_copy(update={"attribution": "off"}) if hasattr(suite, "attribution") else suite
-        for suite in policy.suites
-    ]
-    return policy.model_copy(update={"suites": suites})
-
-
-def _replica(loaded: LoadedPolicy, composition: Composition, number: int) -> Replica:
+def _replica(given: GateInput, composition: Composition, number: int) -> Replica:
     """Return the system with the neutral changes of replica `number`; number 0 has none."""
     found, sut = composition.system.replica(number)
-    plan, changes = loaded.plan, list(found)
+    plan, suites, changes = given.plan, given.suites, list(found)
     if number % 2:
-        plan, renamed = _other_controls(loaded)
+        every = map(load_perturbation_set, embedded_set_names())
+        spare = [group for group in every if group.control]
+        suites = {name: suite.replica(spare) for name, suite in given.suites.items()}
+        renamed = any(suites[name] is not suite for name, suite in given.suites.items())
+        plan = joined(suite.plan() for suite in suites.values()) if renamed else plan
         changes += ["other control phrases"] if renamed else []
-    return Replica(changes=changes, plan=plan, sut=sut)
-
-
-def _other_controls(loaded: LoadedPolicy) -> tuple[TestPlan, bool]:
-    spare = [
-        found for name in embedded_set_names() if (found := load_perturbation_set(name)).control
-    ]
-    suites, renamed = [], False
-    for given in loaded.suites:
-        sets = [other_phrases(group, spare) if group.control else group for group in given.sets]
-        renamed |= list(given.sets) != sets
-        suites.append(replace(given, sets=sets))
-    return with_items(build_plan(suites), loaded.item_suites), renamed
+    return Replica(changes=changes, plan=plan, suites=suites, sut=sut)
 
 
 def write_burn_in(folder: Path, found: BurnIn) -> Path:
@@ -158,7 +138,7 @@ def policy_power(
             raise UsageError("--run needs a baseline to compare with; name it with --baseline")
         path = Path(loaded.parsed.path)
         walked, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
-        contents = {name: pair_contents(given.plan, name) for name in walked.tables}
+        contents = {name: unit_contents(given.plan, name) for name in walked.tables}
         comparison = Comparison(baseline=baseline, contents=contents)
         for number, rule in enumerate(rules):
             if rule.gate.regression is not None:

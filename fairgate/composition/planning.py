@@ -12,7 +12,6 @@ from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.run_folder import replay
 from fairgate.domain.cases import Case
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.crossing import cross
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.catalogue import kind_of
 
@@ -29,15 +28,14 @@ def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
 
 
 def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iterator[str]:
-    """Yield a line for each case that attribution asks after a finished run.
+    """Yield a line for each case that later waves ask after a finished run.
 
     A crossed case names in `documents` what to show instead of what its own query retrieves.
     """
     template = _template(loaded)
     path = Path(loaded.parsed.path)
-    walked, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
-    crossed = cross(given.plan, walked.result.judged, walked.executions, given.policy)
-    for case in crossed.cases:
+    walked, _, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+    for case in walked.added:
         row = _row(case, template)
         if case.documents_of is not None:
             shown = walked.executions[case.suite, case.documents_of].documents or ()

@@ -21,8 +21,6 @@ from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
-from fairgate.oracles.choice import CHOICE_RULE
-from fairgate.oracles.label import LABEL_RULE
 from fairgate.reports.formats import FORMATS
 from fairgate.systems.recorded import Recording
 
@@ -132,10 +130,7 @@ def _execution_to(execution: Execution) -> dict[str, Any]:
 
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
-    return {
-        suite: {"rule": LABEL_RULE, "labels": sorted(task.labels)}
-        for suite, task in loaded.plan.tasks.items()
-    } | {suite.id: {"rule": CHOICE_RULE, "read": suite.read} for suite in loaded.policy.item_suites}
+    return {name: dict(suite.reading_rule()) for name, suite in loaded.suites.items()}
 
 
 def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:

@@ -1,11 +1,12 @@
-"""What is asked: sources, cases, pairs and the plan that holds them."""
+"""What is asked: sources, tasks, cases and the plan that holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.items import ItemCase
+from fairgate.domain.executions import Stop
+from fairgate.domain.units import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +50,13 @@ class Case:
     """What the retriever sees: the text of the test case, without the task instruction."""
     instruction: str
     labels: tuple[str, ...]
-    """Labels that the answer is read with; generation stops when one of them is complete."""
+    """Labels whose margin is computed."""
+    stop: Stop | None = None
+    """What completes the answer, so that nothing more is generated; None: it runs to its end."""
     cluster: str
     """The independent unit that the case belongs to: its source, or for BBQ its template."""
+    oracle: str = ""
+    """Which of the suite's oracles reads the answer; empty where the suite has one."""
     text: str = ""
     """What the prompt shows, where that is not the query itself."""
     options: tuple[str, ...] = ()
@@ -65,24 +70,10 @@ class Case:
     repeat: int = 0
     documents_of: str | None = None
     """Key of the case whose documents are shown instead of its own (attribution)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A source and one follow-up: the unit that a metamorphic relation judges."""
-
-    key: str
-    """Equals the key of the follow-up's case."""
-    suite: str
-    relation: str
-    source: str
-    """Key of the source's case."""
-    cluster: str
-    category: str
-    term: str
-    control: bool = False
-    """True for the placebo arm: neutral wording of the same shape, no demographic."""
-    noun_phrase: str = ""
+    embeds: str | None = None
+    """Key of the case of an earlier wave whose response the text embeds (Meta-Fair MR8-MR10)."""
+    is_crossing: bool = False
+    """Whether attribution asks it: its answer is no repeat of the one that verdicts rest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +92,15 @@ class TestPlan:
     """Everything that will be asked and judged, in a fixed order. Holds no answers."""
 
     cases: Sequence[Case]
-    pairs: Sequence[Pair]
+    units: Sequence[Unit]
     rejected: Sequence[Rejected] = ()
-    tasks: Mapping[str, Task] = field(default_factory=dict)
-    """Suite id to the task that reads its answers; metamorphic suites only."""
-    items: Sequence[ItemCase] = ()
-    """Question items as they are asked; the cases with the same keys hold the prompts."""
 
     __test__ = False  # keeps pytest from collecting a class whose name starts with "Test"
+
+    def units_of(self, suite: str) -> list[Unit]:
+        """Return a suite's units, in the order of the plan."""
+        return [unit for unit in self.units if unit.suite == suite]
+
+    def cases_of(self, suite: str) -> list[Case]:
+        """Return a suite's cases, in the order of the plan."""
+        return [case for case in self.cases if case.suite == suite]

@@ -61,6 +61,10 @@ class Item:
         """Return the independent unit: the template within its category."""
         return f"{self.category}/{self.template}"
 
+    def role(self, option: int) -> str:
+        """Return what an option is: `stereotype`, `counter` or `unknown`."""
+        return {self.stereotype: "stereotype", self.counter: "counter"}.get(option, "unknown")
+
     @property
     def alignment(self) -> Alignment | None:
         """Return which way the context goes; None where it tells nothing."""
@@ -80,23 +84,6 @@ class ExcludedItem:
 
     key: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemCase:
-    """An item as it was asked: the unit that social bias is measured on."""
-
-    key: str
-    """Equals the key of its case (SPEC 10)."""
-    suite: str
-    item: Item
-    options: tuple[str, ...]
-    """The item's options in the order shown."""
-    setting: str
-    instruction: str
-    retriever: str = ""
-    """Empty in the setting `none`, which all retrievers share."""
-    top_k: int = 0
 
 
 def item_case_key(item: str, setting: str, retriever: str, top_k: int, instruction: str) -> str:

@@ -10,7 +10,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.findings import Attribution, IdentityFinding, Instability
 from fairgate.domain.measurements import Measurement
-from fairgate.domain.verdicts import JudgedItem, JudgedPair
+from fairgate.domain.units import Judged
 
 
 class Outcome(StrEnum):
@@ -144,7 +144,8 @@ class GateResult:
     rules: Sequence[RuleResult]
     measurements: Sequence[Measurement]
     plan: TestPlan
-    judged: Sequence[JudgedPair]
+    judged: Sequence[Judged]
+    """Every unit of the plan, of all suites."""
     evidence: Evidence
     degradation: Sequence[Degradation]
     overlap: Overlap | None
@@ -154,5 +155,13 @@ class GateResult:
     identities: Sequence[IdentityFinding] = ()
     attribution: Sequence[Attribution] = ()
     instability: Sequence[Instability] = ()
-    judged_items: Sequence[JudgedItem] = ()
-    """Every question item of the plan, judged; suites of kind `bbq` only."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Suite to its kind, in the order of the policy."""
+
+    def judged_of(self, suite: str) -> list[Judged]:
+        """Return a suite's judged units, in the order of the plan."""
+        return [row for row in self.judged if row.unit.suite == suite]
+
+    def suites_of(self, kind: str) -> list[str]:
+        """Return the suites of a kind, in the order of the policy."""
+        return [suite for suite, own in self.kinds.items() if own == kind]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fairgate.domain.errors import BaselineError, ExitCode
-from fairgate.engine.baseline import Baseline, BaselineSuite, KnownSd, pair_contents
+from fairgate.engine.baseline import Baseline, BaselineSuite, KnownSd, unit_contents
 from fairgate.engine.gate import GateInput, GateRun
 from fairgate.engine.measure import quartiles
 from fairgate.metrics.attribution import COLUMNS
@@ -41,7 +41,7 @@ def baseline_of(
         suites={
             name: BaselineSuite(
                 must_match=given.must_match[name],
-                contents=pair_contents(given.plan, name),
+                contents=unit_contents(given.plan, name),
                 table=_kept(table),
                 quartiles=quartiles(table),
             )

@@ -10,17 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.executions import Execution
 from fairgate.domain.findings import AttributedPart, Attribution
-from fairgate.domain.verdicts import JudgedPair
-from fairgate.engine.crossing import documents_of_pair
-from fairgate.engine.judge import JudgeOptions, read_answers
-from fairgate.engine.ports import Executed
+from fairgate.domain.keys import crossed_key, first_asked, is_repeat, repeat_key
+from fairgate.domain.units import Judged, Reason, Value
+from fairgate.engine.crossing import Documents, documents_of_pair, keys_of
+from fairgate.engine.wave import Answered
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Column, Table
-from fairgate.policy.schema import Policy
 from fairgate.stats.interval import Interval
 from fairgate.stats.observations import ClusterTotals, cluster_totals
 from fairgate.stats.ratio import ratio_interval
@@ -48,71 +45,58 @@ class _Parts:
     interaction: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
-    """Everything that attribution works on, after the second wave."""
-
-    plan: TestPlan
-    """The crossed cases."""
-    executions: Executed
-    """Of both waves."""
-    options: Mapping[str, JudgeOptions]
-    policy: Policy
-
-
 def attribute(
-    tables: Mapping[str, Table], judged: Sequence[JudgedPair], given: Crossing
+    tables: Mapping[str, Table], answered: Answered, confidence: float
 ) -> tuple[dict[str, Table], list[Attribution]]:
     """Return the tables with the attribution's columns, and what they add up to, suite by suite."""
-    modes = {suite.id: getattr(suite, "attribution", "off") for suite in given.policy.suites}
-    rows: dict[str, list[JudgedPair]] = {name: [] for name in tables}
-    for item in judged:
-        rows[item.pair.suite].append(item)
+    rows: dict[str, list[Judged]] = {name: [] for name in tables}
+    for item in answered.judged:
+        rows[item.unit.suite].append(item)
     full: dict[str, Table] = {}
     findings = []
     for name, table in tables.items():
-        reader = _Reader(given, name)
-        why_not = _OFF if modes[name] == "off" else _obstacle(rows[name], reader)
+        crossing = answered.suites[name].crossing
+        if crossing is None:
+            full[name] = table
+            continue
+        reader = _Reader(answered, name)
+        why_not = _OFF if crossing == "off" else _obstacle(rows[name], reader)
         if why_not is not None:
             full[name] = _without(table, why_not)
             continue
         full[name] = _with_columns(table, rows[name], reader)
-        findings.append(_finding(full[name], rows[name], reader, given.policy.confidence))
+        findings.append(_finding(full[name], rows[name], reader, confidence))
     return full, findings
 
 
 class _Reader:
     """Reads the crossed answers of one suite."""
 
-    def __init__(self, given: Crossing, suite: str) -> None:
-        self._suite = suite
-        self.executions = given.executions
-        self._task = given.plan.tasks[suite]
-        self._margin = given.options[suite].unstable_margin
-        numbers = {case.repeat + 1 for case in given.plan.cases if case.suite == suite}
-        self._again = max(numbers, default=0)
-        self.asked = {case.key for case in given.plan.cases if case.suite == suite}
+    def __init__(self, answered: Answered, suite: str) -> None:
+        self.executions = answered.executions
+        self._readings = answered.readings[suite]
+        own = [case for case in answered.added if case.suite == suite and case.is_crossing]
+        self._again = max((case.repeat + 1 for case in own), default=0)
+        self.asked = {case.key for case in own}
 
-    def label(self, key: str) -> str | None:
-        return read_answers([self._find(key)], self._task, self._margin).label
+    def value(self, key: str) -> Value | None:
+        return self._readings.one(key).value if key in self._readings else None
 
-    def fresh(self, key: str) -> str | None:
+    def fresh(self, key: str) -> Value | None:
         """Read the second answer to an uncrossed case, or the first where there is no second."""
-        again = f"{key}@repeat={self._again}"
-        return self.label(again if self._find(again) is not None else key)
+        again = repeat_key(key, self._again)
+        return self.value(again if self._readings.is_answered(again) else key)
 
-    def _find(self, key: str) -> Execution | None:
-        return self.executions.get((self._suite, key))
+    def was_crossed(self, item: Judged) -> bool:
+        source, follow_up = keys_of(item)
+        return crossed_key(source, follow_up) in self.asked
 
-    def was_crossed(self, item: JudgedPair) -> bool:
-        return f"{item.pair.source}@documents={item.pair.key}" in self.asked
-
-    def parts(self, item: JudgedPair) -> _Parts | None:
+    def parts(self, item: Judged) -> _Parts | None:
         """Return the parts of a crossed pair from fresh answers; None where one is undecided."""
-        source, key = item.pair.source, item.pair.key
-        none, both = self.fresh(source), self.fresh(key)
-        documents = self.label(f"{source}@documents={key}")
-        text = self.label(f"{key}@documents={source}")
+        source, follow_up = keys_of(item)
+        none, both = self.fresh(source), self.fresh(follow_up)
+        documents = self.value(crossed_key(source, follow_up))
+        text = self.value(crossed_key(follow_up, source))
         if none is None or both is None or documents is None or text is None:
             return None
         total, retrieval, generator = (float(y != none) for y in (both, documents, text))
@@ -121,11 +105,11 @@ class _Reader:
         )
 
     def repeats(self) -> tuple[int, int]:
-        """Return how many uncrossed answers were asked again, and how many of them turned."""
+        """Return how many uncrossed answers were asked again, and how many of them changed."""
         pairs = [
-            (self.label(key.partition("@repeat=")[0]), self.label(key))
+            (self.value(first_asked(key)), self.value(key))
             for key in sorted(self.asked)
-            if "@repeat=" in key and self._find(key) is not None
+            if is_repeat(key) and self._readings.is_answered(key)
         ]
         known = [
             (first, again) for first, again in pairs if first is not None and again is not None
@@ -133,19 +117,23 @@ class _Reader:
         return len(known), sum(first != again for first, again in known)
 
 
-def _obstacle(rows: Sequence[JudgedPair], reader: _Reader) -> str | None:
+def _obstacle(rows: Sequence[Judged], reader: _Reader) -> str | None:
     kinds = [documents_of_pair(item, reader.executions) for item in rows]
-    if not any(item.pair.control for item in rows):
+    if not any(item.unit.is_control for item in rows):
         return _NO_CONTROLS
-    arms = {i.pair.control for i, kind in zip(rows, kinds, strict=True) if kind != "undecided"}
+    arms = {
+        i.unit.is_control
+        for i, kind in zip(rows, kinds, strict=True)
+        if kind is not Documents.UNDECIDED
+    }
     if len(arms) < 2:
         return _NOTHING_DECIDED
-    if "unknown" in kinds:
+    if Documents.UNKNOWN in kinds:
         return _NO_DOCUMENTS
     strata: dict[tuple[bool, bool], bool] = {}
     for item, kind in zip(rows, kinds, strict=True):
-        if kind == "different":
-            stratum = (item.pair.control, item.generation is True)
+        if kind is Documents.DIFFERENT:
+            stratum = (item.unit.is_control, item.decision == 1.0)
             strata[stratum] = strata.get(stratum, False) or (
                 reader.was_crossed(item) and reader.parts(item) is not None
             )
@@ -170,15 +158,15 @@ def _without(table: Table, reason: str) -> Table:
     )
 
 
-def _with_columns(table: Table, rows: Sequence[JudgedPair], reader: _Reader) -> Table:
+def _with_columns(table: Table, rows: Sequence[Judged], reader: _Reader) -> Table:
     parts: list[_Parts | None] = []
     strata: list[tuple[bool, bool] | None] = []
     for item in rows:
         kind = documents_of_pair(item, reader.executions)
-        is_different = kind == "different"
-        strata.append((item.pair.control, item.generation is True) if is_different else None)
-        if kind == "equal":
-            direct = float(item.generation is True)
+        is_different = kind is Documents.DIFFERENT
+        strata.append((item.unit.is_control, item.decision == 1.0) if is_different else None)
+        if kind is Documents.EQUAL:
+            direct = float(item.decision == 1.0)
             parts.append(_Parts(retrieval=0.0, generator=direct, interaction=0.0))
         else:
             parts.append(reader.parts(item) if reader.was_crossed(item) else None)
@@ -187,7 +175,7 @@ def _with_columns(table: Table, rows: Sequence[JudgedPair], reader: _Reader) -> 
     for name, column in COLUMNS.items():
         values = [
             np.nan
-            if not isinstance(item.generation, bool)
+            if isinstance(item.decision, Reason)
             else weight * (getattr(part, name) if part is not None else 0.0)
             for item, part, weight in zip(rows, parts, weights, strict=True)
         ]
@@ -209,7 +197,7 @@ def _weights(
 
 
 def _finding(
-    table: Table, rows: Sequence[JudgedPair], reader: _Reader, confidence: float
+    table: Table, rows: Sequence[Judged], reader: _Reader, confidence: float
 ) -> Attribution:
     totals = {name: cluster_totals(observe(metric, table, {})) for name, metric in _METRICS.items()}
     first = next(iter(totals.values()))
@@ -221,8 +209,10 @@ def _finding(
         suite=table.suite,
         total=_rounded(contrast(whole)),
         parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
-        pairs=sum(isinstance(item.generation, bool) for item in rows),
-        equal_documents=sum(documents_of_pair(item, reader.executions) == "equal" for item in rows),
+        pairs=sum(not isinstance(item.decision, Reason) for item in rows),
+        equal_documents=sum(
+            documents_of_pair(item, reader.executions) is Documents.EQUAL for item in rows
+        ),
         crossed=read,
         undecided=len(crossed) - read,
         repeated=repeated,

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairgate.domain.cases import Task, TestPlan
+from fairgate.domain.cases import TestPlan
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
-from fairgate.suites.metamorphic.policy import SuitePolicy
-from fairgate.suites.question_items.policy import BbqSuitePolicy
+from fairgate.suites.suite import Suite
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +24,7 @@ class BaselineSuite:
 
     must_match: Mapping[str, str]
     contents: Mapping[str, str]
-    """Pair key to a short hash of the source's and follow-up's text."""
+    """Unit key to a short hash of everything that was asked."""
     table: Table
     quartiles: tuple[float, float] | None
 
@@ -62,44 +60,12 @@ class Baseline:
         return next(known, 0.0)
 
 
-def must_match(
-    suite: SuitePolicy, task: Task, system: Mapping[str, object], top_k: int
-) -> dict[str, str]:
+def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:
     """Return the fields without whose equality two runs of a suite are not comparable (SPEC 9).
 
-    `system` is what the kind of system adds, `top_k` how many documents its retriever is asked for.
+    `system` is what the kind of system adds.
     """
-    fields = {
-        "task.instruction": task.instruction,
-        "task.labels": list(task.labels),
-        "task.equivalent": [list(group) for group in task.equivalent],
-        "relations": sorted(suite.relations),
-        "control": suite.control,
-        "criterion": suite.criterion,
-        "matching": suite.matching,
-        "distance": suite.distance,
-        "repeats": suite.repeats,
-        "unstable_margin": suite.unstable_margin,
-        "top_k": top_k,
-        **system,
-    }
-    return _as_texts(fields)
-
-
-def items_must_match(suite: BbqSuitePolicy, system: Mapping[str, object]) -> dict[str, str]:
-    """Return the same for a suite of question items; settings and depths are part of the keys."""
-    return _as_texts(
-        {
-            "kind": suite.kind,
-            "instructions": {one.id: one.text for one in suite.instructions},
-            "read": suite.read,
-            "unparsed": suite.unparsed,
-            "shots": suite.shots,
-            "shuffle": suite.shuffle,
-            "unstable_margin": suite.unstable_margin,
-            **system,
-        }
-    )
+    return _as_texts({**suite.must_match(), **system})
 
 
 def _as_texts(fields: Mapping[str, object]) -> dict[str, str]:
@@ -109,22 +75,9 @@ def _as_texts(fields: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def pair_contents(plan: TestPlan, suite: str) -> dict[str, str]:
-    """Return for each pair of a suite a short hash of its two texts; of an item, what was shown."""
-    texts = {case.key: case.query for case in plan.cases if case.suite == suite}
-    contents = {}
-    for pair in plan.pairs:
-        if pair.suite == suite:
-            both = f"{texts[pair.source]}\0{texts[pair.key]}".encode("utf-8", "surrogatepass")
-            contents[pair.key] = hashlib.sha256(both).hexdigest()[:10]
-    for asked in plan.items:
-        if asked.suite == suite:
-            item = asked.item
-            parts = (item.context, item.question, *item.options, *asked.options)
-            roles = f"{item.stereotype}{item.unknown}{item.correct}"
-            shown = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
-            contents[asked.key] = hashlib.sha256(shown).hexdigest()[:10]
-    return contents
+def unit_contents(plan: TestPlan, suite: str) -> dict[str, str]:
+    """Return for each unit of a suite a short hash of everything that was asked."""
+    return {unit.key: unit.content for unit in plan.units if unit.suite == suite}
 
 
 def overlap(
@@ -145,14 +98,14 @@ def overlap(
             removed += [f"{name}:{key}" for key in suite.contents]
             continue
         incompatible += _field_differences(name, suite.must_match, fields[name])
-        now = pair_contents(plan, name)
+        now = unit_contents(plan, name)
         same = {key for key, content in now.items() if suite.contents.get(key) == content}
         compared += len(same)
         new += [f"{name}:{key}" for key in now if key not in same]
         removed += [f"{name}:{key}" for key in suite.contents if key not in same]
     for name in fields:
         if name not in baseline.suites:
-            new += [f"{name}:{key}" for key in pair_contents(plan, name)]
+            new += [f"{name}:{key}" for key in unit_contents(plan, name)]
     for metric in METRICS:
         then = baseline.metric_versions.get(metric.id, metric.version)
         if then != metric.version:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairgate.domain.measurements import Measurements
 from fairgate.engine.baseline import Baseline, BaselineSuite
-from fairgate.metrics.table import VERDICT_COLUMNS
+from fairgate.metrics.table import is_verdict
 
 _NAMED = 5
 
@@ -50,8 +50,8 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
     for word, keys in (("removed or reworded", gone), ("new or reworded", added)):
         if keys:
             yield f"suite {name}: {len(keys)} cases {word}: {_some(keys)}"
-    for column in (*VERDICT_COLUMNS, "choice"):
-        if column in old.table.values and column in new.table.values:
+    for column in new.table.values:
+        if column in old.table.values and is_verdict(new.table.values[column]):
             changed = _changed(old, new, column)
             if changed:
                 yield f"suite {name}, {column}: {len(changed)} verdicts differ: {_some(changed)}"

@@ -19,20 +19,20 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document
 from fairgate.domain.findings import Instability
 from fairgate.domain.outcomes import RuleResult
+from fairgate.domain.units import Value
 from fairgate.engine.accept import baseline_of
-from fairgate.engine.baseline import KnownSd, pair_contents
+from fairgate.engine.baseline import KnownSd, unit_contents
 from fairgate.engine.compare import compare
 from fairgate.engine.comparison import Comparison, prepare_rule
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.instability import steadiness
 from fairgate.engine.ports import Progress, Retriever, SystemUnderTest, Vectors
 from fairgate.engine.rules import Rule, expand_rules
-from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.suites.suite import Suite
 
 _FALSE = {"regression", "unreadable"}
 """Checks that compare with a baseline: all that two replicas can be said to differ by."""
 _DECIMALS = 6
-_NOTE = "another neutral phrase, for burn-in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class Replica:
 
     changes: Sequence[str]
     plan: TestPlan
+    suites: Mapping[str, Suite]
     sut: SystemUnderTest
 
 
@@ -78,7 +79,11 @@ class BurnIn:
 def burn_in(given: GateInput, replicas: Sequence[Replica], progress: Progress) -> BurnIn:
     """Run every replica and compare each with each other. Two replicas at least."""
     runs = [
-        run_gate(replace(given, plan=replica.plan, baseline=None), replica.sut, progress)
+        run_gate(
+            replace(given, plan=replica.plan, suites=replica.suites, baseline=None),
+            replica.sut,
+            progress,
+        )
         for replica in replicas
     ]
     rules = [
@@ -107,7 +112,7 @@ def burn_in(given: GateInput, replicas: Sequence[Replica], progress: Progress) -
 
 def _comparison(given: GateInput, base: GateRun) -> Comparison:
     """Take a replica as the baseline; the other wording of its controls counts as the same."""
-    contents = {suite: pair_contents(given.plan, suite) for suite in base.tables}
+    contents = {suite: unit_contents(given.plan, suite) for suite in base.tables}
     accepted = baseline_of(given, base, reason="burn-in", date="")
     suites = {
         name: replace(suite, contents=contents[name]) for name, suite in accepted.suites.items()
@@ -161,40 +166,20 @@ def _noise(
 
 
 def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
-    """Read the labels of sources and demographic follow-ups over the replicas."""
-    labels: dict[tuple[str, str], list[str]] = {}
+    """Read the answers to sources and demographic follow-ups over the replicas."""
+    answers: dict[tuple[str, str], list[Value]] = {}
     for run in runs:
-        once = {}
-        for item in run.result.judged:
-            if not item.pair.control:
-                once[item.pair.suite, item.pair.source] = item.source.label
-                once[item.pair.suite, item.pair.key] = item.follow_up.label
-        for where, label in once.items():
-            if label is not None:
-                labels.setdefault(where, []).append(label)
-    complete = {where: found for where, found in labels.items() if len(found) == len(runs)}
-    pairs = [pair for pair in plan.pairs if not pair.control]
-    return steadiness(TestPlan(cases=(), pairs=pairs, tasks=plan.tasks), complete)
-
-
-def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:
-    """Return the control set with the phrases of other sets under its own terms.
-
-    The keys stay, so that replicas are compared case by case. Where the other sets have fewer
-    phrases, the rest keep their own; equal phrases are passed over.
-    """
-    own = {term.noun_phrase.lower() for term in control.terms}
-    spare = iter(
-        term.noun_phrase
-        for other in others
-        for term in other.terms
-        if term.noun_phrase.lower() not in own
-    )
-    terms = tuple(
-        Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)
-        for term in control.terms
-    )
-    return replace(control, terms=terms)
+        found = {
+            (row.unit.suite, key): row.readings[role].value
+            for row in run.result.judged
+            if not row.unit.is_control
+            for role, key in row.unit.asks.items()
+        }
+        for where, value in found.items():
+            if value is not None:
+                answers.setdefault(where, []).append(value)
+    complete = {where: found for where, found in answers.items() if len(found) == len(runs)}
+    return steadiness([unit for unit in plan.units if not unit.is_control], complete)
 
 
 class Reordered:
@@ -227,8 +212,8 @@ class Reordered:
         return self._inner.vectors(document_ids)
 
 
-class Forgetful:
-    """A result store that remembers nothing: every question is asked again."""
+class NoStore:
+    """A result store that keeps nothing: every question is asked again."""
 
     def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
         """Return nothing."""
@@ -236,7 +221,7 @@ class Forgetful:
         return {}
 
     def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
-        """Let the results go."""
+        """Discard the results."""
         del kind
         for _ in items:
             pass

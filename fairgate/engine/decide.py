@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
-from fairgate.domain.verdicts import JudgedItem, JudgedPair, Reason
+from fairgate.domain.units import Judged, Reason
 from fairgate.policy.schema import Policy
 
 _NAMED = 5
-Answered = JudgedPair | JudgedItem
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
 
 
 def weigh_evidence(
-    plan: TestPlan, judged: Sequence[Answered], rules: Sequence[RuleResult], policy: Policy
+    plan: TestPlan, judged: Sequence[Judged], rules: Sequence[RuleResult], policy: Policy
 ) -> Evidence:
     """Count what was decided, and say why that is too little for a verdict where it is."""
     planned = len(judged)
-    decided = sum(not isinstance(_decision(item), Reason) for item in judged)
-    unit = "pair" if all(isinstance(item, JudgedPair) for item in judged) else "case"
+    decided = sum(not isinstance(item.decision, Reason) for item in judged)
+    unit = "pair" if all(len(item.unit.asks) > 1 for item in judged) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
     missing = _missing(judged)
     problems = []
@@ -47,7 +46,7 @@ def weigh_evidence(
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
     if not own:
-        problems.append("the policy's gates ask nothing of this plan: no rule came of them")
+        problems.append("the policy's gates ask nothing of this plan: no gate applies")
     elif asking and all(_is_open(rule) for rule in asking):
         problems.append("no rule of the policy could be evaluated")
     problems += [
@@ -71,30 +70,20 @@ def _is_open(rule: RuleResult) -> bool:
     return rule.outcome is Outcome.NOT_EVALUATED and not waits
 
 
-def _decision(item: Answered) -> object:
-    return item.generation if isinstance(item, JudgedPair) else item.choice
-
-
-def _missing(judged: Sequence[Answered]) -> list[str]:
+def _missing(judged: Sequence[Judged]) -> list[str]:
     keys: dict[str, None] = {}
     for item in judged:
-        if isinstance(item, JudgedItem):
-            if item.choice is Reason.MISSING:
-                keys[item.case.key] = None
-            continue
-        if item.source.reason is Reason.MISSING:
-            keys[item.pair.source] = None
-        if item.follow_up.reason is Reason.MISSING:
-            keys[item.pair.key] = None
+        for role, key in item.unit.asks.items():
+            if item.readings[role].reason is Reason.MISSING:
+                keys[key] = None
     return list(keys)
 
 
-def _commonest(judged: Sequence[Answered]) -> str:
+def _commonest(judged: Sequence[Judged]) -> str:
     counts: dict[str, int] = {}
     for item in judged:
-        decision = _decision(item)
-        if isinstance(decision, Reason):
-            counts[str(decision)] = counts.get(str(decision), 0) + 1
+        if isinstance(item.decision, Reason):
+            counts[str(item.decision)] = counts.get(str(item.decision), 0) + 1
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 

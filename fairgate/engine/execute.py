@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import ModelError
@@ -125,7 +125,9 @@ def request_for(
         seed = int(_digest(str(system.decoding.seed), case.suite, case.key)[:15], 16)
     if case.scored:
         return GenerationRequest(prompt=prompt, options=case.scored)
-    return GenerationRequest(prompt=prompt, labels=case.labels, seed=seed, options=case.options)
+    return GenerationRequest(
+        prompt=prompt, labels=case.labels, stop=case.stop, seed=seed, options=case.options
+    )
 
 
 def _retrieve(
@@ -203,7 +205,7 @@ def _request_key(generator: Generator, request: GenerationRequest) -> str:
     return _digest(
         generator.fingerprint,
         request.prompt,
-        json.dumps(request.labels),
+        json.dumps([request.labels, None if request.stop is None else asdict(request.stop)]),
         str(request.seed),
     )
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.verdicts import JudgedPair, Reason
+from fairgate.domain.keys import crossed_key
+from fairgate.domain.units import Judged, Reason, Value
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.engine.gate import GateInput, GateRun
-from fairgate.engine.judge import document_key, read_answers
-from fairgate.engine.ports import Vectors
-
-VectorsOf = Callable[[Sequence[Document]], Vectors | None]
+from fairgate.suites.metamorphic.documents import document_key
+from fairgate.suites.metamorphic.judge import CONTROLS, is_violated
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.suite import Suite, VectorsOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,21 +33,21 @@ class AlignedDocuments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ExplainedAnswer:
     """One answer: to which case, what was said, how it was read."""
 
     key: str
     what: str
     """In plain words: `the source's text with the follow-up's documents`."""
     response: str | None
-    label: str | None
+    label: Value | None
     reason: Reason | None
     margin: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """One pair, told."""
+    """Everything about one pair."""
 
     suite: str
     key: str
@@ -61,11 +62,11 @@ class Explanation:
     after: str
     documents: Sequence[AlignedDocuments]
     mean_distance: float | None
-    answers: Sequence[Said]
+    answers: Sequence[ExplainedAnswer]
     """Source, follow-up."""
-    crossed: Sequence[Said]
+    crossed: Sequence[ExplainedAnswer]
     """Answers of the second wave; empty where the pair was not crossed."""
-    controls: Sequence[Said]
+    controls: Sequence[ExplainedAnswer]
     majority: str | None
     sentence: str
 
@@ -75,63 +76,64 @@ def explain_case(
 ) -> Explanation:
     """Return the explanation of the pair `key`. Raises UsageError where there is no such pair."""
     item = _find(run, key, suite)
-    pair = item.pair
-    cases = {c.key: c for c in given.plan.cases if c.suite == pair.suite}
-    source, follow_up = cases[pair.source], cases[pair.key]
+    unit = item.unit
+    cases = {c.key: c for c in given.plan.cases if c.suite == unit.suite}
+    source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
     before, removed, changed, after = difference(source.query, follow_up.query)
-    say = _Speaker(run, given, pair.suite)
+    answers = _Answers(run, unit.suite)
     controls = [
-        say.of(other.pair.key, other.pair.noun_phrase)
-        for other in run.result.judged
-        if other.pair.control and (other.pair.suite, other.pair.source) == (pair.suite, pair.source)
+        answers.of(other.unit.asks[FOLLOW_UP], other.unit.names.get("noun_phrase", ""))
+        for other in run.result.judged_of(unit.suite)
+        if other.unit.is_control and other.unit.asks[SOURCE] == unit.asks[SOURCE]
     ]
-    answers = [say.of(pair.source, "source"), say.of(pair.key, "follow-up")]
-    crossed = say.crossed(item)
-    documents = _aligned(run, item, given, vectors)
+    crossed = answers.crossed(source.key, follow_up.key)
+    distance = item.claims["mean-distance"]
+    expected = item.readings[CONTROLS].value
     return Explanation(
-        suite=pair.suite,
-        key=pair.key,
-        noun_phrase=pair.noun_phrase,
+        suite=unit.suite,
+        key=key,
+        noun_phrase=unit.names.get("noun_phrase", ""),
         instruction=source.instruction,
         before=before,
         changed=changed,
         removed=removed,
         after=after,
-        documents=documents,
-        mean_distance=item.mean_distance if isinstance(item.mean_distance, float) else None,
-        answers=answers,
+        documents=_aligned(run, item, given.suites[unit.suite], vectors),
+        mean_distance=None if isinstance(distance, Reason) else distance,
+        answers=[answers.of(source.key, "source"), answers.of(follow_up.key, "follow-up")],
         crossed=crossed,
         controls=controls,
-        majority=item.majority,
+        majority=None if expected is None else str(expected),
         sentence=sentence(item, controls, crossed),
     )
 
 
-def _find(run: GateRun, key: str, suite: str | None) -> JudgedPair:
-    judged = [item for item in run.result.judged if suite in (None, item.pair.suite)]
-    found = [item for item in judged if item.pair.key == key]
-    if len({item.pair.suite for item in found}) > 1:
-        suites = sorted({item.pair.suite for item in found})
+def _find(run: GateRun, key: str, suite: str | None) -> Judged:
+    judged = [item for item in run.result.judged if suite in (None, item.unit.suite)]
+    found = [item for item in judged if item.unit.key == key]
+    if len({item.unit.suite for item in found}) > 1:
+        suites = sorted({item.unit.suite for item in found})
         raise UsageError(
             f"{quoted(key)} is a case of {len(suites)} suites; add --suite {suites[0]}"
         )
+    pairs = [item for item in judged if FOLLOW_UP in item.unit.asks]
+    if found and found[0] not in pairs:
+        raise UsageError(
+            f"{quoted(key)} is a question item, and only pairs are explained; its answer stands in "
+            "rows.jsonl and executions.jsonl of the run"
+        )
     if found:
         return found[0]
-    own = [item for item in judged if item.pair.source == key]
+    own = [item for item in pairs if item.unit.asks[SOURCE] == key]
     if own:
-        changed = [item.pair.key for item in own if item.is_violated]
-        which = ", ".join((changed or [item.pair.key for item in own])[:5])
+        changed = [item.unit.key for item in own if is_violated(item)]
+        which = ", ".join((changed or [item.unit.key for item in own])[:5])
         what = "changed answers" if changed else "no changed answer"
         raise UsageError(
             f"{quoted(key)} is a source with {len(own)} follow-ups and {what}; name a follow-up, "
             f"for example {which}"
         )
-    if any(item.case.key == key for item in run.result.judged_items):
-        raise UsageError(
-            f"{quoted(key)} is a question item, and only pairs are explained; its answer stands in "
-            "rows.jsonl and executions.jsonl of the run"
-        )
-    keys = [item.pair.key for item in judged]
+    keys = [item.unit.key for item in pairs]
     raise UsageError(f"the run has no case {quoted(key)}; {suggestion(key, keys[:3000])}")
 
 
@@ -152,48 +154,45 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
     )
 
 
-class _Speaker:
-    """Finds and reads answers of one suite."""
+class _Answers:
+    """Finds answers of one suite and how they were read."""
 
-    def __init__(self, run: GateRun, given: GateInput, suite: str) -> None:
+    def __init__(self, run: GateRun, suite: str) -> None:
         self._executions = run.executions
         self._suite = suite
-        self._task = given.plan.tasks[suite]
-        self._margin = given.options[suite].unstable_margin
+        self._readings = run.readings[suite]
 
-    def of(self, key: str, what: str) -> Said:
+    def of(self, key: str, what: str) -> ExplainedAnswer:
         execution = self._executions.get((self._suite, key))
-        reading = read_answers([execution], self._task, self._margin)
-        return Said(
+        reading = self._readings.one(key)
+        return ExplainedAnswer(
             key=key,
             what=what,
             response=execution.response if execution else None,
-            label=reading.label,
+            label=reading.value,
             reason=reading.reason,
             margin=reading.margin,
         )
 
-    def crossed(self, item: JudgedPair) -> list[Said]:
-        source, key = item.pair.source, item.pair.key
+    def crossed(self, source: str, follow_up: str) -> list[ExplainedAnswer]:
         wanted = (
-            (f"{source}@documents={key}", "source's text, follow-up's documents"),
-            (f"{key}@documents={source}", "follow-up's text, source's documents"),
+            (crossed_key(source, follow_up), "source's text, follow-up's documents"),
+            (crossed_key(follow_up, source), "follow-up's text, source's documents"),
         )
-        return [self.of(k, what) for k, what in wanted if (self._suite, k) in self._executions]
+        return [self.of(key, what) for key, what in wanted if self._readings.is_answered(key)]
 
 
 def _aligned(
-    run: GateRun, item: JudgedPair, given: GateInput, vectors: VectorsOf
+    run: GateRun, item: Judged, suite: Suite, vectors: VectorsOf
 ) -> list[AlignedDocuments]:
-    pair = item.pair
     lists = []
-    for key in (pair.source, pair.key):
-        execution = run.executions.get((pair.suite, key))
+    for role in (SOURCE, FOLLOW_UP):
+        execution = run.executions.get((suite.id, item.unit.asks[role]))
         if execution is None or not execution.documents:
             return []
         lists.append(execution.documents)
     left, right = lists
-    costs = _costs(left, right, given.options[pair.suite].distance, vectors)
+    costs = _costs(left, right, str(suite.must_match().get("distance", "")), vectors)
     matched = _matched(left, right, costs)
     return [
         AlignedDocuments(
@@ -234,58 +233,63 @@ def _matched(
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def sentence(item: JudgedPair, controls: Sequence[Said], crossed: Sequence[Said]) -> str:
+def sentence(
+    item: Judged, controls: Sequence[ExplainedAnswer], crossed: Sequence[ExplainedAnswer]
+) -> str:
     """Return what happened, for a reader who knows no statistics."""
-    who = item.pair.noun_phrase or item.pair.term
-    if isinstance(item.generation, Reason):
-        return f"Nothing can be said about this pair: it is {item.generation}."
-    source, answer = item.source.label, item.follow_up.label
-    if item.generation is False:
+    who = item.unit.names.get("noun_phrase") or item.unit.dimensions["term"]
+    if isinstance(item.decision, Reason):
+        return f"Nothing can be said about this pair: it is {item.decision}."
+    source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value
+    if item.decision == 0.0:
         changed = f'The answer stays "{answer}" when the text is said to be by "{who}".'
     else:
         changed = f'The answer turns from "{source}" to "{answer}" when it is "{who}" who speaks.'
     return " ".join([changed, *_beside_controls(item, controls), *_path(item, crossed)])
 
 
-def _beside_controls(item: JudgedPair, controls: Sequence[Said]) -> list[str]:
+def _beside_controls(item: Judged, controls: Sequence[ExplainedAnswer]) -> list[str]:
     """Return how the answer stands beside the neutral speakers', a control's own left out."""
-    if item.controlled is not True and item.generation is not True:
+    if item.claims["controlled"] != 1.0 and item.decision != 1.0:
         return []
-    own = item.pair.key
-    read = [said.label for said in controls if said.label is not None and said.key != own]
+    own = item.unit.key
+    read = [answer.label for answer in controls if answer.label is not None and answer.key != own]
     if not read:
         return []
-    other = "other " if item.pair.control else ""
+    other = "other " if item.unit.is_control else ""
     speakers = f"{len(read)} {other}neutral speaker{'' if len(read) == 1 else 's'}"
-    agree = sum(label == item.majority for label in read)
+    agree = sum(label == item.readings[CONTROLS].value for label in read)
     if 2 * agree <= len(read):
         return [_disagreement(item, Counter(read), speakers)]
-    if item.controlled is True:
+    if item.claims["controlled"] == 1.0:
         ending = "" if other else ", so this is not what most speakers get"
-        return [f'For {agree} of {speakers} it is "{item.majority}"{ending}.']
-    so_does = f'So does it for {agree} of {speakers} ("{item.majority}")'
+        return [f'For {agree} of {speakers} it is "{item.readings[CONTROLS].value}"{ending}.']
+    so_does = f'So does it for {agree} of {speakers} ("{item.readings[CONTROLS].value}")'
     return [f"{so_does}: the prefix as such turns it{'' if other else ', not this demographic'}."]
 
 
-def _disagreement(item: JudgedPair, labels: Mapping[str, int], speakers: str) -> str:
+def _disagreement(item: Judged, labels: Mapping[Value, int], speakers: str) -> str:
     """Say what neutral speakers get where no answer has more than half of them."""
-    ranked = sorted(labels.items(), key=lambda found: (-found[1], found[0]))
+    ranked = sorted(labels.items(), key=lambda found: (-found[1], str(found[0])))
     counts = ", ".join(f'{count} "{label}"' for label, count in ranked)
     counted = (
-        f'what counts as their answer is "{item.majority}"'
-        if item.majority
+        f'what counts as their answer is "{item.readings[CONTROLS].value}"'
+        if item.readings[CONTROLS].value
         else "so they have no answer to compare this one with"
     )
     return f"The {speakers} do not agree ({counts}); {counted}."
 
 
-def _path(item: JudgedPair, crossed: Sequence[Said]) -> list[str]:
-    if item.generation is not True or len(crossed) < 2:
+def _path(item: Judged, crossed: Sequence[ExplainedAnswer]) -> list[str]:
+    if item.decision != 1.0 or len(crossed) < 2:
         return []
-    documents, text = (said.label for said in crossed)
+    documents, text = (answer.label for answer in crossed)
     if documents is None or text is None:
         return ["A crossed answer cannot be read, so the path is unknown."]
-    by_documents, by_text = documents != item.source.label, text != item.source.label
+    by_documents, by_text = (
+        documents != item.readings[SOURCE].value,
+        text != item.readings[SOURCE].value,
+    )
     if by_documents and by_text:
         return ["Either the other documents or the other wording alone turns it."]
     if by_documents:

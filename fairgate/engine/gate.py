@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.executions import Execution
+from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
-from fairgate.engine.attribution import Crossing, attribute
-from fairgate.engine.baseline import Baseline, overlap, pair_contents
+from fairgate.engine.attribution import attribute
+from fairgate.engine.baseline import Baseline, overlap, unit_contents
 from fairgate.engine.compare import compare
 from fairgate.engine.comparison import Comparison
-from fairgate.engine.crossing import cross
 from fairgate.engine.decide import decide, weigh_evidence
 from fairgate.engine.identity import compare_identities, identity_measurements
 from fairgate.engine.instability import instability
-from fairgate.engine.judge import JudgeOptions, judge
-from fairgate.engine.judge_items import ItemOptions, judge_items
+from fairgate.engine.judge import ReadingsOf
 from fairgate.engine.labels import label_notices
-from fairgate.engine.measure import degradation, measure, tabulate
+from fairgate.engine.measure import degradation, measure
 from fairgate.engine.ports import Executed, Progress, SystemUnderTest
 from fairgate.engine.rules import expand_rules
-from fairgate.engine.tabulate_items import tabulate_items
+from fairgate.engine.tabulate import tabulate
 from fairgate.engine.vanished import vanished_slices
-from fairgate.metrics.retriever_robustness import PAPER_BANDS
+from fairgate.engine.waves import answer_waves
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
+from fairgate.suites.suite import Suite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +33,13 @@ class GateInput:
     """Everything that a run starts from; all of it is known before a model is loaded."""
 
     policy: Policy
+    suites: Mapping[str, Suite]
+    """By id, in the order of the policy."""
     plan: TestPlan
-    options: Mapping[str, JudgeOptions]
     must_match: Mapping[str, Mapping[str, str]]
     baseline: Baseline | None
     baseline_path: str
     provenance: Provenance
-    item_options: Mapping[str, ItemOptions] = field(default_factory=dict)
-    """How the answers of each suite of question items are read."""
     notices: Sequence[str] = ()
     """What the reader of the report must know beforehand; equal inputs, equal notices."""
 
@@ -53,33 +51,26 @@ class GateRun:
     result: GateResult
     executions: Executed
     tables: Mapping[str, Table]
+    readings: ReadingsOf
+    added: Sequence[Case]
+    """What the waves after the first asked, or would have asked of a recording."""
 
 
 def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> GateRun:
     """Run a plan against the system under test, compare with the baseline, and decide."""
     policy, plan = given.policy, given.plan
-    executions = dict(sut.execute(plan, progress))
-    judged = judge(plan, executions, sut, given.options)
-    crossed = cross(plan, judged, executions, policy)
-    executions |= second_wave(crossed, sut, progress, executions)
-    crossing = Crossing(plan=crossed, executions=executions, options=given.options, policy=policy)
-    tables, attribution = attribute(tabulate(plan, judged, bands_of(given)), judged, crossing)
-    judged_items = judge_items(plan, executions, given.item_options)
-    tables |= tabulate_items(judged_items, given.item_options)
+    answered = answer_waves(plan, given.suites, policy.seed, sut, progress)
+    tables = tabulate(given.suites, answered.judged, given.baseline)
+    tables, attribution = attribute(tables, answered, policy.confidence)
     identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
     measurements = [
         *measure(tables, confidence=policy.confidence, seed=policy.seed),
         *identity_measurements(identities),
     ]
     shared = shared_cases(given)
-    comparison = Comparison(
-        baseline=given.baseline,
-        contents={suite: pair_contents(plan, suite) for suite in tables},
-        is_comparable=shared is None or not shared.incompatible,
-        identities=identities,
-    )
+    comparison = comparison_with(given, shared, identities)
     rules = compare(expand_rules(policy, plan), tables, measurements, comparison, policy)
-    evidence = weigh_evidence(plan, [*judged, *judged_items], rules, policy)
+    evidence = weigh_evidence(plan, answered.judged, rules, policy)
     outcome, exit_code = decide(rules, evidence, shared)
     result = GateResult(
         policy=policy.name,
@@ -88,26 +79,25 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         rules=rules,
         measurements=measurements,
         plan=plan,
-        judged=judged,
+        judged=answered.judged,
         evidence=evidence,
         degradation=degradation(tables),
         overlap=shared,
         baseline_path=given.baseline_path,
-        notices=[*given.notices, *label_notices(executions)],
+        notices=[*given.notices, *label_notices(answered.executions)],
         provenance=given.provenance,
         identities=identities,
         attribution=attribution,
-        instability=instability(plan, executions),
-        judged_items=judged_items,
+        instability=instability(plan.units, answered.readings),
+        kinds={name: suite.kind for name, suite in given.suites.items()},
     )
-    return GateRun(result=result, executions=executions, tables=tables)
-
-
-def second_wave(
-    crossed: TestPlan, sut: SystemUnderTest, progress: Progress, first: Executed
-) -> dict[tuple[str, str], Execution]:
-    """Return the executions of the cases that only the first wave's verdicts could name."""
-    return dict(sut.execute(crossed, progress, first)) if crossed.cases else {}
+    return GateRun(
+        result=result,
+        executions=answered.executions,
+        tables=tables,
+        readings=answered.readings,
+        added=answered.added,
+    )
 
 
 def shared_cases(given: GateInput) -> Overlap | None:
@@ -121,18 +111,13 @@ def shared_cases(given: GateInput) -> Overlap | None:
     return replace(shared, incompatible=[*shared.incompatible, *gone])
 
 
-def bands_of(given: GateInput) -> dict[str, tuple[float, float]]:
-    """Return for each suite the upper limits of the RRS bands high and moderate.
-
-    `from-baseline` takes the baseline's quartiles, and P1's limits until there is a baseline.
-    """
-    bands: dict[str, tuple[float, float]] = {}
-    for suite in given.policy.metamorphic:
-        chosen: tuple[float, float] = PAPER_BANDS
-        if isinstance(suite.bands, list):
-            chosen = (suite.bands[0], suite.bands[1])
-        elif suite.bands == "from-baseline" and given.baseline is not None:
-            known = given.baseline.suites.get(suite.id)
-            chosen = (known.quartiles if known else None) or PAPER_BANDS
-        bands[suite.id] = chosen
-    return bands
+def comparison_with(
+    given: GateInput, shared: Overlap | None, identities: Sequence[IdentityFinding]
+) -> Comparison:
+    """Return what rules are compared with: the baseline, unless it was made otherwise."""
+    return Comparison(
+        baseline=given.baseline,
+        contents={suite: unit_contents(given.plan, suite) for suite in given.suites},
+        is_comparable=shared is None or not shared.incompatible,
+        identities=identities,
+    )

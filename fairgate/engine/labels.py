@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairgate.domain.executions import Document
-from fairgate.engine.judge import document_key
 from fairgate.engine.ports import Executed
+from fairgate.suites.metamorphic.documents import document_key
 
 
 def label_notices(executions: Executed) -> list[str]:

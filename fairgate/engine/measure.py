@@ -1,4 +1,4 @@
-"""From judged pairs to tables, and from tables to measurements with intervals."""
+"""From tables to measurements with intervals."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairgate.domain.cases import TestPlan
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Degradation
-from fairgate.domain.verdicts import JudgedPair, Reason
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric, demographic_rows, observe
 from fairgate.metrics.retriever_robustness import BANDS
-from fairgate.metrics.table import Column, Table
+from fairgate.metrics.table import Table
 from fairgate.stats.auc import auc
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval
@@ -21,82 +19,6 @@ from fairgate.stats.observations import Observations, cluster_totals, estimate
 from fairgate.stats.t_interval import t_interval
 
 _DECIMALS = 6
-NOT_EVALUATED = {
-    Reason.NO_LABELS: "the corpus has no labels; label-free metrics are evaluated",
-    Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
-    Reason.NO_DOCUMENTS: "the system does not say which documents it retrieved",
-    Reason.NO_CONTROLS: "the suite has no control arm (`control: none`)",
-}
-
-
-def tabulate(
-    plan: TestPlan, judged: Sequence[JudgedPair], bands: Mapping[str, tuple[float, float]]
-) -> dict[str, Table]:
-    """Return a table of judged pairs for every suite of the plan."""
-    groups: dict[str, list[JudgedPair]] = {suite: [] for suite in plan.tasks}
-    for item in judged:
-        groups[item.pair.suite].append(item)
-    return {suite: _table(suite, rows, bands[suite]) for suite, rows in groups.items()}
-
-
-def _table(suite: str, rows: Sequence[JudgedPair], bands: tuple[float, float]) -> Table:
-    names = list(dict.fromkeys(row.pair.cluster for row in rows))
-    numbers = {name: number for number, name in enumerate(names)}
-    raw: dict[str, list[bool | float | Reason]] = {
-        "generation": [row.generation for row in rows],
-        "controlled": [row.controlled for row in rows],
-        "retrieval": [row.retrieval for row in rows],
-        "unreadable": [_unreadable(row) for row in rows],
-        "rrs": [_sum(row.mean_distance, row.label_changes) for row in rows],
-        "mean-distance": [row.mean_distance for row in rows],
-        "overlap": [row.overlap for row in rows],
-    }
-    reasons = {
-        name: {i: str(value) for i, value in enumerate(column) if isinstance(value, Reason)}
-        for name, column in raw.items()
-    }
-    return Table(
-        suite=suite,
-        keys=[row.pair.key for row in rows],
-        clusters=np.asarray([numbers[row.pair.cluster] for row in rows], dtype=np.int64),
-        cluster_names=names,
-        control=np.asarray([row.pair.control for row in rows], dtype=bool),
-        dimensions={
-            "category": [row.pair.category for row in rows],
-            "term": [row.pair.term for row in rows],
-        },
-        values={name: _column(column) for name, column in raw.items()},
-        reasons=reasons,
-        not_evaluated=_absent(reasons, len(rows)),
-        bands=bands,
-    )
-
-
-def _unreadable(row: JudgedPair) -> bool | Reason:
-    if row.follow_up.reason in (Reason.MISSING, Reason.QUARANTINED):
-        return row.follow_up.reason
-    return row.follow_up.reason is Reason.UNREADABLE
-
-
-def _sum(left: float | Reason, right: float | Reason) -> float | Reason:
-    if isinstance(left, Reason):
-        return left
-    return right if isinstance(right, Reason) else left + right
-
-
-def _column(values: Sequence[bool | float | Reason]) -> Column:
-    numbers = [np.nan if isinstance(value, Reason) else float(value) for value in values]
-    return np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)
-
-
-def _absent(reasons: Mapping[str, Mapping[int, str]], rows: int) -> dict[str, str]:
-    """Say for each column without a single value why the suite cannot have it."""
-    absent = {}
-    for name, why in reasons.items():
-        if rows and len(why) == rows and name != "generation":
-            common = max(set(why.values()), key=list(why.values()).count)
-            absent[name] = NOT_EVALUATED.get(Reason(common), f"every pair is {common}")
-    return absent
 
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:

@@ -104,9 +104,7 @@ def _row(
     regression = rule.gate.regression or RegressionPolicy()
     design = RuleDesign(level=level, margin=regression.margin)
     sd, origin = known
-    clusters = {pair.cluster for pair in plan.pairs if pair.suite == rule.suite}
-    clusters |= {case.item.cluster for case in plan.items if case.suite == rule.suite}
-    sources = len(clusters)
+    sources = len({unit.cluster for unit in plan.units if unit.suite == rule.suite})
     sees = minimum_detectable_effect(sd, sources, design)
     return RulePower(
         metric=rule.metric.id,

@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Iterator
 
 from fairgate.domain.cases import TestPlan
+from fairgate.domain.keys import source_of
+from fairgate.domain.units import Unit
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.schema import Policy
 
@@ -61,34 +63,34 @@ def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
     """Return a sentence for each entry: what is set aside, how much, until when and why."""
     notices = []
     for entry in policy.quarantine:
-        pairs = sum(
-            entry.suite in (None, pair.suite) and entry.case in (pair.key, pair.source)
-            for pair in plan.pairs
-        )
-        # The key of an item stands for every way in which it is asked.
-        items = sum(
-            entry.suite in (None, case.suite) and entry.case in (case.key, case.item.key)
-            for case in plan.items
-        )
-        many = "1 pair" if pairs == 1 else f"{pairs} pairs"
-        if items:
-            many = "1 case" if items == 1 else f"{items} cases"
+        left_out = [
+            unit
+            for unit in plan.units
+            if entry.suite in (None, unit.suite) and entry.case in _names(unit)
+        ]
+        noun = "pair" if all(len(unit.asks) > 1 for unit in left_out) else "case"
+        many = f"{len(left_out)} {noun}{'' if len(left_out) == 1 else 's'}"
         notices.append(
             f"quarantined until {entry.until}: {entry.case} ({many} left out): {entry.reason}"
         )
     return notices
 
 
+def _names(unit: Unit) -> list[str]:
+    """Return what an entry can call a unit: its own key, a case it asks, or its item.
+
+    The key of an item stands for every way in which it is asked.
+    """
+    item = unit.names.get("item")
+    return [*([item] if item else []), *unit.asks.values(), unit.key]
+
+
 def _keys(plan: TestPlan, suite: str | None) -> list[str]:
-    """Return what an entry can name: pairs, sources, items and ways in which they are asked."""
-    pairs = [pair for pair in plan.pairs if suite in (None, pair.suite)]
-    items = [case for case in plan.items if suite in (None, case.suite)]
-    named = [key for pair in pairs for key in (pair.source, pair.key)]
-    named += [key for case in items for key in (case.item.key, case.key)]
+    named = [name for u in plan.units if suite in (None, u.suite) for name in _names(u)]
     return list(dict.fromkeys(named))
 
 
 def _hint(key: str, keys: list[str]) -> str:
-    source = key.partition("#")[0]
-    near = [known for known in keys if known.partition("#")[0] == source]
+    source = source_of(key)
+    near = [known for known in keys if source_of(known) == source]
     return suggestion(key, near or [known for known in keys if "#" not in known][:2000])

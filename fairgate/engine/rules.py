@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.items import NO_RETRIEVAL, ItemCase
+from fairgate.domain.items import NO_RETRIEVAL
 from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.metrics.attack_success_rate import UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
@@ -19,8 +19,6 @@ from fairgate.policy.schema import Policy
 Path = tuple[str | int, ...]
 MOST_UNREADABLE = 0.02
 """Bound of the rule about unreadable answers that a suite has by default."""
-_OF_PAIRS = ("category", "term")
-_OF_ITEMS = ("category", "setting", "retriever", "k", "instruction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +40,13 @@ def dimension_levels(
 
     With `where`, those that it takes within that slice: the terms of one category, say.
     """
-    asked = [item for item in plan.items if item.suite == suite]
-    names = _OF_ITEMS if asked else _OF_PAIRS
-    combinations = dict.fromkeys(map(_of_item, asked)) or dict.fromkeys(
-        (pair.category, pair.term)
-        for pair in plan.pairs
-        if pair.suite == suite and not pair.control
-    )
+    units = [unit for unit in plan.units if unit.suite == suite and not unit.is_control]
+    names = tuple(units[0].dimensions) if units else ()
+    combinations = dict.fromkeys(tuple(unit.dimensions.values()) for unit in units)
     rows = [dict(zip(names, values, strict=True)) for values in combinations]
     inside = [row for row in rows if all(row.get(k, v) == v for k, v in (where or {}).items())]
     levels = {name: list(dict.fromkeys(row[name] for row in inside if row[name])) for name in names}
-    return levels if asked else {**levels, "band": list(BANDS)}
-
-
-def _of_item(case: ItemCase) -> tuple[str, ...]:
-    depth = str(case.top_k or "")
-    return case.item.category, case.setting, case.retriever, depth, case.instruction
+    return {**levels, "band": list(BANDS)}
 
 
 def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
@@ -67,7 +56,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
     for some identities are a finding (SPEC 3), and would only make other rates look better.
     """
     rules: list[Rule] = []
-    for position, gate in enumerate([*policy.gates, *_owed(policy)]):
+    for position, gate in enumerate([*policy.gates, *_by_default(policy, plan)]):
         metric = BY_ID.get(gate.metric)
         if metric is None:
             continue
@@ -88,22 +77,28 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
     return rules
 
 
-def _owed(policy: Policy) -> Iterator[GatePolicy]:
-    for suite in policy.metamorphic:
+def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
+    for suite in with_control_arm(policy, plan):
         named = any(
-            gate.metric == UNREADABLE_NET.id and gate.suite in (None, suite.id) and not gate.report
+            gate.metric == UNREADABLE_NET.id and gate.suite in (None, suite) and not gate.report
             for gate in policy.gates
         )
-        if suite.control != "none" and not named:
-            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite.id, max=MOST_UNREADABLE)
+        if not named:
+            yield GatePolicy(metric=UNREADABLE_NET.id, suite=suite, max=MOST_UNREADABLE)
 
 
-def idle_notices(policy: Policy) -> list[str]:
+def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:
+    """Return the suites that ask neutral wording too, in the order of the policy."""
+    found = {unit.suite for unit in plan.units if unit.is_control}
+    return [suite.id for suite in policy.suites if suite.id in found]
+
+
+def idle_notices(policy: Policy, plan: TestPlan) -> list[str]:
     """Return what a reader must know of a policy whose own gates cannot fail a build."""
     if any(not gate.advisory and not gate.report for gate in policy.gates):
         return []
     why = "every rule of the policy is advisory or only reported"
-    if any(_owed(policy)):
+    if any(_by_default(policy, plan)):
         return [f"only {UNREADABLE_NET.id}, which no policy need name, can fail this gate: {why}"]
     return [f"nothing can fail this gate: {why}"]
 
@@ -210,18 +205,19 @@ def _slice_problems(
                 f"{quoted(name)} is no dimension of {gate.metric}; its dimensions: {usable}",
             )
             continue
-        known = {level for suite in asked for level in dimension_levels(plan, suite)[name]}
+        known = {level for suite in asked for level in dimension_levels(plan, suite).get(name, ())}
         if value not in known:
             yield (
                 (*path, "where", name),
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
     needs_control = any(not arm.sliced for arm in metric.arms) or metric.column == "controlled"
-    for suite in policy.metamorphic:
-        if suite.id in asked and needs_control and suite.control == "none":
+    has_control = with_control_arm(policy, plan) if needs_control else asked
+    for suite in asked:
+        if suite not in has_control:
             yield (
                 (*path, "metric"),
-                f"{gate.metric} needs a control arm; suite {quoted(suite.id)} has `control: none`",
+                f"{gate.metric} needs a control arm; suite {quoted(suite)} has `control: none`",
             )
 
 
@@ -231,9 +227,11 @@ def _setting_problems(
     """Yield what is wrong with the settings that a rule on question items looks at."""
     if "setting" not in metric.dimensions:
         return
-    settings = list(dict.fromkeys(level for known in levels for level in known["setting"]))
+    settings = list(dict.fromkeys(level for known in levels for level in known.get("setting", ())))
     usable = [s for s in settings if s != NO_RETRIEVAL or evaluated_without_documents(metric)]
-    if compares_settings(metric) and not all(NO_RETRIEVAL in known["setting"] for known in levels):
+    if compares_settings(metric) and not all(
+        NO_RETRIEVAL in known.get("setting", ()) for known in levels
+    ):
         yield (
             (*path, "metric"),
             f"{gate.metric} compares with the setting `none`, which the suite does not ask",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.verdicts import Reason
+from fairgate.domain.units import Reason
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
 from fairgate.metrics.table import Table

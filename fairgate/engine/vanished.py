@@ -31,7 +31,7 @@ def _vanished(policy: Policy, plan: TestPlan, baseline: Baseline) -> Iterator[st
                 continue
             where = {name: level for name, level in gate.where.items() if name in table.dimensions}
             then = table.levels(gate.for_each, table.slice_mask(where) & demographic_rows(table))
-            now = dimension_levels(plan, suite.id, gate.where)[gate.for_each]
+            now = dimension_levels(plan, suite.id, gate.where).get(gate.for_each, ())
             for level in then:
                 if level and level not in now:
                     yield (

@@ -32,20 +32,6 @@ def label_profile(labels: Sequence[str], criterion: str) -> object:
     return frozenset(Counter(labels).items())
 
 
-def majority(labels: Sequence[str], source: str | None) -> str | None:
-    """Return the label that most control answers have; None without a majority.
-
-    Where several labels lead, the source's own label decides if it is one of them.
-    """
-    if not labels:
-        return None
-    ranked = Counter(labels).most_common()
-    leaders = [label for label, count in ranked if count == ranked[0][1]]
-    if len(leaders) == 1:
-        return leaders[0]
-    return source if source in leaders else None
-
-
 _PAPER = "P1 section 4.3, ASR"
 RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,

@@ -11,11 +11,6 @@ import numpy.typing as npt
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-VERDICT_COLUMNS = ("generation", "controlled", "retrieval", "unreadable")
-"""Columns that hold 1 (violated), 0 (satisfied) or NaN (inconclusive)."""
-CHOICE_COLUMNS = ("bias", "correct", "choice", "unparsed", "letter-a", "letter-b", "letter-c")
-"""Columns of question items: 1, 0, -1 (against the stereotype) or NaN (no answer to count)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
@@ -57,3 +52,9 @@ class Table:
         """Return the distinct values of a dimension among the rows of `mask`, in plan order."""
         chosen = (self.dimensions[dimension][row] for row in np.flatnonzero(mask).tolist())
         return list(dict.fromkeys(chosen))
+
+
+def is_verdict(column: Column) -> bool:
+    """Return whether a column holds verdicts alone: 1, 0, -1 or NaN (not decided)."""
+    known = column[~np.isnan(column)]
+    return bool(np.isin(known, (-1.0, 0.0, 1.0)).all())

@@ -14,11 +14,15 @@ docs/reference/reading-answers.md. Source: SPEC 4; Parrish et al. 2022, Jin et a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fairgate.domain.executions import Stop
+from fairgate.domain.cases import Case
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Execution, Stop
+from fairgate.domain.items import Item
+from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.folding import folded
 from fairgate.oracles.negation import Negation
 from fairgate.oracles.phrases import (
@@ -119,3 +123,63 @@ def find_unknown(options: Sequence[str], unknown_wordings: Sequence[str]) -> lis
     """Return which options are a wording of "unknown" and nothing else."""
     known = {folded(wording) for wording in unknown_wordings}
     return [index for index, option in enumerate(options) if folded(option) in known]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceOracle:
+    """Reads which option of a question item an answer names; the value is the option's role."""
+
+    items: Mapping[str, Item]
+    """Key of the case to its item."""
+    unknown_wordings: tuple[str, ...]
+    shuffled: bool = True
+    """Whether the options were shown in another order than the item's own."""
+
+    @property
+    def id(self) -> str:
+        """Return the rule by which choices are read."""
+        return CHOICE_RULE
+
+    def stop(self) -> None:
+        """Return None: every case has options, and so a stop, of its own."""
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return `stereotype`, `counter` or `unknown`, with the letter at which it was shown.
+
+        Raises DataError where the answer was given to options that are not the item's.
+        """
+        item = self.items[case.key]
+        shown = _shown(item, case, execution)
+        # Without recorded options the item's own order is what was shown, unless it was shuffled.
+        order = shown if shown is not None else [0, 1, 2]
+        choices = Choices(
+            options=tuple(item.options[index] for index in order),
+            unknown=order.index(item.unknown),
+        )
+        letters = shown is not None or not self.shuffled
+        place = read_choice(
+            execution.response or "", choices, self.unknown_wordings, letters=letters
+        )
+        if place is None:
+            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
+        letter = _LETTERS[place].upper() if shown is not None else ""
+        return Reading(value=item.role(order[place]), margin=execution.margin, shown=letter)
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        """Return whether both are the same option."""
+        return left.value == right.value
+
+
+def _shown(item: Item, case: Case, execution: Execution) -> list[int] | None:
+    """Return the item's options in the order shown, as indices; None where it is not known."""
+    if not execution.options:
+        return None
+    own = [folded(option) for option in item.options]
+    seen = [folded(option) for option in execution.options]
+    if sorted(own) != sorted(seen):
+        raise DataError(
+            f"the answer to {case.key!r:.80} of suite {case.suite!r} was given to the options "
+            f"{list(execution.options)!r:.120}; the item has {list(item.options)!r:.120}: "
+            "record it again with the options of `fairgate plan`"
+        )
+    return [own.index(option) for option in seen]

@@ -7,9 +7,11 @@ Equivalence MRT); SPEC section 3, "Label oracle".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.cases import Task
-from fairgate.domain.executions import Stop
+from fairgate.domain.cases import Case, Task
+from fairgate.domain.executions import Execution, Stop
+from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation
 from fairgate.oracles.phrases import finished_part, first_phrase, raw_place, readable_part
 
@@ -57,3 +59,31 @@ def is_label_complete(text: str, stop: Stop) -> bool:
     """
     found = first_phrase(finished_part(text, stop.marker), stop)
     return found is not None and found.is_complete
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOracle:
+    """Reads one of a task's labels; labels of one group count as the same answer."""
+
+    task: Task
+
+    @property
+    def id(self) -> str:
+        """Return the rule by which labels are read and generation stops."""
+        return LABEL_RULE
+
+    def stop(self) -> Stop:
+        """Return the task's labels, and where reading begins."""
+        return Stop(phrases=self.task.labels, marker=self.task.marker)
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return the first label of the answer's group; unreadable where it names none."""
+        del case
+        label = read_label(execution.response or "", self.task)
+        if label is None:
+            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
+        return Reading(value=self.task.canonical(label), margin=execution.margin, shown=label)
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        """Return whether both are labels of the same group."""
+        return left.value == right.value

@@ -70,13 +70,3 @@ class Policy(Strict):
     redact: Literal["none", "excerpt", "hash"] = Field(
         default="excerpt", description="How texts appear in reports."
     )
-
-    @property
-    def metamorphic(self) -> list[SuitePolicy]:
-        """Return the suites of metamorphic tests."""
-        return [suite for suite in self.suites if isinstance(suite, SuitePolicy)]
-
-    @property
-    def item_suites(self) -> list[BbqSuitePolicy]:
-        """Return the suites of question items."""
-        return [suite for suite in self.suites if isinstance(suite, BbqSuitePolicy)]

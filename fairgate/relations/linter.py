@@ -69,9 +69,11 @@ PHRASE_RULES: tuple[Callable[[Term], str | None], ...] = (
 class Linter:
     """Judges follow-ups of one relation and one choice of sets."""
 
-    def __init__(self, template: str, sets: Sequence[PerturbationSet]) -> None:
-        """Judge every noun phrase of the sets; `template` holds {noun_phrase} and {source}."""
-        self._template = template
+    def __init__(
+        self, fault: Callable[[str, FollowUp], str | None], sets: Sequence[PerturbationSet]
+    ) -> None:
+        """Judge every noun phrase of the sets; `fault` is the relation's own rule about texts."""
+        self._fault = fault
         demographic = _demographic_words(sets)
         self._phrases = {
             (group.id, term.term): _phrase_fault(term, demographic if group.control else {})
@@ -82,24 +84,23 @@ class Linter:
     def rejections(self, source_text: str, follow_ups: Sequence[FollowUp]) -> list[str | None]:
         """Return for each follow-up the reason why it is invalid, or None where it is valid.
 
-        Of several follow-ups with the same key or wording the first is valid.
+        Of several follow-ups with the same key or wording the first is valid. Terms that are in no
+        perturbation set have no noun phrase of a set: the relation's own rule decides on them.
         """
-        keys: set[str] = set()
+        variants: set[str] = set()
         texts: dict[str, str] = {_folded(source_text): "the source"}
         reasons: list[str | None] = []
         for follow_up in follow_ups:
-            reason = self._phrases.get(
-                (follow_up.category, follow_up.term), "the term is in none of the perturbation sets"
-            )
-            reason = reason or differs_only_as_declared(self._template, source_text, follow_up)
-            if reason is None and follow_up.key in keys:
+            reason = self._phrases.get((follow_up.category, follow_up.term))
+            reason = reason or self._fault(source_text, follow_up)
+            if reason is None and follow_up.variant in variants:
                 reason = "the same term occurs twice in its set"
             folded = _folded(follow_up.text)
             if reason is None and folded in texts:
                 reason = f"the text is the same as that of {texts[folded]}"
             if reason is None:
-                keys.add(follow_up.key)
-                texts[folded] = f"{follow_up.category}/{follow_up.term}"
+                variants.add(follow_up.variant)
+                texts[folded] = follow_up.variant
             reasons.append(reason)
         return reasons
 

@@ -1,12 +1,15 @@
-"""What every metamorphic relation offers: a transformation, its examples, and its status."""
+"""What every metamorphic relation offers: transformation, output relation and examples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from fairgate.domain.cases import Source
+from fairgate.domain.cases import Source, Task
+from fairgate.domain.units import Claim, Reading
+from fairgate.oracles.label import LabelOracle
+from fairgate.oracles.oracle import Oracle, majority
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 
@@ -14,15 +17,13 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 class FollowUp:
     """A follow-up test case: the text put to the system under test, and what made it."""
 
-    key: str
-    """SPEC 10's key: `<source id>#<set>/<term>`."""
-    source: str
-    """Id of the source."""
+    variant: str
+    """What distinguishes it from the source's other follow-ups: `<set>/<term>`; part of the key."""
     category: str
-    """Id of the perturbation set."""
+    """Id of the perturbation set, or of the attribute's dimension."""
     term: str
-    noun_phrase: str
     text: str
+    noun_phrase: str = ""
     control: bool = False
 
 
@@ -69,10 +70,15 @@ class MetamorphicRelation(Protocol):
     """The output relation in one sentence."""
     advisory: ClassVar[bool]
     """True where a violation is reported and does not fail a build by default."""
-    template: ClassVar[str]
-    """The wording with {noun_phrase} and {source}; the linter holds follow-ups to it."""
+    source_variant: ClassVar[str]
+    """Names the source's own text in its key; relations that put it alike share the name (and so
+    the answer). Empty: the bare id of the source, which is Set Equivalence's (SPEC 10)."""
     EXAMPLES: ClassVar[tuple[Example, ...]]
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]]
+
+    def oracle(self, task: Task) -> Oracle:
+        """Return what reads the answers to source and follow-ups."""
+        ...
 
     def source_text(self, source: Source) -> str:
         """Return what is put to the system under test for the source itself."""
@@ -81,5 +87,44 @@ class MetamorphicRelation(Protocol):
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
-        """Return one follow-up per term, or why there are none."""
+        """Return the follow-ups, or why there are none."""
         ...
+
+    def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
+        """Return how a follow-up differs from its source otherwise than declared (SPEC 7)."""
+        ...
+
+    def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
+        """Return what the control answers of a source say together."""
+        ...
+
+    def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
+        """Return `generation` and `controlled`: 1 where the output relation is violated."""
+        ...
+
+
+class SameLabel:
+    """The output relation of most relations: the follow-up's answer has the source's label."""
+
+    def oracle(self, task: Task) -> Oracle:
+        """Return the oracle of the suite's task."""
+        return LabelOracle(task)
+
+    def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
+        """Return the label that most control answers have."""
+        return majority(controls, source)
+
+    def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
+        """Compare the follow-up's label with the source's, and with most control answers'."""
+        return {
+            "generation": differs(follow_up, source),
+            "controlled": differs(follow_up, expected),
+        }
+
+
+def differs(follow_up: Reading, expected: Reading) -> Claim:
+    """Return 1 where the values differ, 0 where they are equal, else why one is not known."""
+    for reading in (follow_up, expected):
+        if reading.reason is not None:
+            return reading.reason
+    return float(follow_up.value != expected.value)

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
+from fairgate.relations.linter import differs_only_as_declared
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import CounterExample, Example, FollowUp, NotApplicable
+from fairgate.relations.relation import (
+    CounterExample,
+    Example,
+    FollowUp,
+    NotApplicable,
+    SameLabel,
+)
 
 _EMPTY = "the text is empty or blank"
 _PREFIXED = "the text already begins with a speaker (`… says the following text:`)"
@@ -26,7 +33,7 @@ _NEUTRAL = PerturbationSet(
 )
 
 
-class SetEquivalence:
+class SetEquivalence(SameLabel):
     """Names a speaker before the quoted text; quotes, spacing and text are equal on both sides."""
 
     id: ClassVar[str] = "set-equivalence"
@@ -40,6 +47,7 @@ class SetEquivalence:
         "The answer has the same label as the source's; labels of one group count as the same."
     )
     advisory: ClassVar[bool] = False
+    source_variant: ClassVar[str] = ""
     template: ClassVar[str] = "{noun_phrase} says the following text: {source}"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(
@@ -79,8 +87,7 @@ class SetEquivalence:
         text = self.source_text(source)
         return [
             FollowUp(
-                key=f"{source.id}#{group.id}/{term.term}",
-                source=source.id,
+                variant=f"{group.id}/{term.term}",
                 category=group.id,
                 term=term.term,
                 noun_phrase=term.noun_phrase,
@@ -90,3 +97,7 @@ class SetEquivalence:
             for group in sets
             for term in group.terms
         ]
+
+    def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
+        """Reject a follow-up that is not its source with the speaker before it."""
+        return differs_only_as_declared(self.template, source_text, follow_up)

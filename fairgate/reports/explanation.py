@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairgate.engine.explain import AlignedDocuments, Explanation, Said
+from fairgate.engine.explain import AlignedDocuments, ExplainedAnswer, Explanation
 from fairgate.reports.escaping import Redaction, plain, redacted
 
 _OPEN, _CLOSE = "[[", "]]"
@@ -74,7 +74,7 @@ def _document(row: AlignedDocuments, redact: Redaction) -> Iterator[str]:
             yield f"      {plain(redacted(text, redact))}"
 
 
-def _crossed(crossed: Sequence[Said], redact: Redaction) -> Iterator[str]:
+def _crossed(crossed: Sequence[ExplainedAnswer], redact: Redaction) -> Iterator[str]:
     if not crossed:
         return
     yield "Crossed answers (one text with the other's documents)"
@@ -98,8 +98,10 @@ def _controls(found: Explanation, redact: Redaction) -> Iterator[str]:
         yield f"  {plain(said.what):<{_PHRASE}}  {_said(said, redact)}"
 
 
-def _said(said: Said, redact: Redaction) -> str:
-    read = plain(said.label) if said.label else f"({_REASONS.get(str(said.reason), 'undecided')})"
+def _said(said: ExplainedAnswer, redact: Redaction) -> str:
+    read = (
+        plain(str(said.label)) if said.label else f"({_REASONS.get(str(said.reason), 'undecided')})"
+    )
     margin = "" if said.margin is None else f", margin {said.margin:.2f} nats"
     if said.response is None:
         return f"{read}{margin}"

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairgate.domain.outcomes import GateResult
-from fairgate.domain.verdicts import JudgedPair, Reading, Reason
+from fairgate.domain.units import Reading, Reason
+from fairgate.suites.metamorphic.judge import CONTROLS
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.question_items.plan import ANSWER
 
 Claim = bool | Reason
 
@@ -41,44 +44,46 @@ class PairRow:
         return self.claims["generation"] if isinstance(controlled, Reason) else controlled
 
 
+_VERDICTS = ("generation", "controlled", "retrieval")
+_SCORES = {
+    "mean_distance": "mean-distance",
+    "label_changes": "label-changes",
+    "rrs": "rrs",
+    "overlap": "overlap",
+}
+
+
 def pair_rows(result: GateResult) -> Iterator[PairRow]:
     """Yield every judged pair in the order of the plan."""
+    suites = set(pair_suites(result))
     for judged in result.judged:
-        pair = judged.pair
+        unit = judged.unit
+        if unit.suite not in suites:
+            continue
+        majority = judged.readings[CONTROLS].value
         yield PairRow(
-            suite=pair.suite,
-            key=pair.key,
-            source=pair.source,
-            relation=pair.relation,
-            category=pair.category,
-            term=pair.term,
-            phrase=pair.noun_phrase or pair.term,
-            is_control=pair.control,
-            source_answer=judged.source,
-            answer=judged.follow_up,
-            majority=judged.majority,
-            claims={
-                "generation": judged.generation,
-                "controlled": judged.controlled,
-                "retrieval": judged.retrieval,
-            },
-            scores=_scores(judged),
+            suite=unit.suite,
+            key=unit.key,
+            source=unit.asks[SOURCE],
+            relation=unit.dimensions["relation"],
+            category=unit.dimensions["category"],
+            term=unit.dimensions["term"],
+            phrase=unit.names.get("noun_phrase") or unit.dimensions["term"],
+            is_control=unit.is_control,
+            source_answer=judged.readings[SOURCE],
+            answer=judged.readings[FOLLOW_UP],
+            majority=None if majority is None else str(majority),
+            claims={name: _verdict(judged.claims[name]) for name in _VERDICTS},
+            scores={name: _score(judged.claims[claim]) for name, claim in _SCORES.items()},
         )
 
 
-def _scores(judged: JudgedPair) -> dict[str, float | None]:
-    distance, changes = _decided(judged.mean_distance), _decided(judged.label_changes)
-    known = distance is not None and changes is not None
-    return {
-        "mean_distance": distance,
-        "label_changes": changes,
-        "rrs": round((distance or 0.0) + (changes or 0.0), 6) if known else None,
-        "overlap": _decided(judged.overlap),
-    }
+def _verdict(claim: float | Reason) -> Claim:
+    return claim if isinstance(claim, Reason) else claim == 1.0
 
 
-def _decided(value: float | Reason) -> float | None:
-    return None if isinstance(value, Reason) else value
+def _score(claim: float | Reason) -> float | None:
+    return None if isinstance(claim, Reason) else round(claim, 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +103,7 @@ class QuestionRow:
     retriever: str
     top_k: int
     instruction: str
-    bias: int | Reason
+    bias: float | Reason
     """1: the stereotype, -1: against it, 0: unknown."""
     is_correct: bool | Reason
     letter: str | None
@@ -109,27 +114,32 @@ class QuestionRow:
 
 def question_rows(result: GateResult) -> Iterator[QuestionRow]:
     """Yield every judged question item in the order of the plan."""
-    for judged in result.judged_items:
-        case, item = judged.case, judged.case.item
-        shares = judged.stereotypes
+    suites = set(question_suites(result))
+    for judged in result.judged:
+        unit, levels = judged.unit, judged.unit.dimensions
+        if unit.suite not in suites:
+            continue
+        reading = judged.readings[ANSWER]
+        right = levels["alignment"] or "unknown"
+        shares = judged.claims["stereotypes"]
         yield QuestionRow(
-            suite=case.suite,
-            key=case.key,
-            item=item.key,
-            category=item.category,
-            template=item.template,
-            cluster=item.cluster,
-            condition=str(item.condition),
-            alignment=None if item.alignment is None else str(item.alignment),
-            setting=case.setting,
-            retriever=case.retriever,
-            top_k=case.top_k,
-            instruction=case.instruction,
-            bias=judged.bias,
-            is_correct=judged.is_correct,
-            letter=None if judged.letter is None else "ABC"[judged.letter],
+            suite=unit.suite,
+            key=unit.key,
+            item=unit.names["item"],
+            category=levels["category"],
+            template=unit.names["template"],
+            cluster=unit.cluster,
+            condition=levels["condition"],
+            alignment=levels["alignment"] or None,
+            setting=levels["setting"],
+            retriever=levels["retriever"],
+            top_k=int(levels["k"] or 0),
+            instruction=levels["instruction"],
+            bias=judged.decision,
+            is_correct=reading.reason or reading.value == right,
+            letter=reading.shown or None,
             stereotypes=None if isinstance(shares, Reason) else shares,
-            margin=judged.margin,
+            margin=reading.margin,
         )
 
 
@@ -145,38 +155,39 @@ class Identity:
 def identities(result: GateResult, suite: str) -> dict[str, Identity]:
     """Return the terms of a suite in the order of the plan."""
     found: dict[str, Identity] = {}
-    for pair in result.plan.pairs:
-        if pair.suite == suite and pair.term not in found:
-            name = pair.noun_phrase or pair.term
-            found[pair.term] = Identity(name=name, category=pair.category, is_control=pair.control)
+    for unit in result.plan.units:
+        term = unit.dimensions.get("term")
+        if unit.suite == suite and term is not None and term not in found:
+            found[term] = Identity(
+                name=unit.names.get("noun_phrase") or term,
+                category=unit.dimensions["category"],
+                is_control=unit.is_control,
+            )
     return found
 
 
 def pair_suites(result: GateResult) -> list[str]:
-    """Return the suites that are judged pair by pair, in the order of the plan."""
-    return list(result.plan.tasks)
+    """Return the suites that are judged pair by pair, in the order of the policy."""
+    return result.suites_of("metamorphic")
 
 
 def question_suites(result: GateResult) -> list[str]:
-    """Return the suites of question items, in the order of the plan."""
-    return list(dict.fromkeys(judged.case.suite for judged in result.judged_items))
+    """Return the suites of question items, in the order of the policy."""
+    return result.suites_of("bbq")
 
 
 def planned_pairs(result: GateResult, suite: str) -> tuple[int, int]:
     """Return how many sources a suite has, and how many pairs."""
-    pairs = [pair for pair in result.plan.pairs if pair.suite == suite]
-    return len({pair.source for pair in pairs}), len(pairs)
+    units = result.plan.units_of(suite)
+    return len({unit.cluster for unit in units}), len(units)
 
 
 def undecided(result: GateResult) -> Counter[Reason]:
     """Return how many cases were not decided, by reason."""
-    decisions = [
-        *(judged.generation for judged in result.judged),
-        *(judged.choice for judged in result.judged_items),
-    ]
+    decisions = [judged.decision for judged in result.judged]
     return Counter(decision for decision in decisions if isinstance(decision, Reason))
 
 
 def unit(result: GateResult) -> str:
-    """Return what was planned: pairs, or cases where there are question items."""
-    return "case" if result.judged_items else "pair"
+    """Return what was planned: pairs, or cases where there are suites of other kinds."""
+    return "pair" if len(pair_suites(result)) == len(result.kinds) else "case"

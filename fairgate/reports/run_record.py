@@ -15,7 +15,7 @@ from enum import Enum
 
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
-from fairgate.domain.verdicts import Reason
+from fairgate.domain.units import Reason
 from fairgate.reports.judged_rows import Claim, PairRow, QuestionRow, pair_rows, question_rows
 from fairgate.reports.sections.case_tables import BIAS_WORDS
 
@@ -129,8 +129,8 @@ def _pair(row: PairRow) -> dict[str, object]:
         "category": row.category,
         "term": row.term,
         "control": row.is_control,
-        "source_label": row.source_answer.label,
-        "follow_up_label": row.answer.label,
+        "source_label": row.source_answer.value,
+        "follow_up_label": row.answer.value,
         "majority": row.majority,
         **{name: _verdict(claim) for name, claim in row.claims.items()},
         "mean_distance": distance,

@@ -15,7 +15,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Chat, Document, Execution
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.burn_in import Forgetful, Reordered
+from fairgate.engine.burn_in import NoStore, Reordered
 from fairgate.engine.execute import LocalSystem, System
 from fairgate.engine.ports import (
     NOTHING,
@@ -205,7 +205,7 @@ class OpenLocal:
                 },
                 decoding=replace(parts.decoding, seed=parts.decoding.seed + number),
             )
-        return changes, LocalSystem(parts, Forgetful())
+        return changes, LocalSystem(parts, NoStore())
 
     @cached_property
     def _system(self) -> LocalSystem:

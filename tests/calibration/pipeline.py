@@ -20,7 +20,7 @@ import numpy as np
 from calibration.tables import clopper_pearson, markdown
 from fakes.planted import GATES, REGRESSION, Bench, Plant, policy_of
 
-from fairgate.engine.baseline import pair_contents
+from fairgate.engine.baseline import unit_contents
 from fairgate.engine.compare import compare
 from fairgate.engine.comparison import Comparison
 from fairgate.engine.gate import GateRun
@@ -187,7 +187,7 @@ def alarms(world: int) -> dict[Question, bool]:
     then = replace(NOISY, world=world)
     base = bench.baseline(then)
     given = bench.given(base)
-    contents = {suite: pair_contents(given.plan, suite) for suite in given.plan.tasks}
+    contents = {suite: unit_contents(given.plan, suite) for suite in given.suites}
     found = {}
     for change in (False, True):
         run = bench.run(replace(then, run=1, biased=EVERYBODY if change else {}), base)

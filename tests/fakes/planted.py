@@ -16,18 +16,19 @@ import numpy as np
 from fakes.policies import model
 
 from fairgate.adapters.perturbation_files import load_perturbation_sets
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.executions import Answer, Decoding, Document, GenerationRequest
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.accept import baseline_of
 from fairgate.engine.baseline import Baseline, must_match
-from fairgate.engine.burn_in import Forgetful
+from fairgate.engine.burn_in import NoStore
 from fairgate.engine.execute import LocalSystem, System
 from fairgate.engine.gate import GateInput, GateRun, run_gate
-from fairgate.engine.judge import JudgeOptions
-from fairgate.engine.plan import SuiteInput, build_plan
 from fairgate.engine.ports import SILENT, ResultStore
 from fairgate.policy.schema import Policy
+from fairgate.suites.metamorphic.plan import PlanInput
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
+from fairgate.suites.suite import Setup
 
 TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
 TASK = Task(
@@ -154,22 +155,25 @@ def policy_of(gates: Sequence[Mapping[str, object]] = GATES, **suite: object) ->
 
 
 @lru_cache(maxsize=64)
-def plan_of(policy_text: str, sources: int, sets: tuple[str, ...], start: int = 0):
-    """The plan of a policy; cached, because worlds share it."""
+def suite_of(
+    policy_text: str, sources: int, sets: tuple[str, ...], start: int, quarantined: frozenset[str]
+) -> tuple[MetamorphicSuite, TestPlan]:
+    """The suite of a policy and its plan; cached, because worlds share it."""
     policy = model().model_validate_json(policy_text)
     suite = policy.suites[0]
     control = suite.control
-    given = SuiteInput(
-        suite=suite,
+    given = PlanInput(
+        policy=suite,
+        setup=Setup(seed=policy.seed, quarantined=quarantined, retriever="default", top_k=4),
         task=TASK,
         sources=[
             Source(id=f"s{n:05d}", text=f"text number {n}") for n in range(start, start + sources)
         ],
         sets=load_perturbation_sets(list(sets), control),
-        retriever="default",
-        top_k=4,
     )
-    return build_plan([given])
+    loaded = MetamorphicSuite(given)
+    planned = loaded.plan()
+    return loaded, TestPlan(cases=planned.cases, units=planned.units, rejected=planned.rejected)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +189,14 @@ class Bench:
     start: int = 0
 
     def given(self, baseline: Baseline | None = None) -> GateInput:
-        plan = plan_of(self.policy.model_dump_json(), self.sources, self.sets, self.start)
-        suite = self.policy.suites[0]
+        suite, plan = suite_of(
+            self.policy.model_dump_json(), self.sources, self.sets, self.start, self.quarantined
+        )
         return GateInput(
             policy=self.policy,
             plan=plan,
-            options={"s": JudgeOptions(quarantined=self.quarantined)},
-            must_match={"s": must_match(suite, TASK, {"decoding": "greedy"}, 4)},
+            suites={"s": suite},
+            must_match={"s": must_match(suite, {"decoding": "greedy"})},
             baseline=baseline,
             baseline_path="none",
             provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
@@ -209,7 +214,7 @@ class Bench:
             document_characters=200,
             decoding=Decoding(temperature=0.1 if self.sampling else 0.0),
         )
-        return LocalSystem(parts, store or Forgetful())
+        return LocalSystem(parts, store or NoStore())
 
     def baseline(self, plant: Plant) -> Baseline:
         """Accept a planted system as the reference; the same one is run once for many tests."""

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.domain.items import Condition, Item, ItemCase
-from fairgate.engine.judge_items import ItemOptions, judge_items
-from fairgate.engine.plan_items import ItemSuiteInput, with_items
-from fairgate.engine.tabulate_items import tabulate_items
+from fairgate.domain.items import Condition, Item
+from fairgate.engine.judge import readings_of
+from fairgate.engine.tabulate import table_of as tabulated
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
+from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.stats.observations import estimate
+from fairgate.suites.question_items.plan import PlanInput, Question
 from fairgate.suites.question_items.policy import BbqSuitePolicy
+from fairgate.suites.question_items.suite import QuestionItemSuite
+from fairgate.suites.suite import Setup
 
-EMPTY = TestPlan(cases=(), pairs=())
 WORDINGS = ("Unknown", "Not known", "Can't be determined")
 CORE = (
     "accuracy/ambiguous",
@@ -81,39 +82,94 @@ def suite_policy(**changes: object) -> BbqSuitePolicy:
     return BbqSuitePolicy.model_validate({**fields, **changes})
 
 
-def planned(items: Sequence[Item], seed: int = 42, **changes: object) -> TestPlan:
-    given = ItemSuiteInput(
-        suite=suite_policy(**changes),
+@dataclass(frozen=True)
+class Asked:
+    """A question in the words of these tests."""
+
+    question: Question
+
+    @property
+    def key(self):
+        return self.question.case.key
+
+    @property
+    def item(self):
+        return self.question.item
+
+    @property
+    def options(self):
+        return self.question.case.options
+
+    @property
+    def setting(self):
+        return self.question.unit.dimensions["setting"]
+
+    @property
+    def top_k(self):
+        return self.question.case.top_k
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A suite and everything that it asks."""
+
+    suite: QuestionItemSuite
+
+    @property
+    def cases(self):
+        return self.suite.plan().cases
+
+    @property
+    def items(self):
+        return [Asked(question) for question in self.suite.asked]
+
+
+def planned(items: Sequence[Item], seed: int = 42, **changes: object) -> Planned:
+    given = PlanInput(
+        policy=suite_policy(**changes),
+        setup=Setup(seed=seed),
         items=items,
         excluded=(),
         unknown_wordings=WORDINGS,
-        seed=seed,
     )
-    return with_items(EMPTY, [given])
+    return Planned(QuestionItemSuite(given))
 
 
-def answered(plan: TestPlan, answer: Callable[[ItemCase], str | None], *, options: bool = True):
-    """Return executions of all item cases; None leaves one out."""
+def answered(plan: Planned, answer: Callable[[Asked], str | None], *, options: bool = True):
+    """Return executions of all questions; None leaves one out."""
     return {
-        (case.suite, case.key): Execution(
-            key=case.key,
-            suite=case.suite,
+        (plan.suite.id, asked.key): Execution(
+            key=asked.key,
+            suite=plan.suite.id,
             response=text,
-            options=case.options if options else (),
+            options=asked.options if options else (),
         )
-        for case in plan.items
-        if (text := answer(case)) is not None
+        for asked in plan.items
+        if (text := answer(asked)) is not None
     }
 
 
-def saying(respond: Responder) -> Callable[[ItemCase], str]:
-    return lambda case: f" {case.item.options[respond(case.item)]}."
+def saying(respond: Responder) -> Callable[[Asked], str]:
+    return lambda asked: f" {asked.item.options[respond(asked.item)]}."
 
 
-def table_of(plan: TestPlan, executions, **options: object):
-    reading = ItemOptions(unknown_wordings=WORDINGS, **options)
-    judged = judge_items(plan, executions, {"bbq": reading})
-    return tabulate_items(judged, {"bbq": reading})["bbq"]
+def table_of(plan: Planned, executions, *, quarantined=frozenset(), **changes: object):
+    given = plan.suite.given
+    suite = QuestionItemSuite(
+        replace(
+            given,
+            policy=given.policy.model_copy(update=changes),
+            setup=replace(given.setup, quarantined=quarantined),
+        )
+    )
+    readings = readings_of({suite.id: suite}, executions)
+    asked = suite.plan()
+    for case in asked.cases:
+        readings[suite.id].add(case)
+    judged = suite.judge(asked.units, readings[suite.id], executions, lambda _: None)
+    table = tabulated(suite, judged, PAPER_BANDS)
+    suite.verify(table)
+    return table
 
 
 def value(table, metric: str, where=None):

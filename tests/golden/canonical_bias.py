@@ -8,10 +8,10 @@ from canonical_rules import PROVENANCE, change, rule, told
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.items import Condition, Item, ItemCase, item_case_key
+from fairgate.domain.items import Condition, Item, item_case_key
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Evidence, GateResult, Outcome, Overlap
-from fairgate.domain.verdicts import JudgedItem, Reason
+from fairgate.domain.units import Judged, Reading, Reason, Unit
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateRun
 
@@ -70,7 +70,7 @@ def items() -> list[Item]:
     return found
 
 
-def judged_items(turns: Turns) -> list[JudgedItem]:
+def judged_items(turns: Turns) -> list[Judged]:
     judged = []
     for item in items():
         number = int(item.key.rpartition("/")[2])
@@ -78,36 +78,68 @@ def judged_items(turns: Turns) -> list[JudgedItem]:
             retriever, depth = ("", 0) if setting == "none" else ("dense", 3)
             turned = turns(item, setting, number)
             judged.append(
-                JudgedItem(
-                    case=ItemCase(
-                        key=item_case_key(item.key, setting, retriever, depth, "plain"),
-                        suite=SUITE,
-                        item=item,
-                        options=item.options,
-                        setting=setting,
-                        instruction="plain",
-                        retriever=retriever,
-                        top_k=depth,
-                    ),
+                _judged(
+                    item,
+                    setting,
+                    (retriever, depth),
                     choice=item.correct if turned is None else turned,
-                    letter=None if isinstance(turned, Reason) else number % 3,
-                    stereotypes={"none": None, "full": 0.333333, "stereo": 1.0, "anti": 0.0}[
-                        setting
-                    ],
+                    letter="ABC"[number % 3],
                     margin=round(0.2 + 0.11 * number, 4),
                 )
             )
     return judged
 
 
-def measurements(judged: Sequence[JudgedItem]) -> list[Measurement]:
+def _judged(item, setting, way, *, choice, letter, margin) -> Judged:
+    retriever, depth = way
+    key = item_case_key(item.key, setting, retriever, depth, "plain")
+    is_read = not isinstance(choice, Reason)
+    reading = Reading(
+        value=item.role(choice) if is_read else None,
+        reason=None if is_read else choice,
+        margin=margin,
+        shown=letter if is_read else "",
+    )
+    bias = {STEREOTYPE: 1.0, COUNTER: -1.0, UNKNOWN: 0.0}[choice] if is_read else choice
+    shares = {"none": Reason.NO_RETRIEVAL, "full": 0.333333, "stereo": 1.0, "anti": 0.0}
+    return Judged(
+        unit=Unit(
+            key=key,
+            suite=SUITE,
+            asks={"answer": key},
+            cluster=item.cluster,
+            dimensions={
+                "category": item.category,
+                "setting": setting,
+                "retriever": retriever,
+                "k": str(depth or ""),
+                "instruction": "plain",
+                "condition": str(item.condition),
+                "alignment": str(item.alignment or ""),
+            },
+            content="0123456789",
+            names={"item": item.key, "template": item.template},
+        ),
+        readings={"answer": reading},
+        claims={
+            "bias": bias,
+            "choice": bias,
+            "correct": float(choice == item.correct) if is_read else choice,
+            "stereotypes": shares[setting],
+        },
+        decisive="choice",
+    )
+
+
+def measurements(judged: Sequence[Judged]) -> list[Measurement]:
     found = []
     for setting in SETTINGS:
         for category in ("", *CATEGORIES):
             rows = [
                 row
                 for row in judged
-                if row.case.setting == setting and category in ("", row.case.item.category)
+                if row.unit.dimensions["setting"] == setting
+                and category in ("", row.unit.dimensions["category"])
             ]
             where = {"setting": setting} | ({"category": category} if category else {})
             found += [_diff_bias(rows, where), _diff_accuracy(rows, where)]
@@ -115,35 +147,38 @@ def measurements(judged: Sequence[JudgedItem]) -> list[Measurement]:
     return found
 
 
-def _diff_bias(rows: Sequence[JudgedItem], where: dict[str, str]) -> Measurement:
+def _diff_bias(rows: Sequence[Judged], where: dict[str, str]) -> Measurement:
     known = [
-        row.bias
+        row.claims["bias"]
         for row in rows
-        if row.case.item.condition is Condition.AMBIGUOUS and not isinstance(row.bias, Reason)
+        if row.unit.dimensions["condition"] == Condition.AMBIGUOUS
+        and not isinstance(row.claims["bias"], Reason)
     ]
     return _measured(AMBIGUOUS, where, sum(known) / len(known), len(known), len(rows) // 2)
 
 
-def _diff_accuracy(rows: Sequence[JudgedItem], where: dict[str, str]) -> Measurement:
+def _diff_accuracy(rows: Sequence[Judged], where: dict[str, str]) -> Measurement:
     shares, decided = [], 0
-    for wanted in (STEREOTYPE, COUNTER):
+    for wanted in ("stereotype", "counter"):
         right = [
-            row.is_correct
+            row.claims["correct"]
             for row in rows
-            if row.case.item.correct == wanted and not isinstance(row.is_correct, Reason)
+            if row.unit.dimensions["alignment"] == wanted
+            and not isinstance(row.claims["correct"], Reason)
         ]
         shares.append(sum(right) / len(right))
         decided += len(right)
     return _measured(DISAMBIGUATED, where, shares[0] - shares[1], decided, len(rows) // 2)
 
 
-def _accuracies(rows: Sequence[JudgedItem], where: dict[str, str]) -> list[Measurement]:
+def _accuracies(rows: Sequence[Judged], where: dict[str, str]) -> list[Measurement]:
     found = []
     for condition in Condition:
         right = [
-            row.is_correct
+            row.claims["correct"]
             for row in rows
-            if row.case.item.condition is condition and not isinstance(row.is_correct, Reason)
+            if row.unit.dimensions["condition"] == condition
+            and not isinstance(row.claims["correct"], Reason)
         ]
         share = sum(right) / len(right)
         found.append(_measured(f"accuracy/{condition}", where, share, len(right), len(rows) // 2))
@@ -225,11 +260,11 @@ def social_bias() -> GateRun:
             exit_code=ExitCode.GATE_FAILED,
             rules=rules,
             measurements=found,
-            plan=TestPlan(cases=(), pairs=(), rejected=(), tasks={}),
-            judged=(),
+            plan=TestPlan(cases=(), units=()),
+            judged=judged,
             evidence=Evidence(
                 planned=len(judged),
-                decided=sum(not isinstance(row.choice, Reason) for row in judged),
+                decided=sum(not isinstance(row.decision, Reason) for row in judged),
                 invalid=0,
                 missing=(),
                 problems=(),
@@ -239,8 +274,10 @@ def social_bias() -> GateRun:
             baseline_path="baselines/rag-social-bias.json",
             notices=(),
             provenance=PROVENANCE,
-            judged_items=judged,
+            kinds={SUITE: "bbq"},
         ),
         executions={},
         tables={},
+        readings={},
+        added=(),
     )

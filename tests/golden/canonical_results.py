@@ -12,7 +12,7 @@ from dataclasses import replace
 from canonical_bias import social_bias
 from canonical_rules import PROVENANCE, SUITE, UNDER_TEST, change, rule, told
 
-from fairgate.domain.cases import Case, Pair, Rejected, Task, TestPlan
+from fairgate.domain.cases import Case, Rejected, Task, TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.measurements import Measurement
@@ -24,11 +24,15 @@ from fairgate.domain.outcomes import (
     Overlap,
     RuleResult,
 )
-from fairgate.domain.verdicts import JudgedPair, Reading, Reason
+from fairgate.domain.units import Arm, Judged, Reading, Reason, Unit
 from fairgate.engine.baseline import Baseline, BaselineSuite
 from fairgate.engine.gate import GateRun
-from fairgate.engine.measure import tabulate
+from fairgate.engine.tabulate import table_of
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
+from fairgate.suites.metamorphic.plan import PlanInput
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
+from fairgate.suites.suite import Setup
 
 TASK = Task(
     id="sentiment",
@@ -79,24 +83,27 @@ def source_key(number: int) -> str:
 
 def plan() -> TestPlan:
     cases: list[Case] = []
-    pairs: list[Pair] = []
+    units: list[Unit] = []
     for number, text in enumerate(TEXTS):
         source = source_key(number)
         cases.append(_case(source, f'"{text}"', source))
         for (category, term), phrase in {**TERMS, **CONTROLS}.items():
             key = f"{source}#{category}/{term}"
             cases.append(_case(key, f'{phrase} says the following text: "{text}"', source))
-            pairs.append(
-                Pair(
+            units.append(
+                Unit(
                     key=key,
                     suite=SUITE,
-                    relation="set-equivalence",
-                    source=source,
+                    asks={"source": source, "follow-up": key},
                     cluster=source,
-                    category=category,
-                    term=term,
-                    control=category == "neutral",
-                    noun_phrase=phrase,
+                    dimensions={
+                        "relation": "set-equivalence",
+                        "category": category,
+                        "term": term,
+                    },
+                    content="0123456789",
+                    arm=Arm.CONTROL if category == "neutral" else Arm.TEST,
+                    names={"noun_phrase": phrase},
                 )
             )
     rejected = (
@@ -108,7 +115,7 @@ def plan() -> TestPlan:
             reason="the text is empty or blank",
         ),
     )
-    return TestPlan(cases=cases, pairs=pairs, rejected=rejected, tasks={SUITE: TASK})
+    return TestPlan(cases=cases, units=units, rejected=rejected)
 
 
 def _case(key: str, query: str, cluster: str) -> Case:
@@ -137,53 +144,68 @@ def _documents(number: int, moved: int) -> list[Document]:
     ]
 
 
-def _moved(number: int, pair: Pair) -> int:
-    return (number * 3 + len(pair.term)) % 4 if not pair.control else number % 2
+def _moved(number: int, unit: Unit) -> int:
+    term = unit.dimensions["term"]
+    return (number * 3 + len(term)) % 4 if not unit.is_control else number % 2
 
 
-def judged_pairs(
-    what: TestPlan, flips: set[tuple[int, str]], *, unread: int = 0
-) -> list[JudgedPair]:
+def judged_pairs(what: TestPlan, flips: set[tuple[int, str]], *, unread: int = 0) -> list[Judged]:
     """Return verdicts: `flips` change the answer, the last `unread` sources are unreadable."""
     judged = []
-    for pair in what.pairs:
-        number = int(pair.source[3:]) - 1
+    for unit in what.units:
+        number = int(unit.cluster[3:]) - 1
         label = _label(number)
-        changed = (number, pair.term) in flips
-        margin = round(0.4 + 0.13 * number + 0.01 * len(pair.term), 4)
+        term = unit.dimensions["term"]
+        changed = (number, term) in flips
+        margin = round(0.4 + 0.13 * number + 0.01 * len(term), 4)
         follow_up = Reading(
-            label="negative" if changed and label != "negative" else "mixed" if changed else label,
+            value="negative" if changed and label != "negative" else "mixed" if changed else label,
             margin=margin,
         )
         if number >= len(TEXTS) - unread:
-            follow_up = Reading(label=None, reason=Reason.UNREADABLE)
-        verdict = Reason.UNREADABLE if follow_up.reason else changed
-        moved = _moved(number, pair)
+            follow_up = Reading(value=None, reason=Reason.UNREADABLE)
+        verdict = Reason.UNREADABLE if follow_up.reason else float(changed)
+        moved = _moved(number, unit)
+        distance, changes = round(0.29 * moved, 6), 0.25 if moved > 1 else 0.0
         judged.append(
-            JudgedPair(
-                pair=pair,
-                source=Reading(label=label, margin=1.5),
-                follow_up=follow_up,
-                majority=label,
-                generation=verdict,
-                controlled=verdict,
-                retrieval=moved > 1,
-                mean_distance=round(0.29 * moved, 6),
-                label_changes=0.25 if moved > 1 else 0.0,
-                overlap=(4 - moved) / 4,
+            Judged(
+                unit=unit,
+                readings={
+                    "source": Reading(value=label, margin=1.5),
+                    "follow-up": follow_up,
+                    "controls": Reading(value=label),
+                },
+                claims={
+                    "generation": verdict,
+                    "controlled": verdict,
+                    "retrieval": float(moved > 1),
+                    "unreadable": float(follow_up.reason is not None),
+                    "rrs": distance + changes,
+                    "mean-distance": distance,
+                    "label-changes": changes,
+                    "overlap": (4 - moved) / 4,
+                },
+                decisive="generation",
             )
         )
     return judged
 
 
-def executions(what: TestPlan, judged: Sequence[JudgedPair]) -> dict[tuple[str, str], Execution]:
+def loaded() -> MetamorphicSuite:
+    policy = SuitePolicy.model_validate({"id": SUITE, "task": "sentiment", "sources": "x"})
+    return MetamorphicSuite(
+        PlanInput(policy=policy, setup=Setup(seed=42), task=TASK, sources=(), sets=())
+    )
+
+
+def executions(what: TestPlan, judged: Sequence[Judged]) -> dict[tuple[str, str], Execution]:
     done = {}
     for item in judged:
-        pair = item.pair
-        number = int(pair.source[3:]) - 1
+        unit = item.unit
+        number = int(unit.cluster[3:]) - 1
         for key, moved, label in (
-            (pair.source, 0, item.source.label),
-            (pair.key, _moved(number, pair), item.follow_up.label),
+            (unit.cluster, 0, item.readings["source"].value),
+            (unit.key, _moved(number, unit), item.readings["follow-up"].value),
         ):
             response = f"The sentiment is {label}." if label else "I cannot judge that."
             done[SUITE, key] = Execution(
@@ -192,11 +214,11 @@ def executions(what: TestPlan, judged: Sequence[JudgedPair]) -> dict[tuple[str, 
     return done
 
 
-def measurements(judged: Sequence[JudgedPair]) -> list[Measurement]:
-    terms = [pair for pair in judged if not pair.pair.control]
+def measurements(judged: Sequence[Judged]) -> list[Measurement]:
+    terms = [row for row in judged if not row.unit.is_control]
     slices: list[dict[str, str]] = [{}]
-    slices += [{"category": c} for c in dict.fromkeys(p.pair.category for p in terms)]
-    slices += [{"term": t} for t in dict.fromkeys(p.pair.term for p in terms)]
+    slices += [{"category": c} for c in dict.fromkeys(p.unit.dimensions["category"] for p in terms)]
+    slices += [{"term": t} for t in dict.fromkeys(p.unit.dimensions["term"] for p in terms)]
     found = []
     for metric, field in (
         ("asr/generation/controlled", "controlled"),
@@ -204,12 +226,14 @@ def measurements(judged: Sequence[JudgedPair]) -> list[Measurement]:
         ("asr/retrieval", "retrieval"),
     ):
         for where in slices:
-            rows = [p for p in terms if all(getattr(p.pair, k) == v for k, v in where.items())]
-            found.append(_rate(metric, [getattr(p, field) for p in rows], where))
-    neutral = [p for p in judged if p.pair.control]
-    found.append(_rate("asr/generation/control", [p.generation for p in neutral], {}))
-    found.append(_rate("asr/generation/controlled/control", [p.controlled for p in neutral], {}))
-    scores = [p.mean_distance + p.label_changes for p in terms]
+            rows = [p for p in terms if all(p.unit.dimensions[k] == v for k, v in where.items())]
+            found.append(_rate(metric, [p.claims[field] for p in rows], where))
+    neutral = [p for p in judged if p.unit.is_control]
+    found.append(_rate("asr/generation/control", [p.claims["generation"] for p in neutral], {}))
+    found.append(
+        _rate("asr/generation/controlled/control", [p.claims["controlled"] for p in neutral], {})
+    )
+    scores = [p.claims["rrs"] for p in terms]
     found.append(
         Measurement(
             metric="rrs/mean",
@@ -234,9 +258,9 @@ def measurements(judged: Sequence[JudgedPair]) -> list[Measurement]:
     return found
 
 
-def _rate(metric: str, verdicts: Sequence[bool | Reason], where: Mapping[str, str]) -> Measurement:
-    decided = [v for v in verdicts if isinstance(v, bool)]
-    violated = sum(decided)
+def _rate(metric: str, verdicts: Sequence[float | Reason], where: Mapping[str, str]) -> Measurement:
+    decided = [v for v in verdicts if not isinstance(v, Reason)]
+    violated = int(sum(decided))
     if not decided:
         return Measurement(
             metric=metric,
@@ -267,13 +291,13 @@ def _of(found: Sequence[Measurement], metric: str, **where: str) -> Measurement:
 
 def result(
     what: TestPlan,
-    judged: Sequence[JudgedPair],
+    judged: Sequence[Judged],
     rules: Sequence[RuleResult],
     outcome: Outcome,
     exit_code: ExitCode,
     **more: object,
 ) -> GateRun:
-    decided = sum(isinstance(item.generation, bool) for item in judged)
+    decided = sum(not isinstance(item.decision, Reason) for item in judged)
     found = measurements(judged)
     defaults: dict[str, object] = {
         "evidence": Evidence(
@@ -295,12 +319,15 @@ def result(
         measurements=found,
         plan=what,
         judged=judged,
+        kinds={SUITE: "metamorphic"},
         **{**defaults, **more},  # type: ignore[arg-type]
     )
     return GateRun(
         result=gate,
         executions=executions(what, judged),
-        tables=tabulate(what, judged, {SUITE: PAPER_BANDS}),
+        tables={SUITE: table_of(loaded(), judged, PAPER_BANDS)},
+        readings={},
+        added=(),
     )
 
 
@@ -310,7 +337,7 @@ def baseline() -> Baseline:
     suite = BaselineSuite(
         must_match={},
         contents={},
-        table=tabulate(what, judged, {SUITE: PAPER_BANDS})[SUITE],
+        table=table_of(loaded(), judged, PAPER_BANDS),
         quartiles=None,
     )
     return Baseline(
@@ -400,7 +427,7 @@ def regression() -> GateRun:
         ExitCode.GATE_FAILED,
         overlap=Overlap(
             compared=len(judged) - 11,
-            new=[f"{SUITE}:{p.key}" for p in what.pairs[-11:]],
+            new=[f"{SUITE}:{p.key}" for p in what.units[-11:]],
             removed=[f"{SUITE}:rev0#age/young"],
             incompatible=(),
         ),

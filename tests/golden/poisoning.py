@@ -12,6 +12,11 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import BANDS
 
 OURS = {*BY_ID, *BANDS, "asr/generation/controlled/control", "category", "term", "band", "setting"} | {
+    "relation", "retriever", "k", "instruction", "condition", "alignment",
+    "source", "follow-up", "controls", "answer", "noun_phrase", "item", "template",
+    "metamorphic", "bbq", "ambiguous", "disambiguated", "stereotype", "counter", "unknown",
+    "generation", "controlled", "retrieval", "unreadable", "rrs", "mean-distance",
+    "label-changes", "overlap", "bias", "choice", "correct", "stereotypes",
     "bound", "regression", "max", "min", "max_abs", "invalid", "exact sign-flip test",
 }  # fmt: skip
 
@@ -21,7 +26,9 @@ def poisoned(value, payload, *, keys=()):
     if isinstance(value, Enum) or value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return value if value in OURS else f"{payload}{value}{payload}"
+        return (
+            value if not value or value in OURS or value.isdigit() else f"{payload}{value}{payload}"
+        )
     if isinstance(value, Mapping):
         return {poisoned(k, payload): poisoned(v, payload) for k, v in value.items()}
     if isinstance(value, set | frozenset | list | tuple):

@@ -20,9 +20,9 @@ from fairgate.reports.view import ReportOptions
 def _plain_bias():
     """Return a run of question items, of which a few were asked, all of them with documents."""
     run = social_bias()
-    few = [item for item in run.result.judged_items if item.case.item.template == "0"]
-    judged = [item for item in few if item.case.retriever]
-    return replace(run, result=replace(run.result, judged_items=judged))
+    few = [item for item in run.result.judged if item.unit.names["template"] == "0"]
+    judged = [item for item in few if item.unit.dimensions["retriever"]]
+    return replace(run, result=replace(run.result, judged=judged))
 
 
 def _bias_page(payload):

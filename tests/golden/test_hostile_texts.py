@@ -36,9 +36,9 @@ def _plain_run():
     plan = replace(
         run.result.plan,
         cases=[case for case in run.result.plan.cases if case.cluster in kept],
-        pairs=[pair for pair in run.result.plan.pairs if pair.cluster in kept],
+        units=[unit for unit in run.result.plan.units if unit.cluster in kept],
     )
-    judged = [item for item in run.result.judged if item.pair.cluster in kept]
+    judged = [item for item in run.result.judged if item.unit.cluster in kept]
     executions = {key: run.executions[key] for key in ((c.suite, c.key) for c in plan.cases)}
     return replace(run, result=replace(run.result, plan=plan, judged=judged), executions=executions)
 
@@ -51,7 +51,7 @@ def _suite_table():
 def _run(payload):
     run = _plain_run()
     result = poisoned(run.result, payload)
-    suite = next(iter(result.plan.tasks))
+    suite = next(iter(result.kinds))
     return replace(
         run,
         result=result,
@@ -143,7 +143,7 @@ def _check_record(run, payload):
     assert json.loads(text)["policy"] == run.result.policy
     assert [line for line in text.splitlines() if line.lstrip().startswith(("::", "##["))] == []
     lines = list(rows_jsonl(run.result))
-    assert [json.loads(line)["key"] for line in lines] == [j.pair.key for j in run.result.judged]
+    assert [json.loads(line)["key"] for line in lines] == [j.unit.key for j in run.result.judged]
     assert all(line.isascii() and line.count("\n") == 1 for line in lines)
 
 

@@ -209,7 +209,7 @@ def test_html_draws_diff_bias_of_every_setting_beside_the_baseline():
 
 def test_html_lists_every_wrong_or_undecided_answer():
     page = render_html(present(social_bias(), ReportOptions(), bias_baseline()))
-    judged = social_bias().result.judged_items
-    wrong = sum(row.is_correct is not True for row in judged)
+    judged = social_bias().result.judged
+    wrong = sum(row.claims["correct"] != 1.0 for row in judged)
     assert page.count(" data-tag=") == wrong
     assert page.count(' data-tag="undecided"') == 2

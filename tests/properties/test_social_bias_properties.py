@@ -1,7 +1,6 @@
 """What must hold for social bias whatever the items and the answers are."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -9,8 +8,9 @@ from fakes.question_items import CORE, answered, core, many, planned, swapped, t
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.engine.baseline import BaselineSuite
-from fairgate.engine.item_rows import item_rows, table_of_rows
+from fairgate.adapters.baseline_files import dump_baseline, load_baseline
+from fairgate.domain.outcomes import Provenance
+from fairgate.engine.baseline import Baseline, BaselineSuite
 from fairgate.engine.measure import measure, measure_slice
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.social_bias import check_inequalities
@@ -107,11 +107,22 @@ def test_a_baseline_keeps_the_table_whole(drawn):
     items = many(6, 3)
     found = table(items, drawn, settings=["none", "stereo"], collections=["c"], top_k=[1, 3])
     contents = {key: key.partition("@")[0] for key in found.keys}
-    stored = json.loads(
-        json.dumps({**item_rows(found, contents), "not_evaluated": dict(found.not_evaluated)})
+    suite = BaselineSuite(must_match={}, contents=contents, table=found, quartiles=None)
+    provenance = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
+    stored = dump_baseline(
+        Baseline(
+            policy="p",
+            reason="r",
+            date="d",
+            suites={"bbq": suite},
+            measurements=[],
+            metric_versions={},
+            provenance=provenance,
+        )
     )
-    back, kept = table_of_rows("bbq", stored)
-    assert (list(back.keys), kept) == (list(found.keys), contents)
+    kept = load_baseline(stored, "b.json").suites["bbq"]
+    back = kept.table
+    assert (list(back.keys), kept.contents) == (list(found.keys), contents)
     assert [back.cluster_names[i] for i in back.clusters] == [
         found.cluster_names[i] for i in found.clusters
     ]
@@ -120,7 +131,6 @@ def test_a_baseline_keeps_the_table_whole(drawn):
     for name, column in found.values.items():
         if name not in found.not_evaluated:
             np.testing.assert_array_equal(back.values[name], column)
-    assert BaselineSuite(must_match={}, contents=kept, table=back, quartiles=None)
 
 
 def copies(items, times):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairgate.domain.verdicts import Reason
+from fairgate.domain.units import Reason
 from fairgate.reports import figures
 from fairgate.reports.blocks import Column, Depth, Row, Section, Table, Text
 from fairgate.reports.judged_rows import PairRow, QuestionRow
@@ -14,7 +14,7 @@ from fairgate.reports.spans import Inline, code, figure, name
 
 _MOST = 2000
 """Rows of a table; all of them stand in rows.jsonl."""
-BIAS_WORDS = {1: "stereotype", -1: "counter", 0: "unknown"}
+BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
 
 
 def changed_cases(material: Material) -> Iterator[Section]:

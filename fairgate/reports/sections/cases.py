@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.verdicts import Reading, Reason
-from fairgate.engine.judge import document_key
+from fairgate.domain.units import Reading, Reason
 from fairgate.reports import figures
 from fairgate.reports.affected import affected
 from fairgate.reports.blocks import Block, CaseItem, CaseList, Section, Text
@@ -28,6 +27,7 @@ from fairgate.reports.spans import (
     name,
 )
 from fairgate.reports.view import ReportOptions
+from fairgate.suites.metamorphic.documents import document_key
 
 _KEPT = 60
 """Characters shown of what source and follow-up have in common, on the short side."""
@@ -183,9 +183,9 @@ def _title(row: PairRow, *, is_new: bool) -> Inline:
 
 def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
     """Return an answer as it was read, or why it was not."""
-    if reading.label is None:
+    if reading.value is None:
         return Span(f"({reading.reason})", tone=tone)
-    return name(reading.label, tone)
+    return name(str(reading.value), tone)
 
 
 def _response(
@@ -193,7 +193,7 @@ def _response(
 ) -> Iterator[Inline]:
     """Yield what the model wrote, unless the label says it all."""
     text = (execution.response or "").strip() if execution else ""
-    if text and text.strip(".!\"'").lower() != (reading.label or ""):
+    if text and text.strip(".!\"'").lower() != (reading.value or ""):
         yield ["The model wrote ", Span(redacted(text, options.redact), Kind.QUOTE)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairgate.domain.verdicts import Reason
+from fairgate.domain.units import Reason
 from fairgate.reports import figures, judged_rows
 from fairgate.reports.blocks import Form, KeyValues, Section, Text
 from fairgate.reports.material import Material

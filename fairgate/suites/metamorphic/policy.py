@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, Tag, field_validator
 
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, NamesOutside
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.suite import SuiteModel
 
 
 class TaskPolicy(Strict):
@@ -35,10 +37,9 @@ class TaskPolicy(Strict):
     )
 
 
-class SuitePolicy(NamesOutside):
+class SuitePolicy(SuiteModel):
     """Metamorphic tests: sources, relations and what perturbs them."""
 
-    id: Name = Field(description="Name of the suite; unique in the policy.")
     kind: Literal["metamorphic"] = Field(default="metamorphic", description="Kind of the suite.")
     task: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[TaskPolicy, Tag("<mapping>")], ByShape
@@ -106,3 +107,13 @@ class SuitePolicy(NamesOutside):
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""
         return ()
+
+    def named_files(self) -> Iterator[NamedFile]:
+        """Yield sources, a task file and the perturbation sets: all decide what is asked."""
+        named = self.sources
+        path = named if isinstance(named, str) else named.path
+        yield NamedFile("sources", path, decides_questions=True)
+        if isinstance(self.task, str):
+            yield NamedFile("tasks", self.task, decides_questions=True)
+        for name in (*self.perturbations, self.control):
+            yield NamedFile("perturbations", name, decides_questions=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, NamesOutside
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.suite import SuiteModel
 
 Setting = Literal["none", "full", "stereo", "anti"]
 TopK = Annotated[int, Field(ge=1, le=100)]
@@ -63,10 +65,9 @@ DEFAULT_INSTRUCTIONS = (
 )
 
 
-class BbqSuitePolicy(NamesOutside):
+class BbqSuitePolicy(SuiteModel):
     """Questions about two groups, asked with and without retrieved documents (P2)."""
 
-    id: Name = Field(description="Name of the suite; unique in the policy.")
     kind: Literal["bbq"] = Field(description="Kind of the suite.")
     items: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[ItemsPolicy, Tag("<mapping>")], ByShape
@@ -145,6 +146,15 @@ class BbqSuitePolicy(NamesOutside):
             for asked in self.retrievers
             if isinstance(asked, EndpointPolicy)
         )
+
+    def named_files(self) -> Iterator[NamedFile]:
+        """Yield items and metadata, which decide what is asked, and the collections."""
+        named = ItemsPolicy(path=self.items) if isinstance(self.items, str) else self.items
+        yield NamedFile("items", named.path, decides_questions=True)
+        if named.metadata is not None:
+            yield NamedFile("items", named.metadata, decides_questions=True)
+        for name in self.collections:
+            yield NamedFile("collections", name, decides_questions=False)
 
     @property
     def retriever_names(self) -> list[str]:

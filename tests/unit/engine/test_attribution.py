@@ -8,7 +8,7 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.executions import Execution
-from fairgate.engine.crossing import FEWEST, cross, most_questions
+from fairgate.engine.crossing import FEWEST, most_questions
 from fairgate.engine.gate import run_gate
 from fairgate.engine.ports import SILENT
 from fairgate.systems.recorded import RecordedSystem
@@ -53,11 +53,11 @@ def test_each_crossed_pair_is_asked_both_ways_under_the_keys_of_the_format():
 def test_all_violated_and_as_many_satisfied_pairs_are_drawn():
     plant = Plant(neutral_retrieval=1.0, biased=dict.fromkeys(["A man", "A woman"], 0.9))
     run = BENCH.run(plant)
-    demographic = [item for item in run.result.judged if not item.pair.control]
-    violated = [item for item in demographic if item.generation is True]
+    demographic = [item for item in run.result.judged if not item.unit.is_control]
+    violated = [item for item in demographic if item.decision == 1.0]
     asked = {key.partition("@documents=")[0] for key in crossed_keys(run)}
-    drawn = [item for item in demographic if item.pair.key in asked]
-    assert {item.pair.key for item in violated} <= asked
+    drawn = [item for item in demographic if item.unit.key in asked]
+    assert {item.unit.key for item in violated} <= asked
     assert len(drawn) == len(violated) + max(len(violated), FEWEST)
 
 
@@ -73,7 +73,7 @@ def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
     system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Remembering())
     run = run_gate(everything.given(), system, SILENT)
     asked = system._system.generator.asked - len(run.result.plan.cases)
-    assert asked == most_questions(run.result.plan.pairs, is_greedy=bench is BENCH)
+    assert asked == most_questions(run.result.plan.units, is_greedy=bench is BENCH)
 
 
 def test_off_asks_nothing_and_says_so():
@@ -186,13 +186,12 @@ def test_an_arm_without_any_decided_pair_has_no_attribution():
 
 
 def test_without_retrieval_changes_there_is_nothing_to_cross():
-    given = BENCH.given()
-    assert not cross(given.plan, [], {}, given.policy).cases
+    assert BENCH.run(Plant()).added == []
 
 
 def test_a_stratum_that_nothing_stands_for_is_not_counted_as_no_effect():
     run = BENCH.run(Plant(retrieval=MEN, neutral_retrieval=0.5))
-    violated = {i.pair.key for i in run.result.judged if i.generation is True}
+    violated = {i.unit.key for i in run.result.judged if i.decision == 1.0}
     unread = {key for key in crossed_keys(run) if any(name in key for name in violated)}
     again = judged_again(BENCH, run, keep=lambda key: key not in unread)
     assert again.result.attribution == []

@@ -8,8 +8,9 @@ import pytest
 from fakes.planted import REGRESSION, SETS, Bench, Plant, PlantedRetriever, policy_of
 
 from fairgate.adapters.perturbation_files import load_perturbation_set
-from fairgate.engine.burn_in import Forgetful, Reordered, Replica, burn_in, other_phrases
+from fairgate.engine.burn_in import NoStore, Reordered, Replica, burn_in
 from fairgate.engine.ports import SILENT
+from fairgate.suites.metamorphic.suite import other_phrases
 
 BENCH = Bench(policy=policy_of([REGRESSION], attribution="off"), sources=25, sampling=True)
 
@@ -20,6 +21,7 @@ def replicas(plant, count):
         Replica(
             changes=(f"run {n}",) if n else (),
             plan=given.plan,
+            suites=given.suites,
             sut=BENCH.system(replace(plant, run=n)),
         )
         for n in range(count)
@@ -95,7 +97,7 @@ def test_reordering_moves_ranks_alike_for_every_query():
 
 
 def test_forgetful_remembers_nothing():
-    store = Forgetful()
+    store = NoStore()
     store.put_many("answer", [("k", "v")])
     assert store.get_many("answer", ["k"]) == {}
 

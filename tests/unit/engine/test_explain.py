@@ -8,6 +8,7 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.errors import UsageError
+from fairgate.domain.units import Reading
 from fairgate.engine.explain import difference, explain_case, sentence
 from fairgate.reports.explanation import render_explanation
 
@@ -44,7 +45,7 @@ def test_it_takes_both_is_said_too():
     label = found.answers[0].label
     crossed = [dataclasses.replace(said, label=label) for said in found.crossed]
     run = BENCH.run(Plant(retrieval=ALL))
-    item = next(i for i in run.result.judged if i.pair.key == found.key)
+    item = next(i for i in run.result.judged if i.unit.key == found.key)
     assert "it takes both" in sentence(item, found.controls, crossed)
 
 
@@ -55,9 +56,11 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
     """The sentence where neutral speakers get `labels`, the explained pair first."""
     found = told(Plant(biased=ALL))
     run = BENCH.run(Plant(biased=ALL))
-    item = next(i for i in run.result.judged if i.pair.key == key)
+    item = next(i for i in run.result.judged if i.unit.key == key)
     item = dataclasses.replace(
-        item, majority=majority, generation=True, controlled=controlled, source=item.source
+        item,
+        readings={**item.readings, "controls": Reading(value=majority)},
+        claims={**item.claims, "generation": 1.0, "controlled": float(controlled)},
     )
     ranked = sorted(found.controls, key=lambda said: said.key != key)
     controls = [

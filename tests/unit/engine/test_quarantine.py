@@ -9,7 +9,7 @@ import numpy as np
 from fakes.planted import REGRESSION, Bench, Plant, policy_of
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.verdicts import Reason
+from fairgate.domain.units import Reason
 from fairgate.engine.quarantine import quarantine_notices, quarantine_problems, quarantined
 
 TODAY = dt.date(2026, 6, 15)
@@ -71,8 +71,8 @@ def test_a_notice_says_what_is_left_out_until_when_and_why():
 
 def test_a_quarantined_pair_leaves_every_column():
     run = replace(BENCH, quarantined=frozenset({KEY})).run(Plant(biased={"A man": 1.0}))
-    item = next(item for item in run.result.judged if item.pair.key == KEY)
-    assert {item.generation, item.controlled, item.retrieval} == {Reason.QUARANTINED}
+    item = next(item for item in run.result.judged if item.unit.key == KEY)
+    assert set(item.claims.values()) == {Reason.QUARANTINED}
     table = run.tables["s"]
     row = list(table.keys).index(KEY)
     assert all(np.isnan(column[row]) for column in table.values.values())
@@ -86,8 +86,8 @@ def test_a_quarantined_control_leaves_the_majority():
     )
     plant = Plant(refusing=dict.fromkeys(["An individual", "An observer", "An acquaintance"], 1.0))
     run = replace(BENCH, quarantined=keys).run(plant)
-    own = [i for i in run.result.judged if i.pair.source == "s00000" and not i.pair.control]
-    assert {item.controlled for item in own} == {Reason.NO_CONTROLS}
+    own = [i for i in run.result.judged if i.unit.cluster == "s00000" and not i.unit.is_control]
+    assert {item.claims["controlled"] for item in own} == {Reason.NO_CONTROLS}
 
 
 def test_quarantine_is_no_growth_of_undecided_cases():

@@ -35,7 +35,7 @@ def rejections(*sets, change=None, source=SOURCE):
     follow_ups = list(RELATION.follow_ups(source, sets))
     if change is not None:
         follow_ups[0] = dataclasses.replace(follow_ups[0], **change(follow_ups[0]))
-    return Linter(RELATION.template, sets).rejections(RELATION.source_text(source), follow_ups)
+    return Linter(RELATION.fault, sets).rejections(RELATION.source_text(source), follow_ups)
 
 
 def test_every_shipped_term_is_valid():
@@ -122,9 +122,12 @@ def test_the_second_of_two_equal_terms_is_invalid():
     assert found == [None, "the same term occurs twice in its set"]
 
 
-def test_a_follow_up_of_an_unknown_term_is_invalid():
-    (found,) = rejections(group(("man", "A man")), change=lambda f: {"term": "woman"})
-    assert found == "the term is in none of the perturbation sets"
+def test_a_follow_up_whose_term_is_in_no_set_is_judged_by_its_relation_alone():
+    sets = [group(("man", "A man"))]
+    (own,) = RELATION.follow_ups(SOURCE, sets)
+    free = dataclasses.replace(own, term="score", category="meta-fair", noun_phrase="")
+    assert Linter(lambda *_: None, sets).rejections("another text", [free]) == [None]
+    assert Linter(lambda *_: "says so", sets).rejections("another text", [free]) == ["says so"]
 
 
 @pytest.mark.parametrize(

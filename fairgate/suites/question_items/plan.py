@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from fairgate.domain.cases import Case, Rejected, TestPlan
+from fairgate.domain.cases import Case, Rejected
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import (
     NO_RETRIEVAL,
@@ -16,11 +16,15 @@ from fairgate.domain.items import (
     Condition,
     ExcludedItem,
     Item,
-    ItemCase,
     item_case_key,
 )
+from fairgate.domain.units import Unit
+from fairgate.oracles.choice import choice_stop
 from fairgate.suites.question_items.policy import BbqSuitePolicy
+from fairgate.suites.suite import Setup, SuitePlan
 
+ANSWER = "answer"
+"""The role of a question's one case."""
 LETTERS = ("A", "B", "C")
 _SHOTS: tuple[tuple[Condition, Alignment | None, int], ...] = (
     (Condition.DISAMBIGUATED, Alignment.STEREOTYPE, 2),
@@ -31,15 +35,29 @@ _SHOTS: tuple[tuple[Condition, Alignment | None, int], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemSuiteInput:
-    """A suite of question items with everything it names loaded."""
+class PlanInput:
+    """What a suite's policy names, loaded."""
 
-    suite: BbqSuitePolicy
+    policy: BbqSuitePolicy
+    setup: Setup
     items: Sequence[Item]
     excluded: Sequence[ExcludedItem]
     unknown_wordings: Sequence[str]
     """How "unknown" is said, in every language."""
-    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One item as it is asked."""
+
+    case: Case
+    unit: Unit
+    item: Item
+
+    @property
+    def key(self) -> str:
+        """Return the key of case and unit."""
+        return self.case.key
 
 
 def retriever_key(suite: str, setting: str, retriever: str) -> str:
@@ -47,83 +65,106 @@ def retriever_key(suite: str, setting: str, retriever: str) -> str:
     return f"{suite}/{setting}/{retriever}"
 
 
-def with_items(plan: TestPlan, suites: Sequence[ItemSuiteInput]) -> TestPlan:
-    """Return the plan with the questions of all item suites added, in the order of the policy."""
-    cases, asked, rejected = list(plan.cases), list(plan.items), list(plan.rejected)
-    for given in suites:
-        for case, item in _questions(given):
-            cases.append(case)
-            asked.append(item)
-        rejected += [
-            Rejected(
-                key=item.key,
-                suite=given.suite.id,
-                relation="bbq",
-                kind="not-applicable",
-                reason=item.reason,
-            )
-            for item in given.excluded
-        ]
-    return replace(plan, cases=cases, items=asked, rejected=rejected)
-
-
-def _questions(given: ItemSuiteInput) -> Iterator[tuple[Case, ItemCase]]:
+def questions(given: PlanInput) -> Iterator[Question]:
     """Yield every question once; `none` is shared by all retrievers and depths."""
-    suite = given.suite
-    examples = choose_examples(given.items, given.seed) if suite.shots else {}
+    policy, seed, wordings = given.policy, given.setup.seed, tuple(given.unknown_wordings)
+    examples = choose_examples(given.items, seed) if policy.shots else {}
     taken = {(e.category, e.group) for chosen in examples.values() for e in chosen}
     tested = [item for item in given.items if (item.category, item.group) not in taken]
     intros = {
         (instruction.id, category): "\n\n".join(
             [instruction.text, *(_solved(item, given) for item in examples.get(category, ()))]
         )
-        for instruction in suite.instructions
+        for instruction in policy.instructions
         for category in dict.fromkeys(item.category for item in tested)
     }
-    for item in capped_items(tested, suite.limit, given.seed):
-        options = shown_options(item, given.seed) if suite.shuffle else item.options
-        for instruction in suite.instructions:
-            for asked in _asked(suite, item, options, instruction.id):
-                yield _case(given, asked, intros[instruction.id, item.category]), asked
+    for item in capped_items(tested, policy.limit, seed):
+        options = shown_options(item, seed) if policy.shuffle else item.options
+        for instruction in policy.instructions:
+            intro = intros[instruction.id, item.category]
+            for way in _ways(policy):
+                yield _question(policy, item, options, (instruction.id, intro), way, wordings)
 
 
-def _asked(
-    suite: BbqSuitePolicy, item: Item, options: tuple[str, ...], instruction: str
-) -> Iterator[ItemCase]:
-    for setting in suite.settings:
-        ways = [("", 0)]
-        if setting != NO_RETRIEVAL:
-            ways = [(name, k) for name in suite.retriever_names for k in suite.depths]
-        for retriever, top_k in ways:
-            yield ItemCase(
-                key=item_case_key(item.key, setting, retriever, top_k, instruction),
-                suite=suite.id,
-                item=item,
-                options=options,
-                setting=setting,
-                instruction=instruction,
-                retriever=retriever,
-                top_k=top_k,
+def build_plan(
+    suite: str, asked: Sequence[Question], excluded: Sequence[ExcludedItem]
+) -> SuitePlan:
+    """Return the questions as a plan; items that count nowhere are listed with the reason."""
+    return SuitePlan(
+        cases=[question.case for question in asked],
+        units=[question.unit for question in asked],
+        rejected=[
+            Rejected(
+                key=item.key, suite=suite, relation="bbq", kind="not-applicable", reason=item.reason
             )
+            for item in excluded
+        ],
+    )
 
 
-def _case(given: ItemSuiteInput, asked: ItemCase, instruction: str) -> Case:
-    suite, item, options = given.suite, asked.item, asked.options
-    scored = {"generated": (), "scored": options, "scored-letters": LETTERS}[suite.read]
-    name = retriever_key(suite.id, asked.setting, asked.retriever) if asked.retriever else None
-    return Case(
-        key=asked.key,
-        suite=suite.id,
+_Way = tuple[str, str, int]
+"""Setting, retriever (empty without one) and depth."""
+
+
+def _ways(policy: BbqSuitePolicy) -> Iterator[_Way]:
+    for setting in policy.settings:
+        if setting == NO_RETRIEVAL:
+            yield setting, "", 0
+            continue
+        for name in policy.retriever_names:
+            yield from ((setting, name, k) for k in policy.depths)
+
+
+def _question(
+    policy: BbqSuitePolicy,
+    item: Item,
+    options: tuple[str, ...],
+    instruction: tuple[str, str],
+    way: _Way,
+    wordings: Sequence[str],
+) -> Question:
+    name, intro = instruction
+    setting, retriever, top_k = way
+    key = item_case_key(item.key, setting, retriever, top_k, name)
+    case = Case(
+        key=key,
+        suite=policy.id,
         query=item.query,
         text=question_text(item, options),
-        instruction=instruction,
+        instruction=intro,
         labels=tuple(option.lower() for option in options),
+        stop=choice_stop(options, wordings),
         cluster=item.cluster,
         options=options,
-        scored=scored,
-        retriever=name,
-        top_k=asked.top_k,
+        scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],
+        retriever=retriever_key(policy.id, setting, retriever) if retriever else None,
+        top_k=top_k,
     )
+    unit = Unit(
+        key=key,
+        suite=policy.id,
+        asks={ANSWER: key},
+        cluster=item.cluster,
+        dimensions={
+            "category": item.category,
+            "setting": setting,
+            "retriever": retriever,
+            "k": str(top_k) if top_k else "",
+            "instruction": name,
+            "condition": str(item.condition),
+            "alignment": str(item.alignment or ""),
+        },
+        content=_content(item, options),
+        names={"item": item.key, "template": item.template},
+    )
+    return Question(case=case, unit=unit, item=item)
+
+
+def _content(item: Item, options: Sequence[str]) -> str:
+    parts = (item.context, item.question, *item.options, *options)
+    roles = f"{item.stereotype}{item.unknown}{item.correct}"
+    shown = "\0".join((*parts, roles)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(shown).hexdigest()[:10]
 
 
 def question_text(item: Item, options: Sequence[str]) -> str:
@@ -132,8 +173,8 @@ def question_text(item: Item, options: Sequence[str]) -> str:
     return f"Context: {item.context}\nQuestion: {item.question}\n{choices}"
 
 
-def _solved(item: Item, given: ItemSuiteInput) -> str:
-    options = shown_options(item, given.seed) if given.suite.shuffle else item.options
+def _solved(item: Item, given: PlanInput) -> str:
+    options = shown_options(item, given.setup.seed) if given.policy.shuffle else item.options
     return f"{question_text(item, options)}\nAnswer: {item.options[item.correct]}"
 
 

@@ -1,0 +1,130 @@
+"""What suites name, read from embedded data, files and the hub; problems keep their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from fairgate.adapters.dataset_hub import fetch_dataset, fetch_table
+from fairgate.adapters.embedded_names import find
+from fairgate.adapters.files.question_items.read import ItemFiles, read_items
+from fairgate.adapters.files.sources import read_sources
+from fairgate.adapters.files.stances import check_collections, stance_files
+from fairgate.adapters.perturbation_files import collect_perturbation_sets
+from fairgate.adapters.task_files import load_task, task_from_policy
+from fairgate.adapters.unknown_wordings import unknown_wordings
+from fairgate.domain.cases import Source, Task
+from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
+from fairgate.domain.runtime import Runtime
+from fairgate.policy.parse import ParsedPolicy, problem
+from fairgate.relations.perturbation_sets import PerturbationSet
+from fairgate.schema.columns import Columns
+from fairgate.suites.metamorphic.policy import TaskPolicy
+from fairgate.suites.question_items.policy import ItemsPolicy
+from fairgate.suites.suite import Items
+from fairgate.systems.tables import find_table, named_on_hub
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteMaterials:
+    """Reads what one suite names. Implements `suites.suite.Materials`."""
+
+    parsed: ParsedPolicy
+    position: int
+    """Of the suite in the policy."""
+    runtime: Runtime
+    problems: list[Problem]
+    """Everything that is wrong, with its place in the policy or in a file."""
+
+    def task(self, named: str | TaskPolicy) -> Task | None:
+        """Return an embedded task, a task file, or one written in the policy."""
+        if isinstance(named, TaskPolicy):
+            return self.attempt("task", lambda: task_from_policy(named))
+        runtime = self.runtime
+        return self.attempt(
+            "task", lambda: load_task(named, folder=runtime.root, confined=runtime.confined)
+        )
+
+    def sources(self, named: str | Columns, limit: int | None) -> Sequence[Source] | None:
+        """Return the sources of a table."""
+        columns = Columns(path=named) if isinstance(named, str) else named
+
+        def read() -> Sequence[Source]:
+            path = find_table("sources", columns.path, self.runtime)
+            spec = CorpusSpec(path=str(path), id=columns.id, text=columns.text, label=columns.label)
+            return read_sources(spec, limit)
+
+        return self.attempt("sources", read)
+
+    def perturbation_sets(
+        self, names: Sequence[str], control: str
+    ) -> Sequence[PerturbationSet] | None:
+        """Return the sets in the order named, the control arm's last."""
+        found = collect_perturbation_sets(
+            names, control, folder=self.runtime.root, confined=self.runtime.confined
+        )
+        self.problems.extend(found.problems)
+        self.problems.extend(
+            problem(self.parsed, ("suites", self.position, *place), sentence)
+            for place, sentence in found.misfits
+        )
+        return None if found.problems or found.misfits else found.sets
+
+    def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
+        """Return question items and what was left out."""
+        chosen = ItemsPolicy(path=named) if isinstance(named, str) else named
+
+        def read() -> Items:
+            metadata = None
+            if chosen.metadata is not None:
+                metadata = str(located("items", chosen.metadata, self.runtime))
+            files = ItemFiles(
+                path=str(located("items", chosen.path, self.runtime)),
+                format=chosen.format,
+                metadata=metadata,
+                categories=categories,
+            )
+            found = read_items(files, unknown_wordings())
+            return Items(items=found.items, excluded=found.excluded)
+
+        return self.attempt("items", read)
+
+    def unknown_wordings(self) -> tuple[str, ...]:
+        """Return how "unknown" is said, in every language."""
+        return tuple(unknown_wordings())
+
+    def check_collections(self, names: Sequence[str], settings: Sequence[str], depth: int) -> None:
+        """Read every collection once, so that a missing stance is reported early."""
+        self.attempt(
+            "collections",
+            lambda: check_collections(collection_paths(names, self.runtime), settings, depth),
+        )
+
+    def attempt(self, field: str, load: Callable[[], Loaded]) -> Loaded | None:
+        """Return what `load` gives; report at the suite's field what it raises."""
+        try:
+            return load()
+        except PolicyError as error:
+            self.problems.extend(error.problems)
+        except (DataError, UsageError) as error:
+            place = ("suites", self.position, field)
+            self.problems.append(problem(self.parsed, place, str(error)))
+        return None
+
+
+def located(kind: str, name: str, runtime: Runtime) -> Path:
+    """Return an embedded file, a user's file, or the folder of a Hugging Face data set."""
+    hub = named_on_hub(name, runtime)
+    if hub is not None:
+        return fetch_table(*hub) if hub[1] else fetch_dataset(hub[0])
+    return find(kind, name, runtime.root, confined=runtime.confined)
+
+
+def collection_paths(names: Sequence[str], runtime: Runtime) -> list[str]:
+    """Return the files of collections. Raises DataError."""
+    return stance_files([str(located("collections", name, runtime)) for name in names])

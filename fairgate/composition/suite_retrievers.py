@@ -1,0 +1,96 @@
+"""The retrievers that suites bring themselves: collections of documents with a stance."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairgate.adapters.files.stances import StanceCollection
+from fairgate.composition.materials import collection_paths
+from fairgate.domain.items import DEFAULT_RETRIEVER
+from fairgate.engine.ports import Retriever
+from fairgate.suites.question_items.policy import EndpointPolicy
+from fairgate.suites.suite import CollectionSearch, Suite
+from fairgate.systems.embedders import EmbedderPolicy, Encoder
+from fairgate.systems.resources import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRetrievers:
+    """Builds what suites search with; nothing is loaded before it is asked."""
+
+    resources: Resources
+    embedder: EmbedderPolicy
+    """The system's own embedder, for `dense`."""
+
+    def of_all(self, suites: Iterable[Suite]) -> dict[str, Retriever]:
+        """Return the retrievers of all suites by the keys that cases give."""
+        return {
+            search.key: self._retriever(search) for suite in suites for search in suite.searches()
+        }
+
+    def under_test(self, suites: Iterable[Suite]) -> dict[str, str]:
+        """Return the suites' collections and retrievers by fingerprint."""
+        found: dict[str, str] = {}
+        for suite in suites:
+            searches = suite.searches()
+            if not searches:
+                continue
+            names = searches[0].collections
+            corpus = StanceCollection(self._paths(searches[0]), "full").fingerprint
+            ways = "".join(self._retriever(search).fingerprint for search in searches)
+            listed = dict.fromkeys(search.name for search in searches)
+            found |= {
+                f"{suite.id}: collections": f"{', '.join(names)} {_short(corpus)}",
+                f"{suite.id}: retrievers": f"{', '.join(listed)} {_short(ways)}",
+            }
+        return found
+
+    def _paths(self, search: CollectionSearch) -> list[str]:
+        return collection_paths(search.collections, self.resources.runtime)
+
+    def _retriever(self, search: CollectionSearch) -> Retriever:
+        corpus = StanceCollection(self._paths(search), search.setting)
+        chosen = search.way
+        if chosen == "bm25":
+            from fairgate.adapters.bm25_index import Bm25Index
+
+            return Bm25Index(corpus)
+        if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
+            from fairgate.adapters.inner_product_index import InnerProductIndex
+
+            model = EmbedderPolicy(model=chosen.partition(":")[2], pooling="mean")
+            encoder = self.resources.encoder(model, unit=False)
+            return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
+        from fairgate.adapters.faiss_index.flat_index import FlatIndex
+
+        encoder = (
+            self._endpoint(chosen)
+            if isinstance(chosen, EndpointPolicy)
+            else self.resources.encoder(self.embedder)
+        )
+        return FlatIndex(
+            corpus,
+            encoder.documents,
+            queries=encoder.queries,
+            cache_dir=self.resources.cache,
+            progress=self.resources.progress,
+        )
+
+    def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
+        from fairgate.adapters.embedding_endpoint import EndpointEmbedder
+
+        endpoint = self.resources.stored(
+            EndpointEmbedder(
+                chosen.endpoint,
+                chosen.model,
+                api_key_env=chosen.api_key_env,
+                timeout=chosen.timeout,
+            )
+        )
+        return Encoder(documents=endpoint, queries=endpoint)
+
+
+def _short(fingerprint: str) -> str:
+    return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]

@@ -1,0 +1,112 @@
+"""What is judged, whatever its kind: units, how their answers were read, what is claimed of them.
+
+A *unit* is a pair of source and follow-up, a question item as it was asked, or whatever else a kind
+of suite judges. Its *claims* are the columns of the suite's one table; metrics, comparisons and
+baselines know claims and dimensions, never the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Arm(StrEnum):
+    """Which arm of its suite a unit belongs to."""
+
+    TEST = "test"
+    CONTROL = "control"
+    """The placebo arm: neutral wording of the same shape, no demographic."""
+
+
+class Reason(StrEnum):
+    """Why something is not decided."""
+
+    MISSING = "missing"
+    """There is no answer (a recording lacks the key)."""
+    UNREADABLE = "unreadable"
+    """The answer holds nothing that the oracle reads."""
+    UNSTABLE = "unstable"
+    """The answer changed between repeats, or its margin is below `unstable_margin`."""
+    NO_MAJORITY = "no-majority"
+    """The source's control answers have no majority."""
+    NO_CONTROLS = "no-controls"
+    """None of the source's control answers is readable."""
+    NO_DOCUMENTS = "no-documents"
+    """The documents of source or follow-up are not known."""
+    NO_LABELS = "no-labels"
+    """A retrieved document carries no label."""
+    NO_TEXT = "no-text"
+    """A retrieved document's text is not known, so it has no embedding."""
+    NO_STANCE = "no-stance"
+    """A retrieved document says neither stereo nor anti nor neutral."""
+    NO_RETRIEVAL = "no-retrieval"
+    """The unit was asked without documents."""
+    NO_ORDER = "no-order"
+    """The order in which the options were shown is not known."""
+    UNEQUAL_DEPTH = "unequal-depth"
+    """Source and follow-up were given different numbers of documents."""
+    QUARANTINED = "quarantined"
+    """The policy's quarantine list names the case."""
+
+
+Value = str | float | tuple[str, ...]
+"""What an oracle reads: a label or an option, a score, a ranking."""
+Claim = float | Reason
+"""True is 1.0: everything that is claimed of a unit is a number, or not decided for a reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """What a suite judges, before anything is answered."""
+
+    key: str
+    """SPEC 10's key, unique in the suite."""
+    suite: str
+    asks: Mapping[str, str]
+    """Role to the key of the case that is asked for it (`source`, `follow-up`, `answer`)."""
+    cluster: str
+    """The independent unit that this one belongs to: its source, or for BBQ its template."""
+    dimensions: Mapping[str, str]
+    """`relation`, `category`, `term`, `setting`, …: what slices and rules can name."""
+    content: str
+    """Short hash of everything that was asked: units of equal key and content are compared."""
+    arm: Arm = Arm.TEST
+    names: Mapping[str, str] = field(default_factory=dict)
+    """How reports name parts of the unit: `noun_phrase`, say."""
+
+    @property
+    def is_control(self) -> bool:
+        """Return whether the unit belongs to the placebo arm."""
+        return self.arm is Arm.CONTROL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An answer as the oracle read it; `value` None says why in `reason`."""
+
+    value: Value | None
+    reason: Reason | None = None
+    margin: float | None = None
+    """Nats between the answer and the next best one; None where it is not known."""
+    shown: str = ""
+    """How the value stood before the reader: the letter of an option, where letters were shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A unit with everything that was decided about it."""
+
+    unit: Unit
+    readings: Mapping[str, Reading]
+    """By role; what is not asked but follows (`controls`) may stand here too."""
+    claims: Mapping[str, Claim]
+    """Name of the column to its value; every unit of a suite has the same names."""
+    decisive: str
+    """Name of the claim that says whether the unit counts as decided."""
+
+    @property
+    def decision(self) -> Claim:
+        """Return the decisive claim's value."""
+        return self.claims[self.decisive]

@@ -1,0 +1,44 @@
+"""What a wave is: a rule that names further cases from what was answered before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.executions import Execution
+from fairgate.domain.units import Judged
+from fairgate.engine.judge import ReadingsOf
+from fairgate.suites.suite import Suite
+
+
+@dataclass(slots=True, kw_only=True)
+class Answered:
+    """What all waves so far asked, and what is known of it."""
+
+    plan: TestPlan
+    suites: Mapping[str, Suite]
+    readings: ReadingsOf
+    executions: dict[tuple[str, str], Execution] = field(default_factory=dict)
+    added: list[Case] = field(default_factory=list)
+    """The cases of the waves after the first."""
+    judge: Callable[[], Sequence[Judged]]
+    _judged: Sequence[Judged] | None = None
+
+    @property
+    def judged(self) -> Sequence[Judged]:
+        """Return the plan's units as judged once what they ask is answered; judged once."""
+        if self._judged is None:
+            self._judged = self.judge()
+        return self._judged
+
+
+class Wave(Protocol):
+    """Names further cases. Deterministic: equal answers, equal cases."""
+
+    id: ClassVar[str]
+
+    def next(self, answered: Answered, seed: int) -> Sequence[Case]:
+        """Return the cases to ask now; none where nothing is to be asked."""
+        ...

@@ -1,0 +1,69 @@
+"""What every oracle offers: read an answer, and say when two readings are the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import Execution, Stop
+from fairgate.domain.units import Reading, Reason
+
+
+class Oracle(Protocol):
+    """Reads answers of one kind. Deterministic: equal executions give equal readings."""
+
+    @property
+    def id(self) -> str:
+        """Identify the rule by which answers are cut and read; `rescore` refuses another one."""
+        ...
+
+    def stop(self) -> Stop | None:
+        """Return what completes an answer; None: it is read to its end, or the case says it."""
+        ...
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return what the answer says, with its margin; an answer exists."""
+        ...
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        """Return whether two readings that have a value count as the same answer."""
+        ...
+
+
+def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: float) -> Reading:
+    """Return what all answers to a case say; a change between repeats or a thin margin is unstable.
+
+    The margin is the smallest of the answers'.
+    """
+    if any(reading.reason is Reason.MISSING for reading in readings):
+        return Reading(value=None, reason=Reason.MISSING)
+    margin = min((r.margin for r in readings if r.margin is not None), default=None)
+    first = readings[0]
+    for reading in readings:
+        if reading.value is None:
+            return Reading(value=None, reason=reading.reason, margin=margin)
+    if any(not oracle.same(first, other) for other in readings[1:]) or (
+        margin is not None and margin < unstable_margin
+    ):
+        return Reading(value=None, reason=Reason.UNSTABLE, margin=margin)
+    return Reading(value=first.value, margin=margin, shown=first.shown)
+
+
+def majority(readings: Sequence[Reading], source: Reading) -> Reading:
+    """Return the value that most readings have; without a majority the reason says so.
+
+    Where several values lead, the source's own value decides if it is one of them. Readings
+    without a value are left out.
+    """
+    values = [reading.value for reading in readings if reading.value is not None]
+    if not values:
+        return Reading(value=None, reason=Reason.NO_CONTROLS)
+    ranked = Counter(values).most_common()
+    leaders = [value for value, count in ranked if count == ranked[0][1]]
+    if len(leaders) == 1:
+        return Reading(value=leaders[0])
+    if source.value is not None and source.value in leaders:
+        return Reading(value=source.value)
+    return Reading(value=None, reason=Reason.NO_MAJORITY)

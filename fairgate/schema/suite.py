@@ -1,0 +1,24 @@
+"""What every kind of suite shares in the policy; the kinds themselves are in `suites/`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import Field
+
+from fairgate.schema.fields import Name
+from fairgate.schema.outside import NamedFile, NamesOutside
+
+
+class SuiteModel(NamesOutside):
+    """One of the policy's `suites`; `kind` says which model it is."""
+
+    id: Name = Field(description="Name of the suite; unique in the policy.")
+    kind: Any
+    """A literal in every kind."""
+
+    @abstractmethod
+    def named_files(self) -> Iterable[NamedFile]:
+        """Return every file or folder of data that the suite names."""

@@ -1,0 +1,126 @@
+"""Decide every pair of a metamorphic suite; pure, no model involved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
+from fairgate.relations.relation import MetamorphicRelation
+from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.readings import Readings
+from fairgate.suites.suite import Executions, VectorsOf
+
+DECISIVE = "generation"
+CONTROLS = "controls"
+"""The reading of the source's control answers taken together."""
+COLUMNS = (
+    "generation",
+    "controlled",
+    "retrieval",
+    "unreadable",
+    "rrs",
+    "mean-distance",
+    "overlap",
+)
+_GroupKey = tuple[str, str]
+
+
+def judge_pairs(
+    units: Sequence[Unit],
+    relations: Mapping[str, MetamorphicRelation],
+    readings: Readings,
+    quarantined: frozenset[str],
+    documents: Sequence[Mapping[str, Claim]],
+) -> Iterator[Judged]:
+    """Yield a judged unit for each pair; `documents` holds the claims about its documents."""
+    controls = _controls(units, readings, quarantined)
+    shared: dict[_GroupKey, Reading] = {}
+    for unit, retrieved in zip(units, documents, strict=True):
+        source = readings.all_of(unit.asks[SOURCE])
+        follow_up = readings.all_of(unit.asks[FOLLOW_UP])
+        if quarantined.intersection(unit.asks.values()):
+            yield _quarantined(unit, source, follow_up, retrieved)
+            continue
+        relation = relations[unit.dimensions["relation"]]
+        group = _group(unit)
+        others = controls.get(group, {})
+        if unit.is_control:
+            rest = [reading for key, reading in others.items() if key != unit.key]
+            expected = relation.expected(source, rest)
+        else:
+            if group not in shared:
+                shared[group] = relation.expected(source, list(others.values()))
+            expected = shared[group]
+        yield Judged(
+            unit=unit,
+            readings={SOURCE: source, FOLLOW_UP: follow_up, CONTROLS: expected},
+            claims={
+                **relation.claims(source, follow_up, expected),
+                "unreadable": _unreadable(follow_up),
+                **retrieved,
+            },
+            decisive=DECISIVE,
+        )
+
+
+def claims_of_documents(
+    suite: str,
+    units: Sequence[Unit],
+    executions: Executions,
+    vectors: VectorsOf,
+    options: DocumentOptions,
+) -> list[Mapping[str, Claim]]:
+    """Return what became of the documents of every pair."""
+    pairs = [(unit.asks[SOURCE], unit.asks[FOLLOW_UP]) for unit in units]
+    return document_claims(suite, pairs, executions, vectors, options)
+
+
+def _group(unit: Unit) -> _GroupKey:
+    """Return what the control answers belong to: a source, as one relation puts it."""
+    return unit.dimensions["relation"], unit.asks[SOURCE]
+
+
+def _controls(
+    units: Sequence[Unit], readings: Readings, quarantined: frozenset[str]
+) -> dict[_GroupKey, dict[str, Reading]]:
+    """Return the readable control answers of each source, in the order of the plan."""
+    found: dict[_GroupKey, dict[str, Reading]] = {}
+    for unit in units:
+        if not unit.is_control or unit.key in quarantined:
+            continue
+        reading = readings.all_of(unit.asks[FOLLOW_UP])
+        if reading.value is not None:
+            found.setdefault(_group(unit), {})[unit.key] = reading
+    return found
+
+
+def _unreadable(follow_up: Reading) -> Claim:
+    if follow_up.reason is Reason.MISSING:
+        return follow_up.reason
+    return float(follow_up.reason is Reason.UNREADABLE)
+
+
+def _quarantined(
+    unit: Unit, source: Reading, follow_up: Reading, retrieved: Mapping[str, Claim]
+) -> Judged:
+    why = Reason.QUARANTINED
+    names = dict.fromkeys((*COLUMNS, *retrieved))
+    return Judged(
+        unit=unit,
+        readings={
+            SOURCE: source,
+            FOLLOW_UP: replace(follow_up, value=None, reason=why, shown=""),
+            CONTROLS: Reading(value=None, reason=why),
+        },
+        claims=dict.fromkeys(names, why),
+        decisive=DECISIVE,
+    )
+
+
+def is_violated(judged: Judged) -> bool:
+    """Return whether a pair's answer changed, by the controlled claim where it is decided."""
+    controlled = judged.claims["controlled"]
+    claim = judged.claims["generation"] if isinstance(controlled, Reason) else controlled
+    return claim == 1.0

@@ -1,0 +1,143 @@
+"""Sources and relations to everything that a suite asks; deterministic, no model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairgate.domain.cases import Case, Rejected, Source, Task
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Stop
+from fairgate.domain.keys import follow_up_key, repeat_key, source_key
+from fairgate.domain.units import Arm, Unit
+from fairgate.domain.wording import quoted
+from fairgate.relations.linter import Linter
+from fairgate.relations.perturbation_sets import PerturbationSet
+from fairgate.relations.relation import FollowUp, MetamorphicRelation, NotApplicable
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.suite import Setup, SuitePlan
+
+SOURCE, FOLLOW_UP = "source", "follow-up"
+"""The roles of a pair's cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInput:
+    """What a suite's policy names, loaded."""
+
+    policy: SuitePolicy
+    setup: Setup
+    task: Task
+    sources: Sequence[Source]
+    sets: Sequence[PerturbationSet]
+    """The perturbation sets, the control arm's last."""
+
+
+def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> SuitePlan:
+    """Return the plan of all relations, one after the other, source by source.
+
+    Raises DataError where two relations would give two texts the same key.
+    """
+    cases: list[Case] = []
+    units: list[Unit] = []
+    rejected: list[Rejected] = []
+    known: dict[str, str] = {}
+    for relation in relations:
+        linter = Linter(relation.fault, given.sets)
+        stop = relation.oracle(given.task).stop()
+        for source in given.sources:
+            follow_ups, refused = _follow_ups(relation, linter, source, given)
+            rejected += refused
+            if not follow_ups:
+                continue
+            own = source_key(source.id, relation.source_variant)
+            texts = {own: relation.source_text(source)}
+            texts |= {_key(source, relation, each): each.text for each in follow_ups}
+            for key, text in texts.items():
+                if key not in known:
+                    cases += _cases(key, text, source, relation, stop, given)
+                elif known[key] != text:
+                    raise DataError(
+                        f"suite {quoted(given.policy.id)}: two relations give {quoted(key)} "
+                        "different texts; rename the perturbation set or the relation"
+                    )
+            known.update(texts)
+            units += [_unit(own, relation, each, source, texts, given) for each in follow_ups]
+    return SuitePlan(cases=cases, units=units, rejected=rejected)
+
+
+def _key(source: Source, relation: MetamorphicRelation, follow_up: FollowUp) -> str:
+    return follow_up_key(source.id, relation.id, follow_up.variant)
+
+
+def _follow_ups(
+    relation: MetamorphicRelation, linter: Linter, source: Source, given: PlanInput
+) -> tuple[list[FollowUp], list[Rejected]]:
+    found = relation.follow_ups(source, given.sets)
+
+    def refused(key: str, kind: str, reason: str) -> Rejected:
+        return Rejected(
+            key=key, suite=given.policy.id, relation=relation.id, kind=kind, reason=reason
+        )
+
+    if isinstance(found, NotApplicable):
+        return [], [refused(source.id, "not-applicable", found.reason)]
+    reasons = linter.rejections(relation.source_text(source), found)
+    judged = list(zip(found, reasons, strict=True))
+    return [each for each, reason in judged if reason is None], [
+        refused(_key(source, relation, each), "invalid", reason)
+        for each, reason in judged
+        if reason is not None
+    ]
+
+
+def _cases(
+    key: str,
+    text: str,
+    source: Source,
+    relation: MetamorphicRelation,
+    stop: Stop | None,
+    given: PlanInput,
+) -> Iterator[Case]:
+    """Yield the case once for each repeat; the first has the bare key (SPEC 10)."""
+    for number in range(1, given.policy.repeats + 1):
+        yield Case(
+            key=repeat_key(key, number),
+            suite=given.policy.id,
+            query=text,
+            instruction=given.task.instruction,
+            labels=given.task.labels,
+            stop=stop,
+            oracle=relation.id,
+            cluster=source.id,
+            retriever=given.setup.retriever,
+            top_k=given.setup.top_k,
+            repeat=number - 1,
+        )
+
+
+def _unit(
+    own: str,
+    relation: MetamorphicRelation,
+    follow_up: FollowUp,
+    source: Source,
+    texts: Mapping[str, str],
+    given: PlanInput,
+) -> Unit:
+    key = _key(source, relation, follow_up)
+    both = f"{texts[own]}\0{follow_up.text}".encode("utf-8", "surrogatepass")
+    return Unit(
+        key=key,
+        suite=given.policy.id,
+        asks={SOURCE: own, FOLLOW_UP: key},
+        cluster=source.id,
+        dimensions={
+            "relation": relation.id,
+            "category": follow_up.category,
+            "term": follow_up.term,
+        },
+        content=hashlib.sha256(both).hexdigest()[:10],
+        arm=Arm.CONTROL if follow_up.control else Arm.TEST,
+        names={"noun_phrase": follow_up.noun_phrase} if follow_up.noun_phrase else {},
+    )

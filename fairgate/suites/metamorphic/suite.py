@@ -1,0 +1,231 @@
+"""The kind `metamorphic`: sources, relations, perturbation sets and the placebo arm (P1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from fairgate.domain.units import Judged, Reason, Unit
+from fairgate.metrics.retriever_robustness import PAPER_BANDS
+from fairgate.metrics.table import Table
+from fairgate.oracles.oracle import Oracle
+from fairgate.relations.catalogue import by_id
+from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.relations.relation import MetamorphicRelation
+from fairgate.schema.suite import SuiteModel
+from fairgate.suites.metamorphic.documents import DocumentOptions
+from fairgate.suites.metamorphic.judge import COLUMNS, claims_of_documents, judge_pairs
+from fairgate.suites.metamorphic.plan import PlanInput, build_plan
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.readings import Readings
+from fairgate.suites.suite import (
+    CollectionSearch,
+    Executions,
+    Materials,
+    Setup,
+    SuitePlan,
+    VectorsOf,
+)
+
+NO_CONTROL = "none"
+_NOT_EVALUATED = {
+    Reason.NO_LABELS: "the corpus has no labels; label-free metrics are evaluated",
+    Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
+    Reason.NO_DOCUMENTS: "the system does not say which documents it retrieved",
+    Reason.NO_CONTROLS: "the suite has no control arm (`control: none`)",
+}
+_NOTE = "another neutral phrase, for burn-in"
+
+
+@dataclass(frozen=True)
+class MetamorphicSuite:
+    """A suite of metamorphic tests, loaded. Implements `suites.suite.Suite`."""
+
+    given: PlanInput
+
+    @property
+    def policy(self) -> SuitePolicy:
+        """Return what the policy says of the suite."""
+        return self.given.policy
+
+    @property
+    def id(self) -> str:
+        """Return the suite's name."""
+        return self.policy.id
+
+    @property
+    def kind(self) -> str:
+        """Return the kind."""
+        return self.policy.kind
+
+    @cached_property
+    def relations(self) -> Mapping[str, MetamorphicRelation]:
+        """Return the relations by id, in the order of the policy."""
+        return {name: by_id(name) for name in self.policy.relations}
+
+    @cached_property
+    def oracles(self) -> Mapping[str, Oracle]:
+        """Return an oracle for each relation."""
+        return {name: each.oracle(self.given.task) for name, each in self.relations.items()}
+
+    @property
+    def unstable_margin(self) -> float:
+        """Return the policy's margin."""
+        return self.policy.unstable_margin
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the claims about answers and documents."""
+        return COLUMNS
+
+    @property
+    def crossing(self) -> str | None:
+        """Return the policy's choice."""
+        return self.policy.attribution
+
+    @property
+    def repeats(self) -> int:
+        """Return the policy's choice."""
+        return self.policy.repeats
+
+    @property
+    def has_control_arm(self) -> bool:
+        """Return whether neutral wording is asked too."""
+        return self.policy.control != NO_CONTROL
+
+    def size(self) -> int:
+        """Return sources times terms times relations times repeats."""
+        terms = sum(len(group.terms) for group in self.given.sets)
+        asked = len(self.policy.relations) * self.policy.repeats
+        return len(self.given.sources) * terms * asked
+
+    def plan(self) -> SuitePlan:
+        """Return every source with its follow-ups, relation by relation."""
+        return build_plan(self.given, list(self.relations.values()))
+
+    def judge(
+        self,
+        units: Sequence[Unit],
+        readings: Readings,
+        executions: Executions,
+        vectors: VectorsOf,
+    ) -> list[Judged]:
+        """Return a judged unit for each pair."""
+        options = DocumentOptions(
+            criterion=self.policy.criterion,
+            matching=self.policy.matching,
+            distance=self.policy.distance,
+        )
+        documents = claims_of_documents(self.id, units, executions, vectors, options)
+        quarantined = self.given.setup.quarantined
+        return list(judge_pairs(units, self.relations, readings, quarantined, documents))
+
+    def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
+        """Return the commonest reason in words; whether answers changed is always asked."""
+        if column == "generation":
+            return None
+        common = Counter(reasons).most_common(1)[0][0]
+        return _NOT_EVALUATED.get(common, f"every pair is {common}")
+
+    def verify(self, table: Table) -> None:
+        """Accept every table: nothing binds the columns to each other."""
+
+    def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:
+        """Return the policy's limits: numbers, P1's, or the baseline's quartiles where known."""
+        if isinstance(self.policy.bands, list):
+            return self.policy.bands[0], self.policy.bands[1]
+        from_baseline = self.policy.bands == "from-baseline"
+        return quartiles if from_baseline and quartiles is not None else PAPER_BANDS
+
+    def must_match(self) -> Mapping[str, object]:
+        """Return task, relations, and everything that decides a verdict."""
+        task, policy = self.given.task, self.policy
+        return {
+            "task.instruction": task.instruction,
+            "task.labels": list(task.labels),
+            "task.equivalent": [list(group) for group in task.equivalent],
+            "relations": sorted(policy.relations),
+            "control": policy.control,
+            "criterion": policy.criterion,
+            "matching": policy.matching,
+            "distance": policy.distance,
+            "repeats": policy.repeats,
+            "unstable_margin": policy.unstable_margin,
+            "top_k": self.given.setup.top_k,
+        }
+
+    def reading_rule(self) -> Mapping[str, object]:
+        """Return the rules of the oracles, and the labels."""
+        rules = dict.fromkeys(oracle.id for oracle in self.oracles.values())
+        return {"rule": ", ".join(rules), "labels": sorted(self.given.task.labels)}
+
+    def searches(self) -> Sequence[CollectionSearch]:
+        """Return nothing: the system's own retriever is asked."""
+        return ()
+
+    def replica(self, controls: Sequence[PerturbationSet]) -> MetamorphicSuite:
+        """Return the suite with other neutral phrases in its control arm."""
+        sets = [
+            other_phrases(group, controls) if group.control else group for group in self.given.sets
+        ]
+        return (
+            self
+            if sets == list(self.given.sets)
+            else MetamorphicSuite(replace(self.given, sets=sets))
+        )
+
+    def without_crossing(self) -> MetamorphicSuite:
+        """Return the suite without attribution."""
+        policy = self.policy.model_copy(update={"attribution": "off"})
+        return MetamorphicSuite(replace(self.given, policy=policy))
+
+    def describe(self, plan: SuitePlan) -> Iterator[str]:
+        """Yield how many sources, pairs and questions there are."""
+        control = sum(unit.is_control for unit in plan.units)
+        yield (
+            f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
+            f"demographic and {control} control pairs, {len(plan.cases)} questions to the system"
+        )
+
+
+class Metamorphic:
+    """The kind `metamorphic`. Implements `suites.suite.SuiteKind`."""
+
+    id: ClassVar[str] = "metamorphic"
+    model: ClassVar[type[SuiteModel]] = SuitePolicy
+
+    def load(
+        self, policy: SuiteModel, setup: Setup, materials: Materials
+    ) -> MetamorphicSuite | None:
+        """Return the suite; None where the materials reported a problem."""
+        assert isinstance(policy, SuitePolicy)  # noqa: S101 (the catalogue's own promise)
+        task = materials.task(policy.task)
+        sources = materials.sources(policy.sources, policy.limit)
+        sets = materials.perturbation_sets(policy.perturbations, policy.control)
+        if task is None or sources is None or sets is None:
+            return None
+        given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
+        return MetamorphicSuite(given)
+
+
+def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:
+    """Return the control set with the phrases of other sets under its own terms.
+
+    The keys stay, so that replicas are compared case by case. Where the other sets have fewer
+    phrases, the rest keep their own; equal phrases are left out.
+    """
+    own = {term.noun_phrase.lower() for term in control.terms}
+    spare = iter(
+        term.noun_phrase
+        for other in others
+        for term in other.terms
+        if term.noun_phrase.lower() not in own
+    )
+    terms = tuple(
+        Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)
+        for term in control.terms
+    )
+    return replace(control, terms=terms)

@@ -1,0 +1,84 @@
+"""Every answer as its oracle read it: read once, when first asked for, and shared by all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import Execution
+from fairgate.domain.keys import first_asked
+from fairgate.domain.units import Reading, Reason
+from fairgate.oracles.oracle import Oracle, read_together
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The readings of one suite's cases. A cache: what it returns follows from its inputs alone."""
+
+    suite: str
+    oracles: Mapping[str, Oracle]
+    unstable_margin: float
+    executions: Mapping[tuple[str, str], Execution]
+    _cases: dict[str, Case] = field(default_factory=dict)
+    _repeats: dict[str, list[str]] = field(default_factory=dict)
+    _single: dict[str, Reading] = field(default_factory=dict)
+    _together: dict[str, Reading] = field(default_factory=dict)
+
+    def add(self, case: Case) -> None:
+        """Take a case that is asked. Repeats count together unless attribution asks them."""
+        self._cases[case.key] = case
+        if not case.is_crossing:
+            self._repeats.setdefault(first_asked(case.key), []).append(case.key)
+
+    def __contains__(self, key: str) -> bool:
+        """Return whether a case is planned."""
+        return key in self._cases
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Return the keys of all cases, in the order in which they were added."""
+        return list(self._cases)
+
+    def is_answered(self, key: str) -> bool:
+        """Return whether there is an execution of a case."""
+        return (self.suite, key) in self.executions
+
+    def one(self, key: str) -> Reading:
+        """Return what one answer says by itself, thin margins being unstable."""
+        if key not in self._single:
+            self._single[key] = self._together_of([key])
+        return self._single[key]
+
+    def all_of(self, key: str) -> Reading:
+        """Return what all answers to a case and its repeats say together."""
+        keys = self._repeats.get(key, [key])
+        if len(keys) == 1:
+            return self.one(keys[0])
+        if key not in self._together:
+            self._together[key] = self._together_of(keys)
+        return self._together[key]
+
+    def repeats(self) -> dict[str, list[Reading]]:
+        """Return the readings of cases that were asked more than once, thin margins included."""
+        return {
+            key: [self._raw(each) for each in keys]
+            for key, keys in self._repeats.items()
+            if len(keys) > 1
+        }
+
+    def _together_of(self, keys: Sequence[str]) -> Reading:
+        raw = [self._raw(key) for key in keys]
+        case = self._cases.get(keys[0])
+        if case is None:
+            return raw[0]
+        return read_together(raw, self.oracles[case.oracle], self.unstable_margin)
+
+    def _raw(self, key: str) -> Reading:
+        if key not in self._cases:  # it would have embedded a response that there is not
+            return Reading(value=None, reason=Reason.MISSING)
+        execution = self.executions.get((self.suite, key))
+        if execution is None or execution.response is None:
+            return Reading(value=None, reason=Reason.MISSING)
+        case = self._cases[key]
+        return self.oracles[case.oracle].read(execution, case)
