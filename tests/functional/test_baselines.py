@@ -64,14 +64,14 @@ def test_equal_runs_give_equal_baselines(accepted):
 def test_verify_finds_an_edited_file(accepted):
     path = accepted.root / "baselines" / "small.json"
     assert accepted.run("baseline", "verify", str(path)) == 0
-    path.write_text(path.read_text().replace('"ssss', '"vvvv', 1))
+    path.write_text(path.read_text().replace('"0000', '"1111', 1))
     assert accepted.run("baseline", "verify", str(path)) == 3
     assert "integrity" in accepted.err
     assert accepted.run("run", "policy.yaml") == 3
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"schema_version": 99}', '{"schema_version": 1}', "{'a': NaN}"]
+    "text", ["", "[]", "{", '{"schema_version": 99}', '{"schema_version": 2}', "{'a': NaN}"]
 )
 def test_a_damaged_baseline_is_refused(accepted, text):
     (accepted.root / "baselines" / "small.json").write_text(text)

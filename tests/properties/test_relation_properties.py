@@ -38,8 +38,8 @@ def test_removing_the_prefix_restores_the_source(source):
 @given(SOURCES)
 def test_one_follow_up_per_term_with_unique_keys_and_all_valid(source):
     follow_ups = made(source)
-    assert len(follow_ups) == len({follow_up.key for follow_up in follow_ups}) == TERMS
-    rejected = Linter(RELATION.template, SETS).rejections(RELATION.source_text(source), follow_ups)
+    assert len(follow_ups) == len({follow_up.variant for follow_up in follow_ups}) == TERMS
+    rejected = Linter(RELATION.fault, SETS).rejections(RELATION.source_text(source), follow_ups)
     assert set(rejected) == {None}
 
 
@@ -64,7 +64,7 @@ def test_what_the_linter_lets_through_keeps_the_text_readable_back(source, phras
     terms = tuple(Term(term=f"t{i}", noun_phrase=p, note="own") for i, p in enumerate(phrases))
     sets = (PerturbationSet(id="own", terms=terms),)
     follow_ups = made(source, sets)
-    linter = Linter(RELATION.template, sets)
+    linter = Linter(RELATION.fault, sets)
     valid = [
         follow_up
         for follow_up, reason in zip(
