@@ -54,7 +54,7 @@ class CachedEmbedder:
         """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
         fingerprint = self.fingerprint
         keys = [embedding_key(fingerprint, text) for text in texts]
-        known = self._store.get_vectors(list(dict.fromkeys(keys)))
+        known = _of_one_length(self._store.get_vectors(list(dict.fromkeys(keys))))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = sorted(new, key=lambda key: (len(new[key]), key))
         for start in range(0, len(pending), BATCH):
@@ -66,6 +66,12 @@ class CachedEmbedder:
                     f"for {len(batch)} texts, or values that are not finite; expected one finite "
                     "vector a text: check the model"
                 )
+            if any(len(vector) != vectors.shape[1] for vector in known.values()):
+                raise ModelError(
+                    f"the embedder {fingerprint[:60]!r} returned vectors of {vectors.shape[1]} "
+                    "numbers where the store has others under its name; expected one length: "
+                    "delete the store, or name another place with --cache"
+                )
             rows = dict(zip(batch, vectors, strict=True))
             self._store.put_vectors(rows.items())
             known.update(rows)
@@ -74,3 +80,8 @@ class CachedEmbedder:
         if not keys:
             return np.zeros((0, 0), dtype=np.float32)
         return np.stack([known[key] for key in keys]).astype(np.float32, copy=False)
+
+
+def _of_one_length(vectors: dict[str, Vectors]) -> dict[str, Vectors]:
+    """Return vectors that all have one length; else none: which of them are right is not known."""
+    return vectors if len({len(vector) for vector in vectors.values()}) <= 1 else {}

@@ -80,7 +80,7 @@ class SqliteResultStore:
             for start in range(0, len(keys), _CHUNK):
                 chunk = keys[start : start + _CHUNK]
                 for key, value, checksum in self._select(kind, chunk):
-                    if checksum == _checksum(kind, key, value):
+                    if checksum == _checksum(kind, key, value) and _is_sound_value(kind, value):
                         found[key] = value
                     else:
                         damaged.append(key)
@@ -219,6 +219,19 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _checksum(kind: str, key: str, value: bytes | str) -> int:
     raw = value if isinstance(value, bytes) else str(value).encode()
     return zlib.crc32(raw, zlib.crc32(f"{kind}\x00{key}\x00".encode()))
+
+
+def _is_sound_value(kind: str, value: object) -> bool:
+    """Return whether bytes can be what this kind of result is stored as."""
+    if not isinstance(value, bytes):
+        return False
+    if kind == _EMBEDDING:
+        return len(value) % 4 == 0 and bool(np.isfinite(np.frombuffer(value, dtype="<f4")).all())
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:

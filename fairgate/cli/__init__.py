@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import io
 import sys
+import traceback
 
 import click
 
 from fairgate import __version__
-from fairgate.cli.saying import say
-from fairgate.domain.errors import ExitCode, FairGateError
-from fairgate.domain.wording import harmless
+from fairgate.cli.explaining import explain
+from fairgate.domain.errors import ExitCode
 
 _COMMANDS = {
     "init": ("fairgate.cli.starting", "init"),
@@ -83,40 +82,17 @@ def cli(*, debug: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return the exit code; no exception leaves it without `--debug`."""
+    """Run the command line and return the exit code; no exception leaves it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except (SystemExit, GeneratorExit):  # not failures: the interpreter's own ways out
+    except GeneratorExit:  # no failure: the interpreter's own way out
         raise
-    except BaseException as error:  # the last line of defence; a panic of Rust is no Exception
+    except BaseException as error:  # noqa: BLE001 - the last line; a panic of Rust is no Exception
         if "--debug" in arguments:
-            raise
-        return _explain(error)
+            # Raised on, it would end with status 1, which says that the gate failed.
+            traceback.print_exception(error)
+        return explain(error)
     return int(result) if isinstance(result, int) else ExitCode.PASS
-
-
-def _explain(error: BaseException) -> ExitCode:
-    """Say on stderr what went wrong and what to do; a crash is never a verdict."""
-    match error:
-        case click.Abort() | KeyboardInterrupt():
-            say("fairgate: interrupted; run again to go on, nothing is lost")
-            return ExitCode.INTERRUPTED
-        case click.ClickException():
-            shown = io.StringIO()
-            error.show(file=shown)
-            say(shown.getvalue().rstrip("\n"))
-            return ExitCode.USAGE
-        case FairGateError():
-            say(f"fairgate: error: {error}")
-            return error.exit_code
-        case BrokenPipeError():
-            return ExitCode.EXECUTION
-        case _:
-            say(
-                f"fairgate: internal error: {type(error).__name__}: {harmless(str(error)[:500])}\n"
-                "This is a bug. Run again with `fairgate --debug …` and report the traceback."
-            )
-            return ExitCode.EXECUTION

@@ -32,6 +32,7 @@ from fairgate.engine.ports import (
 )
 from fairgate.engine.prompts import render_prompt
 from fairgate.engine.score import named_option, score
+from fairgate.engine.stored import answer_from, answer_to, documents_from, documents_to, read_back
 
 _RETRIEVAL_BATCH = 64
 
@@ -152,7 +153,7 @@ def _retrieve_queries(
         query: _digest(retriever.fingerprint, str(top_k), query) for query in dict.fromkeys(queries)
     }
     stored = store.get_many("retrieval", list(keys.values()))
-    lists = {q: _documents_from(stored[key]) for q, key in keys.items() if key in stored}
+    lists = read_back(keys, stored, lambda _, value: documents_from(value, top_k))
     missing = [query for query in keys if query not in lists]
     progress.start("retrieve", len(keys), len(lists))
     for start in range(0, len(missing), _RETRIEVAL_BATCH):
@@ -160,22 +161,12 @@ def _retrieve_queries(
         results = retriever.retrieve(batch, top_k)
         store.put_many(
             "retrieval",
-            [(keys[q], _documents_to(found)) for q, found in zip(batch, results, strict=True)],
+            [(keys[q], documents_to(found)) for q, found in zip(batch, results, strict=True)],
         )
         lists |= dict(zip(batch, results, strict=True))
         progress.advance(len(batch))
     progress.finish()
     return lists
-
-
-def _documents_to(documents: Sequence[Document]) -> str:
-    rows = [[d.id, d.text, d.label, d.score] for d in documents]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-
-
-def _documents_from(text: str) -> list[Document]:
-    rows = json.loads(text)
-    return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in rows]
 
 
 def _generate(
@@ -186,12 +177,12 @@ def _generate(
 ) -> dict[GenerationRequest, Answer]:
     keys = {request: _request_key(generator, request) for request in dict.fromkeys(requests)}
     stored = store.get_many("answer", list(keys.values()))
-    answers = {r: Answer(**json.loads(stored[key])) for r, key in keys.items() if key in stored}
+    answers = read_back(keys, stored, lambda _, value: answer_from(value))
     missing = [request for request in keys if request not in answers]
     progress.start("generate", len(keys), len(answers))
     for batch in _batches(generator.generate(missing)) if missing else ():
         fresh = {missing[position]: answer for position, answer in batch}
-        store.put_many("answer", [(keys[r], _answer_to(a)) for r, a in fresh.items()])
+        store.put_many("answer", [(keys[r], answer_to(a)) for r, a in fresh.items()])
         answers |= fresh
         progress.advance(len(fresh))
     progress.finish()
@@ -208,16 +199,6 @@ def _request_key(generator: Generator, request: GenerationRequest) -> str:
         json.dumps([request.labels, None if request.stop is None else asdict(request.stop)]),
         str(request.seed),
     )
-
-
-def _answer_to(answer: Answer) -> str:
-    row = {
-        "text": answer.text,
-        "margin": answer.margin,
-        "tokens": answer.tokens,
-        "stopped": answer.stopped,
-    }
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
 
 def _batches(

@@ -11,6 +11,7 @@ from fairgate.domain.cases import Case
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, GenerationRequest
 from fairgate.engine.ports import Generator, OptionScorer, Progress, ResultStore
+from fairgate.engine.stored import read_back, scores_from
 
 _AT_ONCE = 64
 _DECIMALS = 4
@@ -35,7 +36,8 @@ def score(
             "this generator cannot tell how probable an answer is; use `read: generated`"
         )
     stored = store.get_many("score", list(keys.values()))
-    answers = {r: _answer(r, json.loads(stored[key])) for r, key in keys.items() if key in stored}
+    known = read_back(keys, stored, lambda r, value: scores_from(value, len(r.options)))
+    answers = {request: _answer(request, values) for request, values in known.items()}
     missing = [request for request in keys if request not in answers]
     progress.start("score", len(keys), len(answers))
     for start in range(0, len(missing), _AT_ONCE):

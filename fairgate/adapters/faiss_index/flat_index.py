@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.adapters.faiss_index.index_folder import (
-    DamagedIndexError,
-    IndexFolder,
-    IndexWriter,
-    build_folder,
-)
+from fairgate.adapters.faiss_index.index_folder import IndexFolder, IndexWriter, build_folder
+from fairgate.adapters.faiss_index.index_form import DamagedIndexError
 from fairgate.adapters.ranking import Corpus, ranked, require_depth, require_documents
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
@@ -137,10 +133,12 @@ class FlatIndex:
         pending = np.arange(len(queries))
         fetch = min(folder.size, max(2 * top_k, top_k + 16))
         while len(pending):
-            scores32, candidates = self._faiss(folder).search(queries[pending], fetch)
+            scores32, candidates = self._candidates(folder, queries[pending], fetch)
             unsure: list[int] = []
             for row, query in enumerate(pending.tolist()):
                 positions, scores = _rescored(folder.vectors, candidates[row], queries[query])
+                if not np.isfinite(scores).all():
+                    raise folder.damaged("a vector holds a value that is no number")
                 safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - _FLOAT32_ERROR
                 if fetch < folder.size and scores32[row, -1] >= safe:
                     unsure.append(query)
@@ -148,6 +146,18 @@ class FlatIndex:
             pending = np.array(unsure, dtype=np.int64)
             fetch = min(folder.size, 4 * fetch)
         return results
+
+    def _candidates(self, folder: IndexFolder, queries: Vectors, fetch: int) -> Any:
+        """Return what FAISS finds. Raises RetrievalError where it lacks memory, or is not here."""
+        try:
+            return self._faiss(folder).search(queries, fetch)
+        except (RuntimeError, MemoryError, ImportError) as error:
+            mebibytes = folder.vectors.size * 4 >> 20
+            raise RetrievalError(
+                f"FAISS cannot search the index ({type(error).__name__}: {str(error)[:200]}); it "
+                f"holds {folder.size:,} vectors, {mebibytes:,} MiB, in memory: allow more memory "
+                "or address space (`ulimit -v`), or prepare a smaller corpus"
+            ) from error
 
     def _faiss(self, folder: IndexFolder) -> Any:
         if self._searcher is None:

@@ -22,17 +22,20 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.faiss_index.index_form import (
+    DamagedIndexError,
+    check_arrays,
+    check_table,
+    read_manifest,
+)
 from fairgate.domain.corpora import CorpusDocument
-from fairgate.domain.errors import StoreError
+from fairgate.domain.errors import RetrievalError, StoreError
+from fairgate.domain.json_text import read_json
 from fairgate.engine.ports import Vectors
 
 SCHEMA_VERSION = 1
 _MANIFEST = "manifest.json"
 _FILES = ("vectors.npy", "documents.jsonl", "offsets.npy", "table.json")
-
-
-class DamagedIndexError(Exception):
-    """The folder is there but cannot be trusted; the index is built again."""
 
 
 class IndexFolder:
@@ -43,20 +46,19 @@ class IndexFolder:
         self._folder = folder
         folder.stat()
         try:
-            self.manifest: Mapping[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
-            if self.manifest["schema_version"] != SCHEMA_VERSION:
-                raise DamagedIndexError("made by another version")
-            if self.manifest["fingerprint"] != fingerprint:
+            raw = (folder / _MANIFEST).read_bytes()
+            self.manifest: Mapping[str, Any] = read_manifest(raw, SCHEMA_VERSION, _FILES)
+            if self.manifest.get("fingerprint") != fingerprint:
                 raise DamagedIndexError("manifest of another index")
             for name in _FILES:
                 if (folder / name).stat().st_size != self.manifest["files"][name]["bytes"]:
                     raise DamagedIndexError(f"{name} has another size")
-            self.size = int(self.manifest["documents"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            self.size: int = self.manifest["documents"]
+        except (OSError, ValueError) as error:
             raise DamagedIndexError(f"{_MANIFEST}: {type(error).__name__}") from error
 
     def verify(self) -> None:
-        """Compare the checksum of every file; raises DamagedIndexError."""
+        """Compare checksum and form of every file; raises DamagedIndexError."""
         for name in _FILES:
             try:
                 with (self._folder / name).open("rb") as file:
@@ -65,8 +67,16 @@ class IndexFolder:
                 raise DamagedIndexError(f"{name} cannot be read") from error
             if found != self.manifest["files"][name]["sha256"]:
                 raise DamagedIndexError(f"{name} has a wrong checksum")
-        if self.vectors.shape != (self.size, self.manifest["dimensions"]):
-            raise DamagedIndexError("vectors.npy has another shape")
+        try:
+            _ = self._table
+            check_arrays(
+                self.vectors,
+                self._offsets,
+                shape=(self.size, self.manifest["dimensions"]),
+                text_bytes=self.manifest["files"]["documents.jsonl"]["bytes"],
+            )
+        except (OSError, ValueError, EOFError) as error:
+            raise DamagedIndexError(f"a part cannot be read ({type(error).__name__})") from error
 
     @functools.cached_property
     def vectors(self) -> Vectors:
@@ -76,8 +86,7 @@ class IndexFolder:
 
     @functools.cached_property
     def _table(self) -> Mapping[str, list[Any]]:
-        table: Mapping[str, list[Any]] = json.loads((self._folder / "table.json").read_bytes())
-        return table
+        return check_table(read_json((self._folder / "table.json").read_bytes()), self.size)
 
     @property
     def ids(self) -> list[str]:
@@ -104,9 +113,22 @@ class IndexFolder:
         return np.memmap(self._folder / "documents.jsonl", dtype=np.uint8, mode="r")
 
     def text(self, position: int) -> str:
-        """Return the text of the document at a position; nothing else is loaded."""
+        """Return the text of the document at a position; nothing else is loaded.
+
+        Raises RetrievalError: what is wrong in one line is not looked for beforehand.
+        """
         begin, end = self._offsets[position : position + 2]
-        return str(json.loads(self._lines[begin:end].tobytes())["text"])
+        try:
+            text = read_json(self._lines[begin:end].tobytes())["text"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise self.damaged(f"document {position + 1} cannot be read") from error
+        if not isinstance(text, str):
+            raise self.damaged(f"document {position + 1} has no text")
+        return text
+
+    def damaged(self, what: str) -> RetrievalError:
+        """Return the error for damage that shows only in use."""
+        return RetrievalError(f"{self._folder}: {what}; delete the folder, it is built again")
 
 
 class IndexWriter:

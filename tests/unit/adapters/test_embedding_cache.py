@@ -8,6 +8,7 @@ from fakes.embedder import HashEmbedder, TableEmbedder
 
 from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
 from fairgate.adapters.result_store import SqliteResultStore
+from fairgate.domain.corpora import embedding_key
 from fairgate.domain.errors import ModelError
 
 
@@ -68,3 +69,16 @@ def test_no_texts_no_vectors(store):
 def test_vectors_that_are_no_numbers_are_not_stored(store, vector):
     with pytest.raises(ModelError, match="not finite"):
         CachedEmbedder(TableEmbedder({"a": vector}), store).embed(["a"])
+
+
+def test_stored_vectors_of_other_lengths_are_computed_again_or_told(store):
+    texts = [f"text {i}" for i in range(5)]
+    embedder = CachedEmbedder(HashEmbedder(), store)
+    right = embedder.embed(texts)
+    keys = [embedding_key(embedder.fingerprint, text) for text in texts]
+    store.put_vectors([(keys[0], np.ones(3, dtype=np.float32))])
+    assert (embedder.embed(texts) == right).all()
+    assert (embedder.embed(texts) == right).all()
+    store.put_vectors([(key, np.ones(3, dtype=np.float32)) for key in keys])
+    with pytest.raises(ModelError, match="delete the store"):
+        embedder.embed([*texts, "new"])

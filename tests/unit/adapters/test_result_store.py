@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from fairgate.adapters.result_store import SqliteResultStore
+from fairgate.adapters.result_store import SqliteResultStore, _checksum
 from fairgate.domain.errors import StoreError
 
 
@@ -223,3 +223,33 @@ def test_a_full_disk_loses_nothing_that_was_stored(path, opened):
     store._connection.execute("PRAGMA max_page_count = 1000000")
     store.put_many("answer", [("n0", "2")])
     assert store.get_many("answer", ["n0"]) == {"n0": "2"}
+
+
+@pytest.mark.parametrize("value", [b"\xff", "text", 7, 0.5, ""])
+def test_a_value_of_another_form_is_forgotten_whatever_its_checksum(path, opened, value):
+    store = opened(path)
+    store.put_many("answer", [("k", "x"), ("other", "y")])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE results SET value = ?, checksum = ? WHERE key = 'k'",
+            (value, _checksum("answer", "k", value)),
+        )
+    again = opened(path)
+    assert again.get_many("answer", ["k", "other"]) == {"other": "y"}
+    assert "were forgotten" in again.notices[0]
+
+
+@pytest.mark.parametrize(
+    "value", [b"abc", np.float32("nan").tobytes(), np.float32("inf").tobytes()]
+)
+def test_a_vector_of_another_form_is_forgotten_whatever_its_checksum(path, opened, value):
+    store = opened(path)
+    store.put_vectors([("k", np.ones(4, dtype=np.float32))])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE results SET value = ?, checksum = ?",
+            (value, _checksum("embedding", "k", value)),
+        )
+    assert opened(path).get_vectors(["k"]) == {}

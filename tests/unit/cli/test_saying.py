@@ -1,5 +1,6 @@
 """What the command line says on stderr cannot act, whoever wrote a part of it."""
 
+import errno
 import re
 import sys
 
@@ -8,7 +9,8 @@ import pytest
 from golden.hostile_texts import HOSTILE, HUGE
 
 from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.cli import _explain, cli, main
+from fairgate.cli import cli, main
+from fairgate.cli.explaining import explain
 from fairgate.cli.gate import _say as say_run
 from fairgate.cli.progress import Heartbeat
 from fairgate.domain.errors import DataError, ExitCode, ModelError, PolicyError, Problem
@@ -40,12 +42,12 @@ ERRORS = (
 @pytest.mark.parametrize("make", ERRORS)
 def test_no_error_message_is_a_command(make, capsys):
     for text in (*HOSTILE, *HUGE):
-        _explain(make(f"first line\n{text}"))
+        explain(make(f"first line\n{text}"))
     check(capsys.readouterr().err)
 
 
 def test_messages_keep_their_own_lines(capsys):
-    _explain(PolicyError([Problem("p.yaml", 1, 1, "one"), Problem("p.yaml", 2, 1, "  two")]))
+    explain(PolicyError([Problem("p.yaml", 1, 1, "one"), Problem("p.yaml", 2, 1, "  two")]))
     assert capsys.readouterr().err == "fairgate: error: p.yaml:1:1: one\np.yaml:2:1:   two\n"
 
 
@@ -105,13 +107,49 @@ def test_whatever_is_raised_has_an_exit_code_of_its_own(error, code, monkeypatch
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
-def test_the_interpreter_may_still_leave(error, monkeypatch):
-    def leave(**_):
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (SystemExit(0), 4, "stopped before the end (status 0)"),
+        (SystemExit(1), 4, "stopped before the end (status 1)"),
+        (SystemExit("::error::x"), 4, "status : :error: :x"),
+        (MemoryError("std::bad_alloc"), 4, "not enough memory, or address space (std: :bad_alloc)"),
+        (ImportError("x.so: failed to map segment"), 4, "a library cannot be loaded (x.so: failed"),
+        (OSError(errno.ENOSPC, "No space left on device"), 4, "the output cannot be written (No"),
+        (PermissionError(errno.EACCES, "Permission denied", "a\x1b.txt"), 4, "check the path"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, "the output cannot be written (Broken"),
+    ],
+)
+def test_what_the_machine_refuses_is_no_bug_and_no_verdict(error, code, said, monkeypatch, capsys):
+    def refuse(**_):
         raise error
 
+    monkeypatch.setattr(cli, "main", refuse)
+    monkeypatch.setattr("fairgate.cli.explaining.give_up_output", lambda *_: None)
+    assert main([]) == code
+    told = capsys.readouterr().err
+    assert said in told
+    assert "bug" not in told
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), DataError("x"), KeyboardInterrupt()])
+def test_a_traceback_that_was_asked_for_changes_no_exit_code(error, monkeypatch, capsys):
+    def explode(**_):
+        raise error
+
+    monkeypatch.setattr(cli, "main", explode)
+    code = main([])
+    assert "Traceback" not in capsys.readouterr().err
+    assert main(["--debug"]) == code
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_interpreter_may_still_leave(monkeypatch):
+    def leave(**_):
+        raise GeneratorExit
+
     monkeypatch.setattr(cli, "main", leave)
-    with pytest.raises(type(error)):
+    with pytest.raises(GeneratorExit):
         main([])
 
 

@@ -205,3 +205,18 @@ def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_
     same = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=documents)
     assert same.fingerprint == plain.fingerprint
     assert len(list((tmp_path / "indexes").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("std::bad_alloc"), RuntimeError("no memory"), ImportError("failed to map")],
+)
+def test_a_search_without_memory_is_told(tmp_path, monkeypatch, error):
+    class Full:
+        def IndexFlatIP(self, _dimensions):  # noqa: N802 (the name is FAISS')
+            raise error
+
+    monkeypatch.setitem(sys.modules, "faiss", Full())
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    with pytest.raises(RetrievalError, match=r"FAISS cannot search .*60 vectors.*ulimit -v"):
+        index.retrieve(["q"], 4)
