@@ -38,10 +38,14 @@ def data(request):
     return loaded(request.param)
 
 
+@pytest.fixture(scope="module")
+def plan(data):
+    return planned(data.items)
+
+
 @pytest.mark.parametrize("oracle", EXPECTED)
 @pytest.mark.parametrize("form", ["text", "letter"])
-def test_an_oracle_has_exactly_its_values_in_every_category(data, oracle, form):
-    plan = planned(data.items)
+def test_an_oracle_has_exactly_its_values_in_every_category(data, plan, oracle, form):
     respond = ORACLES[oracle]
     answers = {
         "text": saying(respond),
