@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import time
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -17,6 +16,7 @@ from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
 from action.repositories import WORKFLOW_PATH, States, introduced, regressed
 from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
 
+from fairgate.adapters.github import api
 from fairgate.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,8 +136,13 @@ class Job:
 @pytest.fixture
 def job(tmp_path, history, hub, monkeypatch):
     """Return a job on the repository."""
-    no_pauses = SimpleNamespace(sleep=lambda _: None, time=time.time)
-    monkeypatch.setattr("fairgate.adapters.github.api.time", no_pauses)
+
+    async def at_once(_seconds):
+        pass
+
+    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
+    patient = replace(api.LIMITS, seconds=3600.0, idle_seconds=3600.0)
+    monkeypatch.setattr(api, "LIMITS", patient)
     return Job(tmp_path / "runner", history.root, hub)
 
 

@@ -12,9 +12,19 @@ import pytest
 from fakes.raw_server import raw_server
 
 from fairgate.adapters.http_client.client import HttpClient
+from fairgate.adapters.http_client.event_loop import submitted
 from fairgate.adapters.http_client.messages import HttpError, Limits, Request
 
 SECRET = "sesame-open"  # noqa: S105  # of nothing
+
+
+def at_once(_server):
+    pass
+
+
+def never(server):
+    """Answer when the test is over, too late for it."""
+    server.is_over.wait()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -27,10 +37,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.connections.add(self.client_address)
             server.now += 1
             server.most = max(server.most, server.now)
-        status, headers, body, seconds = server.answers.get(self.path, (200, {}, b"ok", 0.0))
+        status, headers, body, wait = server.answers.get(self.path, (200, {}, b"ok", at_once))
         if callable(body):
             body = body()
-        time.sleep(seconds)
+        wait(server)
         with server.lock:
             server.now -= 1
         self.send_response(status)
@@ -55,10 +65,12 @@ def server():
         found.lock = threading.Lock()
         found.answers, found.seen, found.connections = {}, [], set()
         found.now = found.most = 0
+        found.is_over = threading.Event()
         found.url = f"http://127.0.0.1:{found.server_address[1]}"
         thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield found
+        found.is_over.set()
         found.shutdown()
         thread.join()
 
@@ -76,14 +88,15 @@ def asked(client, url, **fields):
 
 
 def test_connections_are_kept_and_so_many_are_asked_at_once(server):
-    server.answers = {f"/{n}": (200, {}, str(n).encode(), 0.02) for n in range(40)}
+    four = threading.Barrier(4)  # nobody gets an answer before so many are asked
+    server.answers = {f"/{n}": (200, {}, str(n).encode(), lambda _: four.wait()) for n in range(40)}
     with HttpClient(Limits(concurrency=4)) as client:
         answers = dict(client.ask_all(get(f"{server.url}/{n}") for n in range(40)))
     assert {n: answer.body for n, answer in answers.items()} == {
         n: str(n).encode() for n in range(40)
     }
-    assert server.most <= 4
-    assert len(server.connections) <= 4
+    assert server.most == 4
+    assert len(server.connections) == 4
 
 
 def test_requests_are_taken_as_there_is_room(server):
@@ -100,15 +113,15 @@ def test_requests_are_taken_as_there_is_room(server):
 
 
 def test_a_rate_is_kept(server):
-    began = time.monotonic()
+    began = time.monotonic()  # for a lower bound, which no load can break
     with HttpClient(Limits(concurrency=8, per_second=50)) as client:
         list(client.ask_all(get(server.url) for _ in range(10)))
-    assert time.monotonic() - began >= 9 / 50
+    assert time.monotonic() - began >= 9 / 50  # a lower bound
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_an_answer(server, status):
-    server.answers = {"/": (status, {"Location": f"{server.url}/other"}, b"", 0)}
+    server.answers = {"/": (status, {"Location": f"{server.url}/other"}, b"", at_once)}
     with HttpClient(Limits()) as client:
         assert client.ask(get(f"{server.url}/")).status == status
     assert server.seen == ["/"]
@@ -116,7 +129,7 @@ def test_a_redirect_is_an_answer(server, status):
 
 def test_busy_servers_are_asked_again_with_growing_pauses(server):
     waits = []
-    server.answers = {"/": (503, {}, b"", 0)}
+    server.answers = {"/": (503, {}, b"", at_once)}
     with HttpClient(Limits(attempts=5), sleep=waits.append, jitter=lambda: 0.0) as client:
         assert client.ask(get(f"{server.url}/")).status == 503
     assert waits == [1, 2, 4, 8]
@@ -125,7 +138,10 @@ def test_busy_servers_are_asked_again_with_growing_pauses(server):
 
 def test_pauses_of_ours_vary_and_the_server_s_do_not(server):
     waits = []
-    server.answers = {"/": (503, {}, b"", 0), "/said": (429, {"Retry-After": "7"}, b"", 0)}
+    server.answers = {
+        "/": (503, {}, b"", at_once),
+        "/said": (429, {"Retry-After": "7"}, b"", at_once),
+    }
     with HttpClient(Limits(attempts=3), sleep=waits.append, jitter=lambda: 1.0) as client:
         client.ask(get(f"{server.url}/"))
         client.ask(get(f"{server.url}/said"))
@@ -137,7 +153,7 @@ def test_pauses_of_ours_vary_and_the_server_s_do_not(server):
 )
 def test_what_another_attempt_does_not_change_is_asked_once(server, status, headers):
     waits = []
-    server.answers = {"/": (status, headers, b"", 0)}
+    server.answers = {"/": (status, headers, b"", at_once)}
     with HttpClient(Limits(), sleep=waits.append) as client:
         assert client.ask(get(f"{server.url}/")).status == status
     assert (waits, len(server.seen)) == ([], 1)
@@ -154,35 +170,30 @@ def test_nothing_is_kept_that_a_server_sets(server):
 
 
 @pytest.mark.parametrize(
-    ("limits", "body", "seconds", "text", "asked_times"),
+    ("limits", "body", "wait", "text", "attempts"),
     [
-        ({"most_bytes": 9}, b"0123456789", 0, "larger than 9 bytes", 1),
-        ({"seconds": 0.1, "attempts": 2}, b"ok", 0.4, "no complete answer within 0.1 s", 2),
-        ({"idle_seconds": 0.1, "attempts": 1}, b"ok", 0.4, "ReadTimeout", 1),
+        ({"most_bytes": 9}, b"0123456789", at_once, "larger than 9 bytes", 1),
+        ({"seconds": 0.1, "attempts": 2}, b"ok", never, "no complete answer within 0.1 s", 2),
+        ({"idle_seconds": 0.1, "attempts": 1}, b"ok", never, "ReadTimeout", 1),
     ],
 )
-def test_size_and_time_are_bounded(server, limits, body, seconds, text, asked_times):
-    server.answers = {"/": (200, {}, body, seconds)}
+def test_size_and_time_are_bounded(server, limits, body, wait, text, attempts):
+    server.answers = {"/": (200, {}, body, wait)}
     with HttpClient(Limits(**limits), sleep=lambda _: None) as client:
         error = asked(client, f"{server.url}/")
     assert text in str(error)
-    assert error.attempts == len(server.seen) == asked_times
+    assert error.attempts == attempts
+    assert len(server.seen) <= attempts
 
 
-def test_an_answer_that_drips_ends(server):
+def test_an_answer_that_drips_ends():
     """Every byte comes in time, the last one never."""
     drip = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x"
-
-    def slowly():
-        with (
-            raw_server(drip, keep_open=5.0) as raw,
-            HttpClient(Limits(seconds=0.3, attempts=1)) as c,
-        ):
-            return asked(c, raw.url)
-
-    began = time.monotonic()
-    assert "no complete answer" in str(slowly())
-    assert time.monotonic() - began < 4
+    with (
+        raw_server(drip, keep_open=3600.0) as raw,
+        HttpClient(Limits(seconds=0.3, attempts=1)) as c,
+    ):
+        assert "no complete answer" in str(asked(c, raw.url))
 
 
 @pytest.mark.parametrize(
@@ -238,15 +249,13 @@ def test_a_proxy_s_password_is_in_no_text(monkeypatch):
 
 
 def test_an_interrupt_leaves_nothing_under_way(server):
-    server.answers = {"/": (200, {}, b"late", 5.0), "/quick": (200, {}, b"now", 0)}
+    server.answers = {"/": (200, {}, b"late", never), "/quick": (200, {}, b"now", at_once)}
     client = HttpClient(Limits(concurrency=4))
     urls = [f"{server.url}/quick", *[f"{server.url}/"] * 3]
     answers = client.ask_all(get(url) for url in urls)
     assert next(answers)[1].body == b"now"
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         answers.throw(KeyboardInterrupt)
-    assert time.monotonic() - began < 2
     assert client._connections._tasks == set()
     client.close()
 
@@ -257,10 +266,7 @@ def test_a_client_that_is_left_alone_is_closed(server):
     connections = client._connections
     del client
     gc.collect()
-    for _ in range(100):
-        if not connections.are_open:
-            break
-        time.sleep(0.05)
+    submitted(connections.idle()).result()  # what was submitted before it has begun
     assert not connections.are_open
 
 
