@@ -76,7 +76,9 @@ def has_nvidia_gpu() -> bool:
 
 def given_python(named: str) -> Path:
     """Return the interpreter that the workflow names; it must have FairGate's dependencies."""
-    found = shutil.which(named)
+    # A name with a slash is a path from the workspace; this process runs elsewhere.
+    place = Path(os.environ.get("GITHUB_WORKSPACE", ""), named) if "/" in named else named
+    found = shutil.which(str(place))
     if found is None:
         raise PrepareError(
             f"python is {named[:200]!r}, which is no program; give a path or leave it out", USAGE

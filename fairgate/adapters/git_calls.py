@@ -9,6 +9,7 @@ repository's own configuration could start is switched off as well.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,11 @@ class Repository:
 
     def _run(self, arguments: tuple[str, ...], protocols: str) -> bytes | None:
         settings = (part for item in _SETTINGS.items() for part in ("-c", "=".join(item)))
-        command = ["git", "--no-pager", *settings, *arguments]
+        path = self._path()
+        program = shutil.which("git", path=path) if path else None
+        if program is None:
+            return None
+        command = [program, "--no-pager", *settings, *arguments]
         kept = {name: value for name, value in os.environ.items() if name not in _MOVING}
         environment = {
             **kept,
@@ -82,6 +87,7 @@ class Repository:
             # Named explicitly, it is neither looked for nor held against its owner.
             "GIT_DIR": str(self.top / ".git"),
             "GIT_WORK_TREE": str(self.top),
+            "PATH": path,
         }
         try:
             done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
@@ -95,6 +101,16 @@ class Repository:
         except (OSError, subprocess.SubprocessError):
             return None
         return done.stdout if done.returncode == 0 else None
+
+    def _path(self) -> str:
+        """Return the folders of programs without those that the checkout can fill.
+
+        An empty or relative entry is such a one, since git starts in the checkout.
+        """
+        entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        kept = (entry for entry in entries if Path(entry).is_absolute())
+        outside = (e for e in kept if not Path(e).resolve().is_relative_to(self.top))
+        return os.pathsep.join(outside)
 
 
 def repository_of(folder: Path) -> Repository | None:

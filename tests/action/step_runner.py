@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from unittest import mock
@@ -20,14 +21,14 @@ _EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 def by_shell(script, folder, environment):
     """Run a step's script as a runner does; return exit code and log."""
     done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+        [shutil.which("bash"), "--noprofile", "--norc", "-eo", "pipefail", str(script)],
         cwd=folder, capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 
 
 _GIVEN = dict(os.environ)
-_PREPARE = re.compile(r'python3 -I "\$GITHUB_ACTION_PATH/([\w./]+/prepare\.py)"')
+_PREPARE = re.compile(r'cd / && python3 -I "\$GITHUB_ACTION_PATH/([\w./]+/prepare\.py)"')
 _GATE = re.compile(
     r'"\$FAIRGATE_INTERPRETER" -I "\$GITHUB_ACTION_PATH/[\w./]+/gate\.py" (run|comment)'
 )

@@ -1,6 +1,7 @@
 """The real action.yml, step by step: verdicts, hostile checkouts, inputs that are no code."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -46,12 +47,14 @@ def test_nothing_in_the_checkout_takes_part(history, real_steps, tmp_path):
     history.write("uv.toml", '[[index]]\nurl = "http://127.0.0.1:9/simple"\n')
     history.write("pyproject.toml", '[tool.uv]\nindex-url = "http://127.0.0.1:9/simple"\n')
     history.write(".env", f"PYTHONPATH=.\nPIP_INDEX_URL=http://127.0.0.1:9\nBASH_ENV={trace}\n")
-    history.write("bash", f"#!/bin/sh\ntouch {trace}\n")
-    history.write("git", f"#!/bin/sh\ntouch {trace}\n")
+    for name in ("bash", "git", "python3", "nvidia-smi", "cd"):
+        history.write(name, f"#!/bin/sh\necho $0 $@ >> {trace}\n")
+        (history.root / name).chmod(0o755)
     history.commit()
-    done = real_steps.pull()
+    # An empty entry of the PATH is the current folder.
+    done = real_steps.pull(environment={"PATH": f"{os.pathsep}{os.environ['PATH']}"})
     assert done.code == 0, done.log
-    assert not trace.exists()
+    assert not trace.exists(), trace.read_text()
 
 
 def test_a_python_path_from_an_earlier_step_does_not_count(
@@ -66,7 +69,7 @@ def test_a_python_path_from_an_earlier_step_does_not_count(
     history.commit()
     done = real_steps.pull()
     assert done.code == 0, done.log
-    assert not trace.exists()
+    assert not trace.exists(), trace.read_text()
 
 
 @pytest.mark.parametrize(

@@ -271,3 +271,18 @@ def test_where_git_cannot_be_asked_nothing_is_said_to_be_untracked(history, monk
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError, match="git"):
         tracked_below(history.root / "policies")
+
+
+@pytest.mark.parametrize("where", ["", ".", "bin", "{top}/bin", "{top}"])
+def test_no_git_of_the_checkout_is_started(history, program, monkeypatch, where):
+    """An empty entry of the PATH is the current folder: `PATH=:/usr/bin` is a common slip."""
+    commit = history.commit()
+    (history.root / "bin").mkdir()
+    for name in ("git", "bin/git"):
+        (history.root / name).symlink_to(program)
+    given = where.format(top=history.root)
+    monkeypatch.setenv("PATH", f"{given}{os.pathsep}{os.environ['PATH']}")
+    assert current_commit(history.root) == commit
+    monkeypatch.setenv("PATH", given)
+    assert current_commit(history.root) == ""
+    assert ran(program) == ""
