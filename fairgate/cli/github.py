@@ -130,7 +130,7 @@ def _judged(
     inputs: Inputs, event: Event, environment: Mapping[str, str], api: GitHubApi | None
 ) -> tuple[JudgedChange, list[str]]:
     from fairgate.composition.change import Judge
-    from fairgate.composition.pull_requests import base_commit
+    from fairgate.composition.pull_requests import base_commit, objection_to_introduce
     from fairgate.composition.self_approval import objection_to_allow
 
     judge = Judge(inputs.policy, inputs.runtime, progress_for(quiet=False))
@@ -143,7 +143,10 @@ def _judged(
         objection = objection_to_allow(event, base, environment)
         allow = not objection
         remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
-    return judge.change(base, base.commit, allow=allow), remarks
+    judged = judge.change(
+        base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
+    )
+    return judged, remarks
 
 
 def _publish(

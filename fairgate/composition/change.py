@@ -85,15 +85,23 @@ class Judge:
             raise UsageError(f"there is no policy {quoted(self._policy)}; name an existing file")
         return JudgedChange(decides=self._evaluate(side), decided_by="checkout")
 
-    def change(self, base: Files, commit: str, *, allow: bool) -> JudgedChange:
+    def change(
+        self, base: Files, commit: str, *, allow: bool, no_introduction: str = ""
+    ) -> JudgedChange:
         """Judge by the base commit's files, or with `allow` by those that the change proposes.
 
+        `no_introduction` is why the change may not be the one that introduces the policy, if so.
         Raises PolicyError or BaselineError also where only the proposed files are broken: once
         merged, they would break every build.
         """
         proposed = self._side(self._checkout)
         raw = base.read(self._policy)
         if raw is None:
+            if no_introduction:
+                raise UsageError(
+                    f"the base commit has no policy {quoted(self._policy)}, so the change's own "
+                    f"rules would decide, and {no_introduction}"
+                )
             return self._introduction(proposed, allow=allow)
         if proposed is None and allow:
             raise UsageError(

@@ -20,7 +20,7 @@ from fairgate.adapters.github.event import (
     pull_request_commits,
 )
 from fairgate.domain.errors import ApiError, BaselineError, UsageError
-from fairgate.domain.wording import listed
+from fairgate.domain.wording import listed, quoted
 
 CommentMode = Literal["on-change", "always", "on-failure", "never"]
 _OWN_REF = frozenset({"merge_group", *READ_ONLY_EVENTS})
@@ -141,6 +141,21 @@ def base_commit(
             "`pull_request`"
         )
     return BaseCommit(clone, commit, api=api, repository=event.repository)
+
+
+def objection_to_introduce(event: Event) -> str:
+    """Return why a change may not introduce the gate; empty where it may.
+
+    The author chooses the base: any old branch lacks the policy, and a green check stays with the
+    commit when the pull request is moved to another base afterwards.
+    """
+    if event.base_branch and event.base_branch == event.default_branch:
+        return ""
+    return (
+        f"its base is the branch {quoted(event.base_branch or 'unknown')}, not the default branch "
+        f"{quoted(event.default_branch or 'unknown')}; bring the policy to that base first, or let "
+        "the workflow run for pull requests to branches that have it (`branches:`)"
+    )
 
 
 def _another_commit(event: Event, head: str, wanted: str) -> UsageError:

@@ -74,6 +74,7 @@ name: fairness {name}
 
 on:
   pull_request:
+    branches: [main] # not those without these rules, from which a check would be brought along
   merge_group:
   push:
     branches: [main]

@@ -185,6 +185,21 @@ def test_a_pull_request_of_another_repository_is_no_base(job, change):
     assert job.hub.of(1) == []
 
 
+def test_a_base_branch_without_the_policy_is_no_introduction(job, history, change):
+    """Its author could move the pull request to the main branch afterwards, with a green check."""
+    history.git("checkout", "-q", "--orphan", "old")
+    history.git("rm", "-rfq", ".")
+    bare = history.commit("long ago")
+    history.git("checkout", "-q", "topic")
+    for name, code in (("old", 2), ("main", 0)):
+        payload = payloads.on_pull_request(7, change.head, bare)
+        payload["pull_request"]["base"]["ref"] = name
+        assert job.run("pull_request", payload) == code
+    payload["repository"]["default_branch"] = None
+    assert job.run("pull_request", payload) == 2
+    assert "not the default branch" in job.err
+
+
 def test_a_number_of_another_head_than_the_run_s_is_refused(job, change):
     job.hub.pulls[8] = payloads.pull_request(8, "d" * 40, change.head)
     job.hub.pulls.pop(7)

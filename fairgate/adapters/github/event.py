@@ -14,6 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairgate.adapters.github.payload_fields import (
+    branch_of,
+    commit_of,
+    natural,
+    repository_of,
+    value_at,
+)
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import listed, quoted
 
@@ -30,9 +37,6 @@ OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dis
 """Events of a commit that is judged by its own files, unless a pull request is named."""
 MAX_EVENT_BYTES = 32 << 20
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
-_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([0-9]{1,10})-[0-9a-f]{40}")
 
 
@@ -61,6 +65,8 @@ class Event:
     """Commit whose policy and baseline decide; empty where it is unknown, or there is none."""
     sha: str = ""
     """Commit that GitHub started the run on (GITHUB_SHA)."""
+    base_branch: str = ""
+    default_branch: str = ""
     merge_sha: str = ""
     """GitHub's own merge of the pull request's two ends; nobody else can have made it."""
     run_id: int = 0
@@ -122,7 +128,7 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
     """
     name = environment.get("GITHUB_EVENT_NAME", "")
     repository = environment.get("GITHUB_REPOSITORY", "")
-    if not name or not _REPOSITORY.fullmatch(repository):
+    if not name or not repository_of(repository):
         raise UsageError(
             "this does not run inside GitHub Actions: GITHUB_EVENT_NAME is "
             f"{quoted(name)}, GITHUB_REPOSITORY is {quoted(repository)}; use `fairgate run` instead"
@@ -135,7 +141,7 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
         )
     payload = _payload(environment.get("GITHUB_EVENT_PATH", ""))
     found = reader(payload)
-    sha = _sha(environment.get("GITHUB_SHA"))
+    sha = commit_of(environment.get("GITHUB_SHA"))
     if name in READ_ONLY_EVENTS:
         found["merge_sha"] = sha
     elif name in OWN_EVENTS:
@@ -143,10 +149,11 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
     return Event(
         **{"number": number, **{key: value for key, value in found.items() if value}},
         sha=sha,
+        default_branch=branch_of(value_at(payload, "repository", "default_branch")),
         name=name,
         repository=repository,
-        run_id=_natural(environment.get("GITHUB_RUN_ID")) or 0,
-        run_attempt=_natural(environment.get("GITHUB_RUN_ATTEMPT")) or 1,
+        run_id=natural(environment.get("GITHUB_RUN_ID")) or 0,
+        run_attempt=natural(environment.get("GITHUB_RUN_ATTEMPT")) or 1,
         by_dependabot=environment.get("GITHUB_ACTOR") == "dependabot[bot]",
     )
 
@@ -169,48 +176,50 @@ def _payload(path: str) -> Mapping[str, Any]:
 
 
 def _of_pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"number": _natural(_at(payload, "pull_request", "number"))}
+    found = {"number": natural(value_at(payload, "pull_request", "number"))}
     if found["number"] is None:
         raise UsageError(
             "the event's payload names no pull request; expected `pull_request.number`"
         )
-    return {**found, **pull_request_commits(_at(payload, "pull_request"))}
+    return {**found, **pull_request_commits(value_at(payload, "pull_request"))}
 
 
 def pull_request_commits(pull: object) -> dict[str, Any]:
     """Return what a pull request (of a payload or an API answer) says about its two ends."""
     return {
-        "head_sha": _sha(_at(pull, "head", "sha")),
+        "head_sha": commit_of(value_at(pull, "head", "sha")),
         # The repository of the head is null once its fork is deleted: then it is unknown.
-        "head_repository": _repository(_at(pull, "head", "repo", "full_name")),
-        "head_branch": _branch(_at(pull, "head", "ref")),
-        "base_sha": _sha(_at(pull, "base", "sha")),
-        "merge_sha": _sha(_at(pull, "merge_commit_sha")),
+        "head_repository": repository_of(value_at(pull, "head", "repo", "full_name")),
+        "head_branch": branch_of(value_at(pull, "head", "ref")),
+        "base_sha": commit_of(value_at(pull, "base", "sha")),
+        "base_branch": branch_of(value_at(pull, "base", "ref")),
+        "merge_sha": commit_of(value_at(pull, "merge_commit_sha")),
     }
 
 
 def _of_merge_group(payload: Mapping[str, Any]) -> dict[str, Any]:
-    group = _at(payload, "merge_group")
-    queue = _QUEUE.fullmatch(str(_at(group, "head_ref")))
+    group = value_at(payload, "merge_group")
+    queue = _QUEUE.fullmatch(str(value_at(group, "head_ref")))
     return {
         "number": int(queue[1]) if queue else None,
-        "head_sha": _sha(_at(group, "head_sha")),
-        "head_repository": _repository(_at(payload, "repository", "full_name")),
-        "base_sha": _sha(_at(group, "base_sha")),
+        "head_sha": commit_of(value_at(group, "head_sha")),
+        "head_repository": repository_of(value_at(payload, "repository", "full_name")),
+        "base_sha": commit_of(value_at(group, "base_sha")),
+        "base_branch": branch_of(value_at(group, "base_ref")).removeprefix("refs/heads/"),
     }
 
 
 def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
-    run = _at(payload, "workflow_run")
+    run = value_at(payload, "workflow_run")
     return {
         **_sole_pull(run, payload),
-        "head_sha": _sha(_at(run, "head_sha")),
-        "head_repository": _repository(_at(run, "head_repository", "full_name")),
-        "head_owner": _branch(_at(run, "head_repository", "owner", "login")),
-        "head_branch": _branch(_at(run, "head_branch")),
-        "cause": str(_at(run, "event"))[:40],
-        "cause_run": _natural(_at(run, "id")),
-        "cause_attempt": _natural(_at(run, "run_attempt")),
+        "head_sha": commit_of(value_at(run, "head_sha")),
+        "head_repository": repository_of(value_at(run, "head_repository", "full_name")),
+        "head_owner": branch_of(value_at(run, "head_repository", "owner", "login")),
+        "head_branch": branch_of(value_at(run, "head_branch")),
+        "cause": str(value_at(run, "event"))[:40],
+        "cause_run": natural(value_at(run, "id")),
+        "cause_attempt": natural(value_at(run, "run_attempt")),
     }
 
 
@@ -219,45 +228,46 @@ def _sole_pull(run: object, payload: Mapping[str, Any]) -> dict[str, Any]:
 
     One head can be that of several pull requests with different bases, also in other repositories.
     """
-    here = _at(payload, "repository", "id")
-    listed_pulls = _at(run, "pull_requests")
+    here = value_at(payload, "repository", "id")
+    listed_pulls = value_at(run, "pull_requests")
     pulls = [
         pull
         for pull in (listed_pulls if isinstance(listed_pulls, list) else [])
-        if _at(pull, "base", "repo", "id") == here
+        if value_at(pull, "base", "repo", "id") == here
     ]
     sole = pulls[0] if len(pulls) == 1 else None
     return {
-        "number": _natural(_at(sole, "number")),
-        "base_sha": _sha(_at(sole, "base", "sha")),
+        "number": natural(value_at(sole, "number")),
+        "base_sha": commit_of(value_at(sole, "base", "sha")),
+        "base_branch": branch_of(value_at(sole, "base", "ref")),
         "is_of_pulls": bool(pulls),
     }
 
 
 def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    issue = _at(payload, "issue")
-    if not isinstance(_at(issue, "pull_request"), dict):
+    issue = value_at(payload, "issue")
+    if not isinstance(value_at(issue, "pull_request"), dict):
         raise UsageError("the comment stands at an issue, not at a pull request; nothing to gate")
-    return {"number": _natural(_at(issue, "number"))}
+    return {"number": natural(value_at(issue, "number"))}
 
 
 def _of_checks(payload: Mapping[str, Any]) -> dict[str, Any]:
-    check = _at(payload, "check_run") or _at(payload, "check_suite")
-    return {"head_sha": _sha(_at(check, "head_sha"))}
+    check = value_at(payload, "check_run") or value_at(payload, "check_suite")
+    return {"head_sha": commit_of(value_at(check, "head_sha"))}
 
 
 def _of_status(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {"head_sha": _sha(_at(payload, "sha"))}
+    return {"head_sha": commit_of(value_at(payload, "sha"))}
 
 
 def _of_deployment(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {"head_sha": _sha(_at(payload, "deployment", "sha"))}
+    return {"head_sha": commit_of(value_at(payload, "deployment", "sha"))}
 
 
 def _of_repository_dispatch(payload: Mapping[str, Any]) -> dict[str, Any]:
     # The sender wrote this; all but the number is asked of GitHub.
-    pull = _at(payload, "client_payload", "pull_request")
-    return {"number": _natural(_at(pull, "number") or pull)}
+    pull = value_at(payload, "client_payload", "pull_request")
+    return {"number": natural(value_at(pull, "number") or pull)}
 
 
 def _of_own(_: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,27 +286,3 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "status": _of_status,
     **dict.fromkeys(("deployment", "deployment_status"), _of_deployment),
 }
-
-
-def _at(value: object, *keys: str) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _natural(value: object) -> int | None:
-    text = str(value)
-    is_number = re.fullmatch(r"[0-9]{1,18}", text, re.ASCII)
-    return int(text) if is_number and int(text) > 0 and not isinstance(value, bool) else None
-
-
-def _sha(value: object) -> str:
-    return value if isinstance(value, str) and _SHA.fullmatch(value) else ""
-
-
-def _repository(value: object) -> str:
-    return value if isinstance(value, str) and _REPOSITORY.fullmatch(value) else ""
-
-
-def _branch(value: object) -> str:
-    return value if isinstance(value, str) and _BRANCH.fullmatch(value) else ""
