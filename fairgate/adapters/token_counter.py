@@ -11,6 +11,8 @@ from typing import Any
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
 
+_FILE = "tokenizer.json"
+
 
 class TokenizerFile:
     """A `tokenizer.json` that counts the tokens of texts, special tokens left out."""
@@ -48,10 +50,13 @@ class TokenizerFile:
 
 def hub_tokenizer(name: str) -> TokenizerFile | None:
     """Return the tokenizer of a Hugging Face model (`gpt2`); None where it cannot be had."""
-    from huggingface_hub import hf_hub_download
+    # `hf_hub_download` tries a hub that cannot be reached six times, for half a minute.
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return TokenizerFile(Path(hf_hub_download(name, "tokenizer.json")), name)
+        folder = snapshot_download(name, allow_patterns=[_FILE])
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError):
         return None
+    path = Path(folder) / _FILE
+    return TokenizerFile(path, name) if path.is_file() else None

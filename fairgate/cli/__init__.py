@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 
@@ -10,7 +11,8 @@ import click
 
 from fairgate import __version__
 from fairgate.cli.explaining import explain
-from fairgate.domain.errors import ExitCode
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.wording import quoted
 
 _COMMANDS = {
     "init": ("fairgate.cli.starting", "init"),
@@ -85,6 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception leaves it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        _require_text(arguments)
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -96,3 +99,18 @@ def main(arguments: list[str] | None = None) -> int:
             traceback.print_exception(error)
         return explain(error)
     return int(result) if isinstance(result, int) else ExitCode.PASS
+
+
+def _require_text(arguments: list[str]) -> None:
+    """Raise UsageError for names that are no UTF-8: no record or report could hold them."""
+    try:
+        places = {"the current folder": os.getcwd()}  # noqa: PTH109 - as text, whatever its bytes
+    except OSError as error:
+        raise UsageError(f"the current folder is gone ({error.strerror}); change it") from error
+    places |= {f"argument {n} ({quoted(text)})": text for n, text in enumerate(arguments, start=1)}
+    places |= {name: text for name, text in os.environ.items() if name.startswith("FAIRGATE_")}
+    for place, text in places.items():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{place} is not UTF-8; rename the file or folder") from error

@@ -66,7 +66,7 @@ def _of_the_machine(error: BaseException) -> str:
                 f"fairgate: error: the output cannot be written ({error.strerror}); files that are "
                 "complete stay: free some space, or write the output elsewhere"
             )
-        case OSError(filename=str() | bytes()):
+        case OSError():
             return f"fairgate: error: {detail}; check the path, its permissions and free space"
     return ""
 

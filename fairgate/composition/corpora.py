@@ -48,8 +48,11 @@ def prepare_named_corpus(
     )
     counts = manifest["counts"]
     yield f"{output}: {counts['out']} of {counts['in']} documents kept"
+    yield f"  tokens counted by: {manifest['tokenizer']['name']}"
     for reason, count in counts["dropped"].items():
         yield f"  {count} dropped: {reason}"
+    if manifest["same_text"]:
+        yield "  note: all documents have the same text, so retrieval has no choice"
     yield f"{manifest_path(output)}: manifest"
 
 

@@ -20,6 +20,7 @@ from fairgate.engine.labels import label_notices
 from fairgate.engine.measure import degradation, measure
 from fairgate.engine.ports import Executed, Progress, SystemUnderTest
 from fairgate.engine.rules import expand_rules
+from fairgate.engine.same_texts import same_text_notices
 from fairgate.engine.tabulate import tabulate
 from fairgate.engine.vanished import vanished_slices
 from fairgate.engine.waves import answer_waves
@@ -84,7 +85,11 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         degradation=degradation(tables),
         overlap=shared,
         baseline_path=given.baseline_path,
-        notices=[*given.notices, *label_notices(answered.executions)],
+        notices=[
+            *given.notices,
+            *label_notices(answered.executions),
+            *same_text_notices(answered.executions),
+        ],
         provenance=given.provenance,
         identities=identities,
         attribution=attribution,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fairgate.adapters.files.lines import capped
+from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.domain.errors import DataError
 
 _NEUTRAL_NAMES = frozenset({"label", "labels", "class", "category", "target"})
@@ -57,7 +57,7 @@ class LabelReader:
         if isinstance(value, str):
             if self._named_after_label and _is_score(value):
                 raise self._refused(value, place)
-            return value.strip()
+            return checked_text(value, place, self._column).strip()
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):

@@ -142,6 +142,8 @@ class _Preparation:
         self._reasons = Counter[str]()
         self._rows = 0
         self._fence: LengthFence | None = None
+        self._first_text: str | None = None
+        self._has_other_texts = False
 
     def documents(self) -> Iterator[CorpusDocument]:
         """Yield the documents that stay. Raises DataError where none does."""
@@ -161,6 +163,8 @@ class _Preparation:
             if isinstance(result, str):
                 self._reasons[result] += 1
             else:
+                self._first_text = self._first_text or result.text
+                self._has_other_texts |= result.text != self._first_text
                 yield result
         if self._progress is not None:
             self._progress.finish()
@@ -188,6 +192,7 @@ class _Preparation:
                 "out": self._rows - self._reasons.total(),
                 "dropped": dict(sorted(self._reasons.items())),
             },
+            "same_text": not self._has_other_texts and self._rows - self._reasons.total() > 1,
         }
 
     def _counted(self) -> array[int]:

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from fairgate.adapters.files.lines import MAX_LINE_BYTES, capped, read_lines, unreadable
+from fairgate.adapters.files.lines import (
+    MAX_LINE_BYTES,
+    capped,
+    checked_text,
+    read_lines,
+    unreadable,
+)
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, nearest
@@ -61,7 +67,7 @@ def choose_column(
     if wanted is None:
         return next((name for name in defaults if name in columns), None)
     if wanted in columns:
-        return wanted
+        return checked_text(wanted, path, "the header")
     raise DataError(f"{path}: no column {capped(wanted)}; {columns_offered(columns, wanted)}")
 
 

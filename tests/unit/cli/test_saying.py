@@ -62,13 +62,13 @@ def test_no_progress_line_is_a_command(capsys, monkeypatch):
 
 
 def test_no_notice_is_a_command(capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.composition.presenting.console_text", lambda *_, **__: "")
+    monkeypatch.setattr("fairgate.reports.console.render_console", lambda *_: "")
 
     class Walked:
         class result:  # noqa: N801
             exit_code = ExitCode.PASS
 
-    say_run(Walked, None, None, [f"x\n{text}" for text in HOSTILE], report_only=False)
+    say_run(None, Walked, [f"x\n{text}" for text in HOSTILE], report_only=False)
     err = capsys.readouterr().err
     assert len(err.split("\n")) == len(HOSTILE) + 1
     check(err)
