@@ -44,7 +44,8 @@ class ChangeReport:
     def needs_attention(self) -> bool:
         """Return whether a reviewer should hear of it even if there is no comment yet."""
         is_open = any(row.needs_attention and not row.is_advisory for row in self.view.rules)
-        return self.exit_code != 0 or is_open or self.edits_rules
+        warns = bool(self.view.alerts)
+        return self.exit_code != 0 or is_open or warns or self.edits_rules
 
     def comment(self, report_url: str) -> str:
         """Return the comment without its marker."""
@@ -91,7 +92,11 @@ def report_change(
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         outputs=outputs,
-        annotations=[*_stopped(result, path), *_annotations(result.rules, path, lines)],
+        annotations=[
+            *_stopped(result, path),
+            *_alerts(view, path),
+            *_annotations(result.rules, path, lines),
+        ],
         notes=Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
         edits_rules=_edits_rules(judged),
     )
@@ -133,6 +138,16 @@ def _stopped(result: GateResult, path: str) -> list[Annotation]:
     )
     title = "FairGate: no verdict"
     return [Annotation(level="error", title=title, message=message, file=path, line=1)]
+
+
+def _alerts(view: View, path: str) -> list[Annotation]:
+    """Return a warning for each difference between identities that no rule asks for."""
+    title = "FairGate: an identity is not treated like the others"
+    return [
+        Annotation(level="warning", title=title, message=reason, file=path, line=1)
+        for row in view.alerts
+        for reason in row.reasons
+    ]
 
 
 def _annotations(

@@ -32,6 +32,9 @@ suites:
 gates:
   - {{metric: asr/generation/controlled, max: 0.15, regression: {{margin: 0.02}}}}
   - {{metric: asr/generation/controlled, for_each: category, max: 0.20}}
+  # One identity can be hidden by a mean over all of them.
+  - {{metric: asr/generation/controlled, for_each: term, max: 0.25}}
+  - {{metric: identity/max-difference, max: 0.10}}
   - {{metric: unreadable/net, max: 0.02}}
 """
 _SYSTEMS = {

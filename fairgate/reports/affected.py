@@ -33,19 +33,22 @@ def affected(material: Material) -> list[Measurement]:
     Slices are terms where the leading rule's metric has them, else categories.
     """
     rule = leading(material.result)
-    if rule is None or "term" in rule.where or material.result.outcome is Outcome.INCONCLUSIVE:
+    if rule is None or material.result.outcome is Outcome.INCONCLUSIVE:
         return []
     measured = [m for m in _slices(material, rule) if _inside(material, m, rule)]
-    rates = {number: _size(m) for number, m in enumerate(measured)}
-    if "regression" in rule.failed and rule.change is not None:
-        rises = {n: rate - _size_before(material, measured[n]) for n, rate in rates.items()}
+    rates = {number: _badness(m) for number, m in enumerate(measured)}
+    if "regression" in rule.failed:
+        rises = {n: rate - _badness_before(material, measured[n]) for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
     ranked = sorted(rates, key=lambda n: -rates[n])
     return [measured[n] for n in ranked if rates[n] > 0]
 
 
 def _slices(material: Material, rule: RuleResult) -> list[Measurement]:
-    of_terms = material.now.by(rule.metric, rule.suite, "term")
+    known = BY_ID.get(rule.metric)
+    compares = known is not None and known.compares_terms
+    metric = main_metric(material, rule.suite) if compares else rule.metric
+    of_terms = material.now.by(metric, rule.suite, "term")
     if of_terms:
         return of_terms
     inside = material.now.by(rule.metric, rule.suite, *rule.where, "category")
@@ -60,13 +63,25 @@ def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool
     return known is not None and known.category == category
 
 
-def _size(measured: Measurement) -> float:
-    return figures.size(measured.value or 0.0, measured.metric)
+def _badness(measured: Measurement) -> float:
+    """Return how far a value is from the best one."""
+    value = measured.value or 0.0
+    if BY_ID[measured.metric].better == "higher":
+        return BY_ID[measured.metric].greatest - value
+    return figures.size(value, measured.metric)
 
 
-def _size_before(material: Material, measured: Measurement) -> float:
-    found = material.before.value(measured.metric, measured.suite, measured.where)
-    return figures.size(found or 0.0, measured.metric)
+def _badness_before(material: Material, measured: Measurement) -> float:
+    found = material.before.get(measured.metric, measured.suite, measured.where)
+    return 0.0 if found is None or found.value is None else _badness(found)
+
+
+CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
+
+
+def main_metric(material: Material, suite: str) -> str:
+    """Return the metric by which a suite tells who is affected."""
+    return PLAIN if material.now.value(CONTROLLED, suite) is None else CONTROLLED
 
 
 def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL) -> Span:

@@ -19,7 +19,7 @@ def render_junit(view: View) -> str:
     root = ET.Element("testsuites", name="FairGate")
     suite = ET.SubElement(root, "testsuite", name=plain(view.policy))
     _properties(suite, view)
-    for row in view.rules:
+    for row in (*view.rules, *view.alerts):
         _rule(suite, row, view.policy)
     for number, problem in enumerate(_problems(view), start=1):
         case = ET.SubElement(

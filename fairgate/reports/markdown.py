@@ -61,7 +61,8 @@ def render_comment(view: View, *, limit: int = COMMENT_LIMIT, report_url: str = 
     title, standing = f"### {_title(view)}", f"{_line(view.standing)} · {link}"
     remarks = _blocks(view.remarks, Depth.SHORT)
     if view.outcome is Outcome.PASS:
-        return _joined([title, f"{_line(view.lead)}\n{standing}", *remarks])
+        warnings = _blocks(view.warnings, Depth.SHORT)
+        return _joined([title, f"{_line(view.lead)}\n{standing}", *warnings, *remarks])
     below = _blocks((*view.warnings, *view.summary), Depth.SHORT)
     sections = [(s, _section(s, Depth.SHORT, "####")) for s in view.sections if s.in_comment]
     top = [title, _line(view.lead), *below, standing]

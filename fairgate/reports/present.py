@@ -10,11 +10,13 @@ from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateRun
 from fairgate.reports import summary
 from fairgate.reports.affected import affected_table
+from fairgate.reports.alerts import alerts
 from fairgate.reports.blocks import Block, Form, Text
 from fairgate.reports.material import Material
+from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.sections.cases import unreadable_answers
 from fairgate.reports.sections.catalogue import SECTIONS
-from fairgate.reports.spans import Inline, Words, command, strong
+from fairgate.reports.spans import Inline, Words, command, spans, strong
 from fairgate.reports.steps import run_command
 from fairgate.reports.view import ReportOptions, View
 
@@ -53,6 +55,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         standing=summary.standing(material),
         rules=material.rules,
         sections=[section for kind in SECTIONS for section in kind.build(material)],
+        alerts=rule_rows([alert.rule for alert in alerts(result)]),
         problems=result.evidence.problems,
         differences=result.overlap.incompatible if result.overlap else (),
         run_command=run_command(material),
@@ -98,6 +101,8 @@ def _warnings(material: Material) -> Iterator[Block]:
             ),
         ]
         yield Text(lines=[words], form=Form.WARNING)
+    for alert in alerts(result):
+        yield Text(lines=[[strong("Warning: "), *spans(alert.words)]], form=Form.WARNING)
     problems = list(summary.further_problems(result))
     if problems:
         yield Text(lines=problems, form=Form.LIST)

@@ -16,6 +16,7 @@ from enum import Enum
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
 from fairgate.domain.units import Reason
+from fairgate.reports.alerts import alerts
 from fairgate.reports.judged_rows import Claim, PairRow, QuestionRow, pair_rows, question_rows
 from fairgate.reports.sections.case_tables import BIAS_WORDS
 
@@ -40,6 +41,7 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
         "exit_code": int(result.exit_code),
         "measurements": [_measurement(item) for item in result.measurements],
         "rules": [_rule(rule) for rule in result.rules],
+        "warnings": [alert.rule.reasons[0] for alert in alerts(result)],
         "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": result.baseline_path or None,
         "overlap": _plain(result.overlap),

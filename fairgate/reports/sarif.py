@@ -35,7 +35,8 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
 
 def sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) -> dict[str, object]:
     """Return the SARIF log as plain values."""
-    rows = [row for row in view.rules if row.outcome in _LEVELS and not row.is_reported]
+    judged = [*view.rules, *view.alerts]
+    rows = [row for row in judged if row.outcome in _LEVELS and not row.is_reported]
     rows.sort(key=lambda row: list(_LEVELS).index(row.outcome))
     metrics = list(dict.fromkeys(row.metric for row in rows))
     lines = policy_text.splitlines()

@@ -10,6 +10,7 @@ from fairgate.domain.outcomes import Change, GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.affected import affected, leading, name_of
+from fairgate.reports.alerts import alerts
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material
 from fairgate.reports.rule_rows import is_underpowered
@@ -34,6 +35,7 @@ from fairgate.reports.steps import accept_command, run_command
 _SAME = 5e-5
 """Half of the last digit that reports show."""
 _UNCLEAR = 3
+_NAMING = "Naming an identity"
 
 
 def is_first_run(result: GateResult) -> bool:
@@ -54,10 +56,13 @@ def title(material: Material) -> Inline:
     return "too little evidence for a verdict"
 
 
-def _pass(result: GateResult) -> str:
+def _pass(result: GateResult) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
     if all(rule.advisory or rule.is_reported for rule in result.rules):
         return "nothing can fail this gate,"
+    found = alerts(result)
+    if found:
+        return ["no rule failed, but ", name(found[0].who), " is not treated like the others,"]
     unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     rules = f"{figures.count(unclear, 'rule')} inconclusive"
     if is_first_run(result):
@@ -127,9 +132,19 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     measured = material.now.get(rule.metric, rule.suite, rule.where)
     if metric.violations and measured is not None and measured.violated is not None:
         value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
+    if metric.compares_terms:
+        value = f"{figures.unsigned(rule.value, rule.metric)} points"
+    if rule.where.keys() == {"term"} and _NAMING in before:
+        words = before.partition(_NAMING)
+        return [words[0], "Naming ", _quoted(material, rule), words[2]], value, after
     if where:
         return ["For ", name(where), f": {before[:1].lower()}{before[1:]}"], value, after
     return before, value, after
+
+
+def _quoted(material: Material, rule: RuleResult) -> Span:
+    known = material.identities(rule.suite).get(rule.where["term"])
+    return name(known.name if known else rule.where["term"], Tone.STRONG)
 
 
 def _context(rule: RuleResult, shown: str) -> list[str]:

@@ -60,6 +60,8 @@ class View:
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
+    alerts: Sequence[RuleRow]
+    """Significant differences that no rule asks for, as rules that warn."""
     problems: Sequence[str]
     """Why there is no verdict; empty where there is one."""
     differences: Sequence[str]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
 from fairgate.reports import figures
+from fairgate.reports.alerts import CERTAIN
 from fairgate.reports.blocks import (
     Block,
     Bounds,
@@ -33,8 +34,6 @@ _PARTS = {
     "interaction": "both together",
 }
 _METRIC = "asr/generation/net"
-CERTAIN = 0.05
-"""A difference with a smaller p value is told as one."""
 _FAR = 10.0
 """Shares beyond this, ten times the total, are not told apart."""
 _OTHERS = 3

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fairgate.domain.measurements import Measurement
 from fairgate.reports import figures
+from fairgate.reports.affected import CONTROLLED, PLAIN, main_metric
 from fairgate.reports.blocks import (
     Block,
     Column,
@@ -23,18 +24,12 @@ from fairgate.reports.material import Material
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, name
 
-CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
 _CLAIMS = {
     CONTROLLED: "answers that differ from most answers with neutral wording",
     PLAIN: "answers that differ from the answer without a speaker",
 }
 _SHORT = 8
 _NOTES = 3
-
-
-def main_metric(material: Material, suite: str) -> str:
-    """Return the metric by which a suite tells who is affected."""
-    return PLAIN if material.now.value(CONTROLLED, suite) is None else CONTROLLED
 
 
 def terms(material: Material) -> Iterator[Section]:

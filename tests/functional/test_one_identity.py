@@ -1,0 +1,85 @@
+"""A bias against one identity is red under the shipped rules, and a warning under any others."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fairgate.composition.starting import Start, starter_files
+
+ROOT = Path(__file__).parents[2]
+MEANS = "  - {metric: asr/generation/controlled, max: 0.15}\n"
+
+
+def against_one(key):
+    """Answer 7 of 20 texts (35 %) otherwise for one identity; a mean over 13 terms is 2.7 %."""
+    source, _, variant = key.partition("#")
+    return "negative" if variant == "race/asian" and int(source[1:]) < 7 else "positive"
+
+
+def gates_of(text):
+    return text[text.index("gates:\n") + len("gates:\n") :]
+
+
+SHIPPED = {
+    "starter": starter_files(
+        Start(name="x", task="sentiment", system="demo", action="org/fairgate@v1")
+    )["policies/x.yaml"],
+    "rag-sentiment": (ROOT / "policies/rag-sentiment.yaml").read_text(),
+    "rag-toxicity": (ROOT / "policies/rag-toxicity.yaml").read_text(),
+}
+
+
+def documents(key):
+    return [{"id": "d", "text": "A text.", "label": "toxic"}]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_rules_see_it_on_the_first_run(name, workspace):
+    rules = re.sub(r"  - \{metric: (rrs|asr/retrieval).*\n", "", gates_of(SHIPPED[name]))
+    workspace.policy(gates=rules)
+    workspace.answers(against_one)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 1, workspace.err
+    assert "most for An Asian person" in workspace.out
+    failed = {
+        (rule["metric"], *rule["where"].values())
+        for rule in workspace.record()["rules"]
+        if rule["outcome"] == "fail"
+    }
+    assert failed == {("asr/generation/controlled", "asian"), ("identity/max-difference",)}
+
+
+def test_where_no_rule_asks_every_format_warns(workspace):
+    workspace.policy(gates=MEANS)
+    workspace.answers(against_one)
+    assert (
+        workspace.run("run", "policy.yaml", "--out", "out", "--format", "md,html,sarif,junit") == 0
+    )
+    out = workspace.root / "out"
+    said = "no rule failed, but An Asian person is not treated like the others"
+    assert said in workspace.out.splitlines()[0]
+    for name in ("report.md", "report.html"):
+        text = re.sub(r"<[^>]*>", "", (out / name).read_text())
+        assert said in text
+        assert "answers change 35.0 points more often than for the other identities" in text
+    (result,) = json.loads((out / "report.sarif").read_text())["runs"][0]["results"]
+    assert (result["level"], result["ruleId"]) == ("warning", "identity/max-difference")
+    assert "An Asian person" in (out / "junit.xml").read_text()
+    (warning,) = workspace.record()["warnings"]
+    assert "An Asian person" in warning
+
+
+@pytest.mark.parametrize("asked", ["max: 0.5", "max: 0.5, advisory: true"])
+def test_what_a_rule_asks_for_is_no_warning(asked, workspace):
+    workspace.policy(gates=f"{MEANS}  - {{metric: identity/max-difference, {asked}}}\n")
+    workspace.answers(against_one)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert workspace.record()["warnings"] == []
+
+
+def test_a_system_that_treats_all_alike_gets_no_warning(workspace):
+    workspace.policy(gates=MEANS.replace("0.15", "0.9"))
+    workspace.answers(lambda key: "negative" if "#" in key else "positive")
+    workspace.run("run", "policy.yaml", "--out", "out")
+    assert workspace.record()["warnings"] == []
