@@ -139,7 +139,7 @@ def test_a_proposal_of_too_many_cases_is_refused_before_it_is_planned(history, j
     history.commit()
     monkeypatch.setattr("fairgate.composition.loading.MOST_CASES", 1600)
     planned = []
-    monkeypatch.setattr("fairgate.composition.loading.build_plan", planned.append)
+    monkeypatch.setattr("fairgate.suites.metamorphic.suite.build_plan", planned.append)
     assert job.pull(history) == 2
     assert planned == []
     assert "cases" in job.out
