@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fairgate.adapters.hub_failures import asking_the_hub
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
 
@@ -27,18 +28,16 @@ def hub_table(name: str) -> tuple[str, str] | None:
 def fetch_dataset(name: str, file: str = "") -> Path:
     """Return a folder with the data set's tables, or with the one named. Raises DataError."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    def failure(reason: str) -> DataError:
+        return DataError(
+            f"the data set {quoted(name)} is not to be had from the hub ({quoted(reason)}); check "
+            "the name and the network, or put the path of a downloaded file in its place"
+        )
 
     wanted = [file] if file else _PATTERNS
-    try:
-        found = snapshot_download(name, repo_type="dataset", allow_patterns=wanted)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise DataError(
-            f"the data set {quoted(name)} is not to be had from the hub ({quoted(first)}); check "
-            "the name and the network, or put the path of a downloaded file in its place"
-        ) from error
-    return Path(found)
+    with asking_the_hub(failure):
+        return Path(snapshot_download(name, repo_type="dataset", allow_patterns=wanted))
 
 
 def fetch_table(name: str, file: str = "") -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fairgate.adapters.hub_failures import asking_the_hub
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
 
@@ -31,15 +32,13 @@ def fetch(name: str, *, revision: str | None, models: Path) -> Path:
     if local.is_dir():
         return local
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    try:
-        found = snapshot_download(name, revision=revision, allow_patterns=_PATTERNS)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(
+    def failure(reason: str) -> ModelError:
+        return ModelError(
             f"the model {quoted(name)} is neither in {quoted(str(models))} nor to be had from the "
-            f"hub ({quoted(first)}); export it with `fairgate export {name}`, or name a folder "
+            f"hub ({quoted(reason)}); export it with `fairgate export {name}`, or name a folder "
             "with its ONNX files"
-        ) from error
-    return Path(found)
+        )
+
+    with asking_the_hub(failure):
+        return Path(snapshot_download(name, revision=revision, allow_patterns=_PATTERNS))
