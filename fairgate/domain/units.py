@@ -72,6 +72,9 @@ class Unit:
     """`relation`, `category`, `term`, `setting`, …: what slices and rules can name."""
     content: str
     """Short hash of everything that was asked: units of equal key and content are compared."""
+    follows: str | None = ""
+    """What a right answer depends on; empty: the cluster. None: nothing, so that equal answers to
+    all units are no sign of a system that does not read them."""
     arm: Arm = Arm.TEST
     names: Mapping[str, str] = field(default_factory=dict)
     """How reports name parts of the unit: `noun_phrase`, say."""

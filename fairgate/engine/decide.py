@@ -8,6 +8,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Judged, Reason
+from fairgate.engine.constant_answers import constant_answers, said_by
 from fairgate.policy.schema import Policy
 
 _NAMED = 5
@@ -43,6 +44,8 @@ def weigh_evidence(
             f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
             f"than max_invalid {policy.max_invalid:g} allows"
         )
+    if policy.constant_answers == "refuse":
+        problems += constant_answers(said_by(judged))
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
     if not own:

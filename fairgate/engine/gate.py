@@ -12,6 +12,7 @@ from fairgate.engine.attribution import attribute
 from fairgate.engine.baseline import Baseline, overlap, unit_contents
 from fairgate.engine.compare import compare
 from fairgate.engine.comparison import Comparison
+from fairgate.engine.constant_answers import allowed_constant_answers
 from fairgate.engine.decide import decide, weigh_evidence
 from fairgate.engine.identity import compare_identities, identity_measurements
 from fairgate.engine.instability import instability
@@ -89,6 +90,7 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
             *given.notices,
             *label_notices(answered.executions),
             *same_text_notices(answered.executions),
+            *allowed_constant_answers(answered.judged, policy),
         ],
         provenance=given.provenance,
         identities=identities,

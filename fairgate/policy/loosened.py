@@ -105,6 +105,8 @@ def _thresholds(before: Policy, after: Policy) -> Iterator[str]:
     yield from _bound("max_invalid", before.max_invalid, after.max_invalid, sign=1)
     yield from _bound("min_decided", before.min_decided, after.min_decided, sign=-1)
     yield from _bound("min_overlap", before.min_overlap, after.min_overlap, sign=-1)
+    if before.constant_answers == "refuse" and after.constant_answers == "allow":
+        yield "constant_answers changed from refuse to allow: answers that show nothing may pass"
     if before.on_inconclusive == "fail" and after.on_inconclusive == "warn":
         yield "on_inconclusive changed from fail to warn"
 

@@ -58,6 +58,11 @@ class Policy(Strict):
         description="Share of planned cases that must be decided, and of each rule's cases; of a "
         "slice it is half.",
     )
+    constant_answers: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="Whether a suite may have a verdict whose answers are (nearly) all the same, "
+        "or have nothing to do with the sources. Such answers show nothing.",
+    )
     max_invalid: Fraction = Field(
         default=0.10, description="Share of follow-ups the linter may reject."
     )

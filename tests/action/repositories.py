@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 import pytest
+from fakes.following import following
 
 from fairgate.cli import main
 
@@ -141,7 +142,7 @@ class History:
         self.write("sources.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
     def answers(self, answer, capsys=None):
-        """Write an answer for every case of the policy."""
+        """Write an answer for every case of the policy; for every second source its opposite."""
         (self.root / "answers.jsonl").touch()
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             assert main(["plan", "policies/small.yaml"]) == 0
@@ -149,7 +150,7 @@ class History:
         lines = [
             json.dumps({"key": case["key"], "response": response})
             for case in cases
-            if (response := answer(case["key"])) is not None
+            if (response := following(case["key"], answer(case["key"]))) is not None
         ]
         self.write("answers.jsonl", "\n".join(lines) + "\n")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.items import Condition, Item
+from fairgate.domain.units import Judged
 from fairgate.engine.judge import readings_of
 from fairgate.engine.tabulate import table_of as tabulated
 from fairgate.metrics.catalogue import BY_ID
@@ -153,6 +154,14 @@ def saying(respond: Responder) -> Callable[[Asked], str]:
     return lambda asked: f" {asked.item.options[respond(asked.item)]}."
 
 
+def judged_by(suite: QuestionItemSuite, executions) -> list[Judged]:
+    readings = readings_of({suite.id: suite}, executions)
+    asked = suite.plan()
+    for case in asked.cases:
+        readings[suite.id].add(case)
+    return suite.judge(asked.units, readings[suite.id], executions, lambda _: None)
+
+
 def table_of(plan: Planned, executions, *, quarantined=frozenset(), **changes: object):
     given = plan.suite.given
     suite = QuestionItemSuite(
@@ -162,11 +171,7 @@ def table_of(plan: Planned, executions, *, quarantined=frozenset(), **changes: o
             setup=replace(given.setup, quarantined=quarantined),
         )
     )
-    readings = readings_of({suite.id: suite}, executions)
-    asked = suite.plan()
-    for case in asked.cases:
-        readings[suite.id].add(case)
-    judged = suite.judge(asked.units, readings[suite.id], executions, lambda _: None)
+    judged = judged_by(suite, executions)
     table = tabulated(suite, judged, PAPER_BANDS)
     suite.verify(table)
     return table

@@ -3,6 +3,7 @@
 import os
 from typing import ClassVar
 
+from fakes.following import following
 from pydantic import Field
 
 from fairgate.domain.executions import Execution
@@ -17,7 +18,10 @@ class ToyPart(Strict):
     """How the toy answers."""
 
     url: str = Field(default="http://127.0.0.1:9/", description="Where it would ask.")
-    answer: str = Field(default="positive", description="What it says of everybody.")
+    answer: str = Field(
+        default="positive",
+        description="What it says of everybody, and the opposite of every second source.",
+    )
     biased: str = Field(default="", description="Of whom it says `negative`.")
     headers_env: dict[str, str] = Field(default={}, description="Header to variable.")
 
@@ -72,7 +76,7 @@ class OpenToy:
 
     def _answer(self, case):
         biased = self.policy.biased and self.policy.biased in case.query
-        return "negative" if biased else self.policy.answer
+        return following(case.key, "negative" if biased else self.policy.answer)
 
     def vectors(self, documents):
         return None

@@ -26,6 +26,7 @@ suites:
     unstable_margin: 0
 gates:
   - {{metric: {metric}, max: 0.99}}
+constant_answers: allow # two sources
 """
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fakes.following import following
 
 from fairgate.cli import main
 
@@ -49,10 +50,13 @@ class Workspace:
         return [json.loads(line) for line in self.out.splitlines()]
 
     def answers(self, answer, documents=None):
-        """Write an answer for every case: `answer(key)`; None leaves the line out."""
+        """Write an answer for every case: `answer(key)`, and for every second source its opposite.
+
+        None leaves the line out.
+        """
         lines = []
         for case in self.plan():
-            response = answer(case["key"])
+            response = following(case["key"], answer(case["key"]))
             if response is None:
                 continue
             row = {"key": case["key"], "response": response}

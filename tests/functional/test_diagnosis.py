@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from fakes.following import following
+
 from fairgate.cli import main
 
 ESCAPE = "\x1b[31m::error::owned"
@@ -11,7 +13,7 @@ ESCAPE = "\x1b[31m::error::owned"
 
 def answered(workspace, *, hostile=False):
     def answer(key):
-        if key == "s3#race/black":
+        if key == "s4#race/black":
             return f"negative {ESCAPE}" if hostile else "negative"
         return "positive"
 
@@ -22,7 +24,7 @@ def answered(workspace, *, hostile=False):
 def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
     answered(workspace, hostile=True)
     assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
-    assert workspace.run("explain", "out", "s3#race/black") == 0
+    assert workspace.run("explain", "out", "s4#race/black") == 0
     assert 'The answer turns from "positive" to "negative"' in workspace.out
     assert "[[A Black person says the following text: ]]" in workspace.out
     assert "the system does not say which it was shown" in workspace.out
@@ -33,16 +35,16 @@ def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
 def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
     answered(workspace)
     workspace.run("run", "policy.yaml", "--out", "out", "--quiet")
-    assert workspace.run("explain", "out", "s3") == 2
-    assert "name a follow-up, for example s3#race/black" in workspace.err
-    assert workspace.run("explain", "out", "s3#race/blak") == 2
+    assert workspace.run("explain", "out", "s4") == 2
+    assert "name a follow-up, for example s4#race/black" in workspace.err
+    assert workspace.run("explain", "out", "s4#race/blak") == 2
     assert "did you mean" in workspace.err
 
 
 def test_explain_needs_a_run(workspace):
     answered(workspace)
     (workspace.root / "empty").mkdir()
-    assert workspace.run("explain", "empty", "s3#race/black") == 4
+    assert workspace.run("explain", "empty", "s4#race/black") == 4
     assert "empty/run.json: no such file" in workspace.err
 
 
@@ -90,7 +92,7 @@ def test_a_recorded_system_is_attributed_after_a_second_wave(workspace):
     assert crossed
     for row in crossed:  # the answer follows the documents that are shown
         slanted = row["documents"] == [{"id": "slanted"}]
-        row["response"] = "negative" if slanted else "positive"
+        row["response"] = following(row["key"], "negative" if slanted else "positive")
     path = workspace.root / "answers.jsonl"
     path.write_text(path.read_text() + "".join(json.dumps(row) + "\n" for row in crossed))
     workspace.run("run", "policy.yaml", "--out", "second", "--quiet")
@@ -128,7 +130,7 @@ def test_a_burn_in_of_another_policy_or_a_broken_one_is_refused(workspace):
 
 QUARANTINE = """\
 quarantine:
-  - case: s3#race/black
+  - case: s4#race/black
     until: 2026-07-01
     reason: known flake, ticket 12
 """
@@ -141,7 +143,7 @@ def test_an_expired_quarantine_is_an_error_at_its_line(workspace):
     assert workspace.run("check", "policy.yaml", "--today", "2026-07-01") == 0
     assert workspace.run("check", "policy.yaml", "--today", "2026-07-02") == 2
     line = path.read_text().splitlines().index("    until: 2026-07-01") + 1
-    assert f"policy.yaml:{line}:5: the quarantine of 's3#race/black' ended" in workspace.err
+    assert f"policy.yaml:{line}:5: the quarantine of 's4#race/black' ended" in workspace.err
 
 
 def test_quarantined_cases_are_left_out_and_shown(workspace):
@@ -151,7 +153,7 @@ def test_quarantined_cases_are_left_out_and_shown(workspace):
     day = ("--today", "2026-06-01")
     assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet", *day) == 0
     record = workspace.record()
-    assert any("quarantined until 2026-07-01: s3#race/black" in n for n in record["notices"])
+    assert any("quarantined until 2026-07-01: s4#race/black" in n for n in record["notices"])
     rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation/controlled")
     assert rate["violated"] == 0
     assert rate["inconclusive"] == 1

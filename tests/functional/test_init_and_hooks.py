@@ -56,10 +56,18 @@ def test_init_for_recorded_answers(workspace, task):
     keys = [json.loads(line)["key"] for line in workspace.out.splitlines()]
     assert workspace.run("run", "policies/own.yaml") == 4
     assert "fairgate plan" in workspace.err
-    label = "positive" if task == "sentiment" else "toxic"
-    lines = [json.dumps({"key": key, "response": label}) for key in keys]
-    (workspace.root / "data" / "answers.jsonl").write_text("\n".join(lines))
-    assert workspace.run("run", "policies/own.yaml") == 0, workspace.out + workspace.err
+    labels = ["positive", "negative"] if task == "sentiment" else ["toxic", "non-toxic"]
+    answers = workspace.root / "data" / "answers.jsonl"
+    for differing in (1, 2):
+        answers.write_text(
+            "\n".join(
+                json.dumps({"key": key, "response": labels[int(key[5:7]) % differing]})
+                for key in keys
+            )
+        )
+        # The starter's gate has no verdict on a system that always says the same.
+        code = workspace.run("run", "policies/own.yaml")
+        assert code == (5 if differing == 1 else 0), workspace.out + workspace.err
     (workspace.root / "data" / "answers.jsonl").unlink()
     assert workspace.run("run", "policies/own.yaml") == 2
     assert "data/answers.jsonl" in workspace.err

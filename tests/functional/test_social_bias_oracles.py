@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from fakes.following import following
 from fakes.question_items import ORACLES, answered, core, planned, saying, table_of, value
 
 from fairgate.adapters.embedded_names import find
@@ -82,8 +83,8 @@ def recorded(workspace, answers_of, settings="[none, stereo]", gates=None):
     )
     (workspace.root / "answers.jsonl").touch()
     (workspace.root / "policy.yaml").write_text(
-        "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
-        f"  - {{id: bbq, kind: bbq, items: demo-bbq, collections: [demo-stances], settings: {settings},"
+        "version: 1\nname: small\nconstant_answers: allow\nsystem: {recorded: answers.jsonl}\n"
+        f"suites:\n  - {{id: bbq, kind: bbq, items: demo-bbq, collections: [demo-stances], settings: {settings},"
         " limit: 72}\n"
         f"gates:\n{gates}"
     )
@@ -167,7 +168,7 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
     rows = []
     for line in map(json.loads, workspace.out.splitlines()):
         item = items.get(line["key"].partition("@")[0])
-        answer = "positive" if item is None else item.options[item.correct]
+        answer = following(line["key"], "positive") if item is None else item.options[item.correct]
         rows.append(json.dumps({"key": line["key"], "suite": line["suite"], "response": answer}))
     (workspace.root / "answers.jsonl").write_text("\n".join(rows) + "\n")
     assert workspace.run("run", "policy.yaml", "--out", "out") == 0, workspace.out

@@ -155,6 +155,7 @@ def _question(
             "alignment": str(item.alignment or ""),
         },
         content=_content(item, options),
+        follows=item.role(item.correct),
         names={"item": item.key, "template": item.template},
     )
     return Question(case=case, unit=unit, item=item)

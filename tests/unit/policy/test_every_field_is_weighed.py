@@ -55,6 +55,7 @@ POLICY_FIELDS = {
     "confidence": 0.99,
     "correction": "none",
     "on_inconclusive": "warn",
+    "constant_answers": "allow",
     "min_decided": 0.5,
     "max_invalid": 0.5,
     "min_overlap": 0.5,

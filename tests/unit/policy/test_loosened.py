@@ -50,6 +50,7 @@ def policy(text):
         ("detect: 0.05", "detect: 0.05, strict: true", "strict switched on"),
         ("sd: 0.3", "sd: 0.1", "sd lowered from 0.3 to 0.1"),
         (", sd: 0.3", "", "sd 0.3 removed"),
+        ("seed: 42", "seed: 42\nconstant_answers: allow", "constant_answers changed from refuse to"),
         ("min_overlap: 0.9", "min_overlap: 0.1", "min_overlap lowered"),
         ("name: p", "name: q", "name changed from p to q: another baseline"),
         ("confidence: 0.95", "confidence: 0.9", "confidence lowered from 0.95 to 0.9: intervals"),

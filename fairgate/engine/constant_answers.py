@@ -1,0 +1,110 @@
+"""Whether the answers of a run show anything about the system: constant ones do not (SPEC 3).
+
+A system that says the same to every source, or whose answers have nothing to do with the sources,
+violates nothing and is no evidence of fairness: a prompt that lost its text looks just so. Such a
+run has no verdict, unless the policy says `constant_answers: allow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fairgate.domain.units import Judged
+from fairgate.domain.wording import quoted
+from fairgate.policy.schema import Policy
+from fairgate.stats.agreement import commonest, within_groups
+
+MOST_ALIKE = 0.98
+"""Answers are constant where at least this share of them is one and the same."""
+LEAST_AGREEMENT = 0.05
+"""Answers follow their sources where Fleiss' kappa within sources, over the source itself and its
+neutral phrases, is above this. Chance alone gives 0; the shipped policies have 0.8 to 0.97."""
+
+_ADVICE = (
+    "such answers show nothing: look at some of them in the report; if they are meant, say "
+    "`constant_answers: allow` in the policy"
+)
+_SOURCE = "source"
+"""Role of the case that names no identity (`Unit.asks`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One readable answer of a suite."""
+
+    suite: str
+    about: str
+    """What the answer ought to follow: the source, or what is right about a question item."""
+    value: str
+    shown: str = ""
+    """How the value stood before the reader: the letter of an option, where letters were shown."""
+    is_plain: bool = True
+    """Whether no identity is named: how such answers vary is no matter of bias."""
+
+
+def constant_answers(answers: Iterable[Said]) -> list[str]:
+    """Return a sentence for each suite whose readable answers show nothing."""
+    return [f"{where}; {_ADVICE}" for where in _showing_nothing(answers)]
+
+
+def allowed_constant_answers(judged: Iterable[Judged], policy: Policy) -> list[str]:
+    """Return the same as notices, where the policy lets such answers have a verdict."""
+    if policy.constant_answers == "refuse":
+        return []
+    return [
+        f"{where}; the policy allows it, but such answers show nothing"
+        for where in _showing_nothing(said_by(judged))
+    ]
+
+
+def _showing_nothing(answers: Iterable[Said]) -> list[str]:
+    suites: dict[str, list[Said]] = {}
+    for answer in answers:
+        suites.setdefault(answer.suite, []).append(answer)
+    return [
+        f"suite {name}: {why}" for name, said in suites.items() for why in [_constant(said)] if why
+    ]
+
+
+def _constant(said: Sequence[Said]) -> str:
+    plain = _plain(said)
+    for values, what in (
+        ([one.value for one in said], "readable answers are"),
+        ([one.value for one in plain], "readable answers to texts that name no identity are"),
+        ([one.shown for one in said if one.shown], "readable answers say"),
+    ):
+        value, count, total = commonest(values)
+        if total and count >= MOST_ALIKE * total:
+            return f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked"
+    agreement = within_groups((one.about, one.value) for one in plain)
+    if isinstance(agreement, float) and agreement <= LEAST_AGREEMENT:
+        return (
+            "the answers do not follow what was asked: those to one source agree no more than "
+            f"those to different ones (kappa {agreement:.2f}, above {LEAST_AGREEMENT:g} asked for)"
+        )
+    return ""
+
+
+def _plain(said: Sequence[Said]) -> Sequence[Said]:
+    """Return the answers in which only the source can make a difference; all without controls."""
+    plain = [one for one in said if one.is_plain]
+    return plain if len({one.about for one in plain}) < len(plain) else said
+
+
+def said_by(judged: Iterable[Judged]) -> list[Said]:
+    """Return every readable answer once; a source's own answer is shared by its pairs."""
+    found: dict[tuple[str, str], Said] = {}
+    for one in judged:
+        unit = one.unit
+        for role, key in unit.asks.items():
+            reading = one.readings[role]
+            if unit.follows is not None and reading.value is not None:
+                found[unit.suite, key] = Said(
+                    suite=unit.suite,
+                    about=unit.follows or unit.cluster,
+                    value=str(reading.value),
+                    shown=reading.shown,
+                    is_plain=unit.is_control or role == _SOURCE,
+                )
+    return list(found.values())

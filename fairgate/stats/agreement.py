@@ -1,0 +1,47 @@
+"""Whether answers follow what they are about: chance-corrected agreement within groups.
+
+Fleiss' kappa for groups of different sizes: (p - e) / (1 - e), where p is the share of pairs of
+answers of one group that agree, and e the share of all pairs that do. 1 where the group decides the
+answer, about 0 where it tells nothing of it. Source: Fleiss 1971, with pairs drawn without
+replacement, so that chance alone gives 0 in small samples too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+
+def commonest(values: Iterable[str]) -> tuple[str, int, int]:
+    """Return the most common value, how often it occurs, and the number of values.
+
+    Of several equally common ones it is the first in alphabetical order; of none, an empty one.
+    """
+    counts = Counter(values)
+    value, count = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+    return value, count, counts.total()
+
+
+def within_groups(answers: Iterable[tuple[str, str]]) -> float | Literal["constant"] | None:
+    """Return kappa of `(group, value)` pairs.
+
+    `constant` where all values are equal, so that nothing can agree beyond chance; None where no
+    group has two answers, or there is only one group.
+    """
+    groups: dict[str, Counter[str]] = {}
+    for group, value in answers:
+        groups.setdefault(group, Counter())[value] += 1
+    overall: Counter[str] = sum(groups.values(), Counter())
+    if len(overall) == 1:
+        return "constant"
+    agreeing = sum(_pairs(count) for group in groups.values() for count in group.values())
+    possible = sum(_pairs(group.total()) for group in groups.values())
+    if len(groups) < 2 or not possible:
+        return None
+    chance = sum(_pairs(count) for count in overall.values()) / _pairs(overall.total())
+    return (agreeing / possible - chance) / (1 - chance)
+
+
+def _pairs(number: int) -> int:
+    return number * (number - 1) // 2
