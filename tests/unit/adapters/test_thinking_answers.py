@@ -10,6 +10,7 @@ import pytest
 
 import fairgate
 from fairgate.adapters.onnx_decoder import OnnxDecoder
+from fairgate.adapters.onnx_engine.reach import Reach
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
 from fairgate.oracles.label import first_label
@@ -34,6 +35,7 @@ class ScriptedSession:
     """A decoder that says to each prompt what it was told to, then its end token for ever."""
 
     pads = True
+    reach = Reach()
 
     def __init__(self, scripts, end):
         self._scripts, self._end = list(scripts), end
