@@ -32,12 +32,12 @@ _LFS_POINTER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedData:
-    """The edited files, and whether one of them decides what is asked."""
+    """The edited files, and whether one of them decides what is asked or how it is measured."""
 
     files: tuple[str, ...] = ()
     needs_review: bool = False
-    """Sources, terms, tasks or items changed, or could not be compared. A corpus and recorded
-    answers are what is under test: that they change is why there is a gate."""
+    """Sources, terms, tasks, items or a measuring model changed, or could not be compared. A corpus
+    and recorded answers are what is under test: that they change is why there is a gate."""
     remarks: tuple[str, ...] = ()
 
 
@@ -70,24 +70,27 @@ def changed_data(policy: Policy, root: Path, base: Files) -> ChangedData:
 def _is_changed(root: Path, path: str, base: Files) -> bool:
     """Return whether the change edits, adds or removes the file. Raises _NotComparedError."""
     file = root / path
-    if file.is_file() and file.stat().st_size > MOST_BYTES:
-        raise _NotComparedError(f"it is larger than {MOST_BYTES >> 20} MiB")
     then = base.read(path)
-    if not file.is_file():  # gone, or the name of a data set on the hub
+    if not file.is_file():  # gone, or the name of a data set or model on the hub
         return then is not None
-    return then is None or not _is_same(then, file.read_bytes())
+    if then is None:
+        return True
+    pointer = _LFS_POINTER.match(then)
+    if pointer is not None:  # the checkout has the content, or the pointer itself
+        return _sha256(file) not in {pointer[1].decode(), hashlib.sha256(then).hexdigest()}
+    if file.stat().st_size > MOST_BYTES:
+        raise _NotComparedError(f"it is larger than {MOST_BYTES >> 20} MiB")
+    # A checkout may bring CRLF.
+    return then.replace(b"\r\n", b"\n") != file.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 class _NotComparedError(FairGateError):
     """Why a file's two versions stay unknown; said in the report, nothing ends."""
-
-
-def _is_same(then: bytes, now: bytes) -> bool:
-    """Return whether git has the same file: a checkout may bring LFS's content, or CRLF."""
-    pointer = _LFS_POINTER.match(then)
-    if pointer is not None and not _LFS_POINTER.match(now):
-        return hashlib.sha256(now).hexdigest().encode() == pointer[1]
-    return then.replace(b"\r\n", b"\n") == now.replace(b"\r\n", b"\n")
 
 
 def _below(root: Path, name: str) -> str | None:

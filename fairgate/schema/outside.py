@@ -35,7 +35,7 @@ class NamedFile:
     name: str
     """As the policy gives it."""
     decides_questions: bool
-    """Whether it says what is asked, and not only what is under test."""
+    """Whether it says what is asked or measures the answers, and is not itself under test."""
 
 
 class NamesOutside(Strict):

@@ -59,8 +59,13 @@ class Recorded(SystemKind[RecordedPolicy]):
         return ()
 
     def named_files(self, policy: RecordedPolicy) -> Iterable[NamedFile]:
-        """Return the file: that it changes is why there is a gate."""
-        return (NamedFile("recorded", policy.recorded, decides_questions=False),)
+        """Return the file, whose changes are why there is a gate, and what measures it.
+
+        The model is no part of the recorded system: with another one RRS is another figure.
+        """
+        yield NamedFile("recorded", policy.recorded, decides_questions=False)
+        if policy.embedder is not None:
+            yield NamedFile("models", self.embedder(policy).model, decides_questions=True)
 
     def capabilities(self, policy: RecordedPolicy) -> Capabilities:
         """Return that documents may be in the file, and that nothing can be asked."""

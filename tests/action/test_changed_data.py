@@ -3,11 +3,13 @@
 import hashlib
 import json
 import re
+import shutil
 
 import pytest
 from action.repositories import POLICY, fair, worse
 from fakes.policies import parse_policy
 
+from fairgate.adapters.embedded_names import find
 from fairgate.composition import changed_data as module
 from fairgate.composition.changed_data import changed_data
 from fairgate.domain.errors import BaselineError
@@ -279,3 +281,39 @@ def test_a_checkout_may_differ_from_git(tmp_path):
     assert compared(tmp_path, sources(), base) == module.ChangedData()
     base.files["s.csv"] = pointer.replace(digest[:4].encode(), b"0000")
     assert compared(tmp_path, sources(), base).files == ("s.csv",)
+
+
+def test_another_measuring_model_is_seen(job, history):
+    """With another embedder the recorded documents have another RRS, whatever they are."""
+    shutil.copytree(find("models", "minilm", history.root), history.root / "encoder")
+    history.write(
+        "policies/small.yaml",
+        POLICY.replace("answers.jsonl}", "answers.jsonl, embedder: encoder}"),
+    )
+    history.accept()
+    history.commit("measured by a model of the repository")
+    history.branch()
+    history.commit()
+    assert job.pull(history) == 0
+    assert comments(job) == []
+    history.git("checkout", "-q", "topic")
+    weights = (history.root / "encoder" / "model.onnx").read_bytes()
+    (history.root / "encoder" / "model.onnx").write_bytes(weights + b"\0")
+    history.commit()
+    assert job.pull(history) == 0
+    assert "This change edits `encoder/model.onnx`" in comments(job)[0]
+
+
+def test_a_large_file_of_lfs_is_compared_by_its_pointer(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES", 3)
+    content = b"{}\n" * 3
+    digest = hashlib.sha256(content).hexdigest()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 9\n".encode()
+    policy = parse_policy(POLICY, "p").policy
+    for now, changed in ((content, ()), (content + b" ", ("answers.jsonl", "sources.jsonl"))):
+        for name in ("answers.jsonl", "sources.jsonl"):
+            (tmp_path / name).write_bytes(now)
+        base = type("Base", (), {"read": lambda *_: pointer})()
+        found = changed_data(policy, tmp_path, base)
+        assert found.files == changed
+        assert found.remarks == ()
