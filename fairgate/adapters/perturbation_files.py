@@ -76,21 +76,6 @@ def collect_perturbation_sets(
     return found
 
 
-def load_perturbation_sets(
-    names: Sequence[str], control: str, *, folder: Path | None = None, confined: bool = False
-) -> tuple[PerturbationSet, ...]:
-    """Return the demographic sets in the order of `names`, then the control set unless `none`.
-
-    Raises DataError about the first name that does not fit, PolicyError about damaged files.
-    """
-    found = collect_perturbation_sets(names, control, folder=folder, confined=confined)
-    if found.problems:
-        raise PolicyError(found.problems)
-    if found.misfits:
-        raise DataError(found.misfits[0][1])
-    return tuple(found.sets)
-
-
 def _misfit(
     group: PerturbationSet, place: Place, name: str, earlier: Sequence[PerturbationSet]
 ) -> str | None:

@@ -7,16 +7,11 @@ from pathlib import Path
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
 from fairgate.policy.checks import label_problems
-from fairgate.policy.named_files import embedded_names, named_document
+from fairgate.policy.named_files import named_document
 from fairgate.policy.parse import validated
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 KIND = "tasks"
-
-
-def embedded_task_names() -> tuple[str, ...]:
-    """Return the names of the tasks in the package, in alphabetical order."""
-    return embedded_names(KIND)
 
 
 def load_task(name: str, *, folder: Path | None = None, confined: bool = False) -> Task:

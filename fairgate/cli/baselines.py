@@ -47,14 +47,14 @@ def accept(run: Path, reason: str, **options: Any) -> int:
     if not reason.strip():
         raise click.UsageError("--reason is empty; say why this run is the reference")
     check_run(run)
-    walked, given, loaded, _ = replay(run, options["policy"], runtime, lambda *_: (None, "none"))
+    replayed, given, loaded, _ = replay(run, options["policy"], runtime, lambda *_: (None, "none"))
     path = options["output"] or baseline_path(Path(loaded.parsed.path), loaded)
     date = options["date"] or dt.datetime.now(tz=dt.UTC).date().isoformat()
     burn_in = options["burn_in_file"]
     sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
-    write_baseline(path, baseline_of(given, walked, reason=reason, date=date, sds=sds))
-    accepted = len(walked.result.judged)
-    unit = "pairs" if all(len(row.unit.asks) > 1 for row in walked.result.judged) else "cases"
+    write_baseline(path, baseline_of(given, replayed, reason=reason, date=date, sds=sds))
+    accepted = len(replayed.result.judged)
+    unit = "pairs" if all(len(row.unit.asks) > 1 for row in replayed.result.judged) else "cases"
     click.echo(f"{path}: accepted {accepted} {unit}; review and commit it")
     return ExitCode.PASS
 

@@ -27,9 +27,9 @@ def list_relations() -> int:
 @click.argument("relation")
 def explain_relation(relation: str) -> int:
     """Explain RELATION: transformation, what must hold, where it does not apply, examples."""
-    from fairgate.relations.catalogue import by_id
+    from fairgate.relations.catalogue import RELATIONS
 
-    found = by_id(relation)
+    found = RELATIONS[relation]
     lines = [
         f"{found.id}: {found.title} ({found.paper})",
         "",

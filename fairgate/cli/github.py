@@ -229,7 +229,7 @@ def _say_error(
     summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
     if account.options is not None and code is not ExitCode.INTERRUPTED:
-        # Last, for it may take long: everything else is told by then.
+        # Last, for it may take long: everything else is reported by then.
         first = problems[0]
         _comment_error(
             str(first) if first.path else first.message, code, account.options, environment
@@ -262,8 +262,8 @@ def _comment_error(
     stopped = StoppedRun(exit_code=int(code), problem=problem, head=event.head_sha)
     url, warning = comment_stopped_run(stopped, event, plan, api, roots)
     if warning:
-        told = runner.Annotation(level="warning", title="FairGate: no comment", message=warning)
-        click.echo(str(told))
+        shown = runner.Annotation(level="warning", title="FairGate: no comment", message=warning)
+        click.echo(str(shown))
     runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
 
 

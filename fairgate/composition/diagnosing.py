@@ -137,12 +137,12 @@ def policy_power(
         if baseline is None:
             raise UsageError("--run needs a baseline to compare with; name it with --baseline")
         path = Path(loaded.parsed.path)
-        walked, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
-        contents = {name: unit_contents(given.plan, name) for name in walked.tables}
+        replayed, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+        contents = {name: unit_contents(given.plan, name) for name in replayed.tables}
         comparison = Comparison(baseline=baseline, contents=contents)
         for number, rule in enumerate(rules):
             if rule.gate.regression is not None:
-                table = walked.tables[rule.suite]
+                table = replayed.tables[rule.suite]
                 found = prepare_rule(rule, table, comparison, loaded.policy.seed)
                 if found is not None and found.evidence.evaluated:
                     observed[number] = found
@@ -157,7 +157,7 @@ def explain_run_case(
     Raises UsageError for unknown keys.
     """
     undated = replace(runtime, today=None)  # an old run may be read after a quarantine's end
-    walked, given, loaded, _ = replay(run, policy, undated, lambda *_: (None, "none"))
+    replayed, given, loaded, _ = replay(run, policy, undated, lambda *_: (None, "none"))
     sut = Composition(loaded, undated, SILENT).replayed(earlier_run(run, loaded))
-    found = explain_case(walked, given, case, suite=suite, vectors=sut.vectors)
+    found = explain_case(replayed, given, case, suite=suite, vectors=sut.vectors)
     return found, loaded.policy.redact

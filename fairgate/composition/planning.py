@@ -34,11 +34,11 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
     """
     template = _template(loaded)
     path = Path(loaded.parsed.path)
-    walked, _, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
-    for case in walked.added:
+    replayed, _, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+    for case in replayed.added:
         row = _row(case, template)
         if case.documents_of is not None:
-            shown = walked.executions[case.suite, case.documents_of].documents or ()
+            shown = replayed.executions[case.suite, case.documents_of].documents or ()
             row["documents"] = [
                 {name: value for name, value in asdict(document).items() if value is not None}
                 for document in shown

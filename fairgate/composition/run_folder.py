@@ -172,8 +172,8 @@ def replay(
     baseline, shown = baseline_for(loaded, path)
     composition = Composition(loaded, runtime, SILENT)
     given = composition.gate_input(baseline, shown)
-    walked = run_gate(given, composition.replayed(recording), SILENT)
-    return walked, given, loaded, composition.notices
+    replayed = run_gate(given, composition.replayed(recording), SILENT)
+    return replayed, given, loaded, composition.notices
 
 
 def run_policy_path(run: Path) -> Path:

@@ -18,7 +18,7 @@ from fairgate.reports.pull_request import no_verdict_comment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedRun:
-    """An error, told where a failed gate would be told."""
+    """An error, reported where a failed gate would be."""
 
     exit_code: int
     problem: str

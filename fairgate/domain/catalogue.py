@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from fairgate.domain.errors import UsageError
@@ -29,18 +30,22 @@ class Catalogue(Generic[Entry]):
         """Take the entries; `noun` and `see` (a command) are for messages about unknown ids."""
         self._noun = noun
         self._see = see
-        self._entries = tuple(entries)
-        self._by_id = {entry.id: entry for entry in self._entries}
-        if len(self._by_id) < len(self._entries):
-            raise ValueError(f"two entries of the catalogue of {noun}s have the same id")
+        self._by_id: dict[str, Entry] = {}
+        for entry in entries:
+            self._add(entry)
+
+    def _add(self, entry: Entry) -> None:
+        if entry.id in self._by_id:
+            raise ValueError(f"there is already a {self._noun} called {entry.id!r}")
+        self._by_id[entry.id] = entry
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries."""
-        return iter(self._entries)
+        return iter(tuple(self._by_id.values()))
 
     def __len__(self) -> int:
         """Return how many entries there are."""
-        return len(self._entries)
+        return len(self._by_id)
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is an entry with that id."""
@@ -50,6 +55,11 @@ class Catalogue(Generic[Entry]):
     def ids(self) -> tuple[str, ...]:
         """Return the ids, in the order of the entries."""
         return tuple(self._by_id)
+
+    @property
+    def by_id(self) -> Mapping[str, Entry]:
+        """Return the entries by id; entries that are added later stand in it too."""
+        return MappingProxyType(self._by_id)
 
     def get(self, name: str) -> Entry | None:
         """Return the entry with that id; None where there is none."""
@@ -68,9 +78,8 @@ class Catalogue(Generic[Entry]):
     @contextmanager
     def added(self, entry: Entry) -> Iterator[None]:
         """Hold one more entry for a while: how tests and extensions register their own."""
-        before = self._entries
-        self.__init__(self._noun, (*before, entry), see=self._see)  # type: ignore[misc]
+        self._add(entry)
         try:
             yield
         finally:
-            self.__init__(self._noun, before, see=self._see)  # type: ignore[misc]
+            del self._by_id[entry.id]

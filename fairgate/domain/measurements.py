@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 Slice = tuple[str, str, frozenset[tuple[str, str]]]
 """Metric, suite, and the levels of the dimensions that are named."""
+
+
+class Better(StrEnum):
+    """Which way a metric should go."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    TOWARD_ZERO = "toward-zero"
+    """Signed: the smaller in size, the better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
-from fairgate.domain.measurements import Measurement
+from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.metric import Metric
 from fairgate.policy.gates import GatePolicy
@@ -23,8 +24,16 @@ class Check:
     reason: str
 
 
+class BoundKind(StrEnum):
+    """How a value is held against a bound, in the words of the reasons."""
+
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+    IN_SIZE_AT_MOST = "in size at most"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Attainable:
     """Where a rate can lie that too few sources violate for an interval of its own.
 
     A rate is at most the share of sources with a violation, and that share has Wilson's interval.
@@ -34,9 +43,11 @@ class Room:
     highest: float
 
 
-def room_of(metric: Metric, observed: Observations, *, confidence: float) -> Room | None:
-    """Return the room of a rate; None for what is no plain rate, or where nothing is decided."""
-    if not metric.is_rate or len(metric.arms) != 1 or metric.better == "toward-zero":
+def attainable_values(
+    metric: Metric, observed: Observations, *, confidence: float
+) -> Attainable | None:
+    """Return where a rate can lie; None for what is no plain rate, or where nothing is decided."""
+    if not metric.is_rate or len(metric.arms) != 1 or metric.better is Better.TOWARD_ZERO:
         return None
     totals = cluster_totals(observed)
     filled = totals.counts[:, 0] > 0
@@ -45,45 +56,48 @@ def room_of(metric: Metric, observed: Observations, *, confidence: float) -> Roo
     others = wilson(int(np.count_nonzero(sums < counts)), len(sums), confidence=confidence)
     if not isinstance(some, Interval) or not isinstance(others, Interval):
         return None
-    return Room(lowest=1 - others.high, highest=some.high)
+    return Attainable(lowest=1 - others.high, highest=some.high)
 
 
 def check_bounds(
-    gate: GatePolicy, measured: Measurement, metric: Metric, room: Room | None = None
+    gate: GatePolicy, measured: Measurement, metric: Metric, possible: Attainable | None = None
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
-    `room` stands in for a missing interval where the rule asks for one.
+    `possible` stands in for a missing interval where the rule asks for one.
     """
     if measured.value is None:
         return [Check(outcome=Outcome.NOT_EVALUATED, reason=measured.note or "nothing was decided")]
     checks = []
     if gate.max is not None:
         # What is better the nearer it is to 0 is bounded on both sides of it (SPEC 4).
-        kind = "in size at most" if metric.better == "toward-zero" else "at most"
-        checks.append(_check(kind, gate.max, measured, gate, metric, room))
+        is_signed = metric.better is Better.TOWARD_ZERO
+        kind = BoundKind.IN_SIZE_AT_MOST if is_signed else BoundKind.AT_MOST
+        checks.append(_check(kind, gate.max, measured, gate, metric, possible))
     if gate.min is not None:
-        checks.append(_check("at least", gate.min, measured, gate, metric, room))
+        checks.append(_check(BoundKind.AT_LEAST, gate.min, measured, gate, metric, possible))
     if gate.max_abs is not None:
-        checks.append(_check("in size at most", gate.max_abs, measured, gate, metric, room))
+        checks.append(
+            _check(BoundKind.IN_SIZE_AT_MOST, gate.max_abs, measured, gate, metric, possible)
+        )
     return checks
 
 
 def _check(
-    kind: str,
+    kind: BoundKind,
     bound: float,
     measured: Measurement,
     gate: GatePolicy,
     metric: Metric,
-    room: Room | None,
+    possible: Attainable | None,
 ) -> Check:
     value = measured.value or 0.0
     low, high = measured.interval or (value, value)
-    if kind == "in size at most":
+    if kind is BoundKind.IN_SIZE_AT_MOST:
         inside = abs(value) <= bound
         surely = max(abs(low), abs(high)) <= bound
         never = min(abs(low), abs(high)) > bound and low * high > 0
-    elif kind == "at most":
+    elif kind is BoundKind.AT_MOST:
         inside, surely, never = value <= bound, high <= bound, low > bound
     else:
         inside, surely, never = value >= bound, low >= bound, high < bound
@@ -93,7 +107,7 @@ def _check(
             whole = ", and so is the whole interval" if never and measured.interval else ""
             return Check(outcome=Outcome.FAIL, reason=f"{shown}{whole}")
         if measured.interval is None:
-            return _roomy_check(kind, bound, shown, measured, metric, room)
+            return _attainable_check(kind, bound, shown, measured, metric, possible)
         return _interval_check(shown, surely=surely)
     note = "" if surely or never else "; the bound lies inside the interval"
     return Check(outcome=Outcome.PASS if inside else Outcome.FAIL, reason=shown + note)
@@ -107,21 +121,27 @@ def _interval_check(shown: str, *, surely: bool) -> Check:
     )
 
 
-def _roomy_check(
-    kind: str, bound: float, shown: str, measured: Measurement, metric: Metric, room: Room | None
+def _attainable_check(
+    kind: BoundKind,
+    bound: float,
+    shown: str,
+    measured: Measurement,
+    metric: Metric,
+    possible: Attainable | None,
 ) -> Check:
     """Judge by what the share of sources with a violation leaves possible."""
     why = measured.note or "no variation"
-    if room is None or kind == "in size at most":
+    if possible is None or kind is BoundKind.IN_SIZE_AT_MOST:
         return Check(
             outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but there is no interval: {why}"
         )
-    limit = room.highest if kind == "at most" else room.lowest
-    possible = f"{_show(limit, metric)} is possible by the number of sources ({why})"
-    surely = limit <= bound if kind == "at most" else limit >= bound
+    limit = possible.highest if kind is BoundKind.AT_MOST else possible.lowest
+    most = f"{_show(limit, metric)} is possible by the number of sources ({why})"
+    no_more = "no more than " if kind is BoundKind.AT_MOST else ""
+    surely = limit <= bound if kind is BoundKind.AT_MOST else limit >= bound
     return Check(
         outcome=Outcome.PASS if surely else Outcome.INCONCLUSIVE,
-        reason=f"{shown}, and {'no more than ' if surely and kind == 'at most' else ''}{possible}",
+        reason=f"{shown}, and {no_more if surely else ''}{most}",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from fairgate.domain.measurements import Better
 from fairgate.domain.outcomes import Change, Outcome
 from fairgate.domain.wording import difference, probability
 from fairgate.engine.bounds import Check
@@ -68,14 +69,14 @@ def _blind(change: Change, metric: Metric) -> str:
 def _moved(change: Change, metric: Metric) -> str:
     """Say how the value itself moved, not the worsening: the sign is that of the tables."""
     ends = (change.base, change.now)
-    base, now = map(abs, ends) if metric.better == "toward-zero" else ends
+    base, now = map(abs, ends) if metric.better is Better.TOWARD_ZERO else ends
     unit = " points" if metric.is_rate else ""
     shown = difference(base, now, is_rate=metric.is_rate)
-    turned = change.sign_changed and metric.better == "toward-zero"
+    turned = change.sign_changed and metric.better is Better.TOWARD_ZERO
     side = (
         f" (and it is on the other side of 0 now, {_value(change.now, metric)})" if turned else ""
     )
-    size = " in size" if metric.better == "toward-zero" else ""
+    size = " in size" if metric.better is Better.TOWARD_ZERO else ""
     return f"by {shown}{unit}{size} against the baseline's {_value(change.base, metric)}{side}"
 
 

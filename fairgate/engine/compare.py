@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
 from fairgate.engine.baseline import comparable_rows
-from fairgate.engine.bounds import Check, Room, check_bounds, room_of
+from fairgate.engine.bounds import Attainable, Check, attainable_values, check_bounds
 from fairgate.engine.check_change import HALF, check_change
 from fairgate.engine.comparison import Comparison, change_of, prepare_rule
 from fairgate.engine.identity import check_identity
@@ -65,8 +65,8 @@ def compare(
             pairs = prepared[number].pairs
             change = change_of(rule, evidence, levels[number].adjusted_p, pairs)
             asked = len(observe(rule.metric, tables[rule.suite], rule.where).keys)
-        room = _room(rule, measured, tables[rule.suite], policy)
-        checks = _checks(rule, measured, room, change, asked, comparison)
+        possible = _attainable(rule, measured, tables[rule.suite], policy)
+        checks = _checks(rule, measured, possible, change, asked, comparison)
         finding = comparison.identity(rule)
         if finding is not None:
             alpha = 1 - policy.confidence
@@ -90,13 +90,15 @@ def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
     )
 
 
-def _room(rule: Rule, measured: Measurement, table: Table, policy: Policy) -> Room | None:
+def _attainable(
+    rule: Rule, measured: Measurement, table: Table, policy: Policy
+) -> Attainable | None:
     if rule.gate.evidence != "interval" or measured.interval is not None:
         return None
     if rule.metric.column not in table.values:
         return None
     observed = observe(rule.metric, table, rule.where)
-    return room_of(rule.metric, observed, confidence=policy.confidence)
+    return attainable_values(rule.metric, observed, confidence=policy.confidence)
 
 
 def _undecided(
@@ -119,12 +121,14 @@ def _undecided(
 def _checks(
     rule: Rule,
     measured: Measurement,
-    room: Room | None,
+    possible: Attainable | None,
     change: Change | None,
     asked: int,
     comparison: Comparison,
 ) -> list[tuple[str, Check]]:
-    checks = [("bound", check) for check in check_bounds(rule.gate, measured, rule.metric, room)]
+    checks = [
+        ("bound", check) for check in check_bounds(rule.gate, measured, rule.metric, possible)
+    ]
     if rule.gate.regression is not None and measured.value is not None:
         checks.append(("regression", _regression_check(rule, change, asked, comparison)))
     return checks

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairgate.domain.findings import IdentityFinding
+from fairgate.domain.measurements import Better
 from fairgate.domain.outcomes import Change
 from fairgate.engine.baseline import Baseline, BaselineSuite, comparable_rows
 from fairgate.engine.rules import Rule
@@ -19,7 +20,11 @@ from fairgate.stats.observations import PairedObservations, pair_by_key
 from fairgate.stats.regression import PreparedRegression, prepare_regression
 
 _DECIMALS = 6
-_WORSE = {"lower": Worse.HIGHER, "higher": Worse.LOWER, "toward-zero": Worse.ABSOLUTE}
+_WORSE = {
+    Better.LOWER: Worse.HIGHER,
+    Better.HIGHER: Worse.LOWER,
+    Better.TOWARD_ZERO: Worse.ABSOLUTE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairgate.domain.measurements import Measurement
+from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Degradation
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric, demographic_rows, observe
@@ -119,7 +119,7 @@ def _intervals(
 
 def _possible(metric: Metric, low: float, high: float) -> tuple[float, float]:
     """Cut what Student's interval of a share promises below 0 or above 1."""
-    if metric.is_rate and len(metric.arms) == 1 and metric.better != "toward-zero":
+    if metric.is_rate and len(metric.arms) == 1 and metric.better is not Better.TOWARD_ZERO:
         return max(0.0, low), min(1.0, high)
     return low, high
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.items import NO_RETRIEVAL
+from fairgate.domain.measurements import Better
 from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.metrics.attack_success_rate import UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
@@ -155,7 +156,7 @@ def _question_problems(path: Path, gate: GatePolicy, metric: Metric) -> Iterator
             (*path, "regression"),
             f"{gate.metric} cannot be compared with a baseline case by case; give `max` instead",
         )
-    if metric.better == "toward-zero" and gate.min is not None:
+    if metric.better is Better.TOWARD_ZERO and gate.min is not None:
         yield (
             (*path, "min"),
             f"{gate.metric} is better the nearer it is to 0; bound its size with `max_abs` instead",

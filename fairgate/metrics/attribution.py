@@ -37,6 +37,7 @@ Deterministic systems repeat themselves at no cost.
 
 from __future__ import annotations
 
+from fairgate.domain.measurements import Better
 from fairgate.metrics.metric import NET, Metric
 
 COLUMNS = {
@@ -65,5 +66,5 @@ INTERACTION = Metric(
     title="changed answers beyond neutral wording, by retrieval and generator together",
     column=COLUMNS["interaction"], arms=NET, violations=False, comparable=False,
     dimensions=("category",), row_limits=(-2.0, 1.0),
-    better="toward-zero", reference=_REFERENCE,
+    better=Better.TOWARD_ZERO, reference=_REFERENCE,
 )  # fmt: skip

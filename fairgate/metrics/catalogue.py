@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
 from fairgate.metrics import attribution, identity, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 from fairgate.metrics.metric import Metric
 
-METRICS: tuple[Metric, ...] = (
-    asr.GENERATION_CONTROLLED,
-    asr.GENERATION_CONTROLLED_CONTROL,
-    asr.GENERATION,
-    asr.GENERATION_CONTROL,
-    asr.GENERATION_NET,
-    asr.RETRIEVAL,
-    asr.RETRIEVAL_CONTROL,
-    asr.RETRIEVAL_NET,
-    rrs.MEAN,
-    rrs.MEAN_CONTROL,
-    rrs.BAND,
-    rrs.OVERLAP,
-    rrs.MEAN_DISTANCE,
-    asr.UNREADABLE_NET,
-    identity.MAX_DIFFERENCE,
-    attribution.RETRIEVAL,
-    attribution.GENERATOR,
-    attribution.INTERACTION,
-    *social_bias.METRICS,
+METRICS: Catalogue[Metric] = Catalogue(
+    "metric",
+    (
+        asr.GENERATION_CONTROLLED,
+        asr.GENERATION_CONTROLLED_CONTROL,
+        asr.GENERATION,
+        asr.GENERATION_CONTROL,
+        asr.GENERATION_NET,
+        asr.RETRIEVAL,
+        asr.RETRIEVAL_CONTROL,
+        asr.RETRIEVAL_NET,
+        rrs.MEAN,
+        rrs.MEAN_CONTROL,
+        rrs.BAND,
+        rrs.OVERLAP,
+        rrs.MEAN_DISTANCE,
+        asr.UNREADABLE_NET,
+        identity.MAX_DIFFERENCE,
+        attribution.RETRIEVAL,
+        attribution.GENERATOR,
+        attribution.INTERACTION,
+        *social_bias.METRICS,
+    ),
+    see="fairgate metrics list",
 )
-BY_ID = {metric.id: metric for metric in METRICS}
+BY_ID = METRICS.by_id

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from fairgate.domain.measurements import Better
 from fairgate.metrics.table import Column, Mask, Table
 from fairgate.stats.observations import Observations
-
-Better = Literal["lower", "higher", "toward-zero"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +34,7 @@ class Metric:
     column: str
     arms: tuple[Arm, ...]
     reference: str
-    better: Better = "lower"
+    better: Better = Better.LOWER
     dimensions: tuple[str, ...] = ("category", "term")
     version: int = 1
     is_rate: bool = True

@@ -19,6 +19,7 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.domain.measurements import Better
 from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, Metric
 from fairgate.metrics.table import Column, Table
 
@@ -129,7 +130,8 @@ BAND = Metric(
 )  # fmt: skip
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
-    arms=DEMOGRAPHIC, better="higher", violations=False, reference="SPEC 3, corpora without labels",
+    arms=DEMOGRAPHIC, better=Better.HIGHER, violations=False,
+    reference="SPEC 3, corpora without labels",
     is_key_figure=True, claim="After naming an identity, {} of the documents found are the same",
 )  # fmt: skip
 MEAN_DISTANCE = Metric(

@@ -1,4 +1,4 @@
-"""The policy model with the kinds of systems that there are: `Policy` itself knows none."""
+"""The policy model with the kinds of systems and suites there are: `Policy` itself knows none."""
 
 from __future__ import annotations
 
@@ -10,14 +10,25 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
+from fairgate.schema.suite import SuiteModel
 from fairgate.schema.system import SystemModel
+from fairgate.suites.catalogue import SUITE_KINDS
 
 Systems = tuple[type[SystemModel], ...]
+Suites = tuple[tuple[str, type[SuiteModel]], ...]
+"""Ids of the kinds, the default one first, and what the policy says of each."""
+
+
+def policy_model(systems: Systems) -> type[Policy]:
+    """Return the model of a policy whose `system` is one of `systems`; equal kinds, one model.
+
+    Its `suites` are of the kinds in the catalogue.
+    """
+    return _assembled(systems, tuple((kind.id, kind.model) for kind in SUITE_KINDS))
 
 
 @lru_cache(maxsize=8)
-def policy_model(systems: Systems) -> type[Policy]:
-    """Return the model of a policy whose `system` is one of `systems`; equal kinds, one model."""
+def _assembled(systems: Systems, suites: Suites) -> type[Policy]:
     branches = tuple(Annotated[model, Tag(_tag(model))] for model in systems)
 
     def branch(value: object) -> str:
@@ -37,7 +48,25 @@ def policy_model(systems: Systems) -> type[Policy]:
             Annotated[union, Discriminator(branch), BeforeValidator(one_kind)],
             Field(description=Policy.model_fields["system"].description),
         ),
+        suites=(
+            _suites_type(suites),
+            Field(description=Policy.model_fields["suites"].description),
+        ),
     )
+
+
+def _suites_type(suites: Suites) -> Any:
+    branches = tuple(Annotated[model, Tag(f"<{name}>")] for name, model in suites)
+    names = [name for name, _ in suites]
+
+    def branch(value: object) -> str | None:
+        """Return which kind is meant; None for a kind that there is not."""
+        named = value.get("kind", names[0]) if isinstance(value, dict) else names[0]
+        named = getattr(value, "kind", named)
+        return f"<{named}>" if named in names else None
+
+    union: Any = Annotated[Union[branches], Discriminator(branch)]  # noqa: UP007  # see above
+    return Annotated[list[union], Field(min_length=1)]
 
 
 def _tag(model: type[SystemModel]) -> str:

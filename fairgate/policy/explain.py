@@ -14,7 +14,8 @@ from pydantic_core import ErrorDetails
 
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
 from fairgate.policy.yaml_nodes import Where
-from fairgate.schema.fields import KINDS, NAME_PATTERN, is_branch
+from fairgate.schema.fields import NAME_PATTERN, is_branch
+from fairgate.suites.catalogue import SUITE_KINDS
 
 Schema = Mapping[str, Any]
 
@@ -56,7 +57,7 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> tuple[Where,
         case "union_tag_not_found":
             found = shown(details["input"].get("kind"))
             at = (*where, "kind")
-            return at, f"{dotted(at)}: found {found}, expected {listed(KINDS)}"
+            return at, f"{dotted(at)}: found {found}, expected {listed(SUITE_KINDS.ids)}"
         case "missing":
             return where, _missing(where, root, data)
         case "extra_forbidden":
@@ -139,7 +140,7 @@ def _likeness(branch: Schema, value: Mapping[str, object]) -> tuple[bool, int]:
     """Return how well a mapping fits `branch`: by the kind it names, then by the keys it uses."""
     properties = branch.get("properties", {})
     own = properties.get("kind", {}).get("const")
-    return own == value.get("kind", KINDS[0]), sum(key in properties for key in value)
+    return own == value.get("kind", SUITE_KINDS.ids[0]), sum(key in properties for key in value)
 
 
 def _properties(node: Schema, root: Schema) -> list[str]:

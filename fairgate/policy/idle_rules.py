@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from fairgate.domain.measurements import Better
 from fairgate.domain.wording import harmless
 from fairgate.policy.yaml_nodes import Where
 
@@ -53,7 +54,7 @@ def _number(value: object) -> float | None:
 def _bound(metric: Metric, key: str, bound: float) -> str:
     """Return what is wrong with one bound; empty where a run can keep and can break it."""
     # `max` acts on the size of what is better the nearer it is to 0 (SPEC 4).
-    by_size = key == "max_abs" or metric.better == "toward-zero"
+    by_size = key == "max_abs" or metric.better is Better.TOWARD_ZERO
     lowest = 0.0 if by_size else metric.least
     highest = max(abs(metric.least), abs(metric.greatest)) if by_size else metric.greatest
     above = f"{metric.id} never exceeds {highest:g}"
@@ -73,6 +74,6 @@ def _bound(metric: Metric, key: str, bound: float) -> str:
 
 
 def _widest_change(metric: Metric) -> float:
-    if metric.better == "toward-zero":
+    if metric.better is Better.TOWARD_ZERO:
         return max(abs(metric.least), abs(metric.greatest))
     return metric.greatest - metric.least

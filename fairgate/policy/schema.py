@@ -1,7 +1,7 @@
 """The policy file as pydantic models: every field described, nothing unknown allowed.
 
 The JSON Schema that editors use is generated from these classes, and so is the policy reference.
-Which kinds of systems there are is not known here: see `policy_model` in assembled.py.
+Which kinds of systems and suites there are is not known here: see `policy_model` in assembled.py.
 Rates are fractions; names of embedded things, paths and Hugging Face ids are plain strings.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy
-from fairgate.schema.fields import ByKind, Fraction, Name, Seed, Strict
+from fairgate.schema.fields import Fraction, Name, Seed, Strict
+from fairgate.schema.suite import SuiteModel
 from fairgate.schema.system import SystemModel
-from fairgate.suites.metamorphic.policy import SuitePolicy
-from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 
 class Policy(Strict):
@@ -30,16 +29,7 @@ class Policy(Strict):
     system: SystemModel = Field(
         description="What is under test; its keys tell of which kind it is."
     )
-    suites: Annotated[
-        list[
-            Annotated[
-                Annotated[SuitePolicy, Tag("<metamorphic>")]
-                | Annotated[BbqSuitePolicy, Tag("<bbq>")],
-                ByKind,
-            ]
-        ],
-        Field(min_length=1),
-    ] = Field(description="What is tested.")
+    suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
     gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
         description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02, "
         "which suites with a control arm have by default."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fairgate.domain.measurements import Measurement
+from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Change
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
@@ -98,7 +98,7 @@ def change(moved: Change, metric: str) -> str:
     """Return now minus base, as both are shown; of what is best at 0, the change in size."""
     known = BY_ID.get(metric)
     ends = (moved.base, moved.now)
-    base, now = map(abs, ends) if known and known.better == "toward-zero" else ends
+    base, now = map(abs, ends) if known and known.better is Better.TOWARD_ZERO else ends
     if not (math.isfinite(base) and math.isfinite(now)):
         return NONE
     return _minus(difference(base, now, is_rate=is_rate(metric)))
@@ -139,7 +139,7 @@ def _minus(text: str) -> str:
 def is_best_at_zero(metric: str) -> bool:
     """Return whether a value is better the nearer it is to 0, on either side."""
     known = BY_ID.get(metric)
-    return known is not None and known.better == "toward-zero"
+    return known is not None and known.better is Better.TOWARD_ZERO
 
 
 def size(number: float, metric: str, bound: str = "") -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairgate.domain.outcomes import GateResult
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import Judged, Reading, Reason
 from fairgate.suites.metamorphic.judge import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.question_items.plan import ANSWER
@@ -141,6 +141,12 @@ def question_rows(result: GateResult) -> Iterator[QuestionRow]:
             stereotypes=None if isinstance(shares, Reason) else shares,
             margin=reading.margin,
         )
+
+
+def other_rows(result: GateResult) -> Iterator[Judged]:
+    """Yield the judged units of suites that are of another kind, in the order of the plan."""
+    known = {*pair_suites(result), *question_suites(result)}
+    yield from (judged for judged in result.judged if judged.unit.suite not in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

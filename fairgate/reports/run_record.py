@@ -15,9 +15,16 @@ from enum import Enum
 
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
-from fairgate.domain.units import Reason
+from fairgate.domain.units import Judged, Reason
 from fairgate.reports.alerts import alerts
-from fairgate.reports.judged_rows import Claim, PairRow, QuestionRow, pair_rows, question_rows
+from fairgate.reports.judged_rows import (
+    Claim,
+    PairRow,
+    QuestionRow,
+    other_rows,
+    pair_rows,
+    question_rows,
+)
 from fairgate.reports.sections.case_tables import BIAS_WORDS
 
 SCHEMA_VERSION = 1
@@ -114,7 +121,11 @@ def _plain(value: object) -> object:
 
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
-    records = [*map(_pair, pair_rows(result)), *map(_question, question_rows(result))]
+    records = [
+        *map(_pair, pair_rows(result)),
+        *map(_question, question_rows(result)),
+        *map(_unit, other_rows(result)),
+    ]
     for record in records:
         yield json.dumps(record, allow_nan=False, separators=(",", ":")) + "\n"
 
@@ -147,6 +158,19 @@ def _verdict(claim: Claim) -> str:
     if isinstance(claim, Reason):
         return f"inconclusive({claim})"
     return "violated" if claim else "satisfied"
+
+
+def _unit(row: Judged) -> dict[str, object]:
+    return {
+        "key": row.unit.key,
+        "suite": row.unit.suite,
+        **row.unit.dimensions,
+        "control": row.unit.is_control,
+        **{
+            name: f"inconclusive({claim})" if isinstance(claim, Reason) else _plain(claim)
+            for name, claim in row.claims.items()
+        },
+    }
 
 
 def _question(row: QuestionRow) -> dict[str, object]:

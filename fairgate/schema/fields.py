@@ -30,17 +30,6 @@ def shape(value: object) -> str:
             return "<scalar>"
 
 
-KINDS = ("metamorphic", "bbq")
-
-
-def kind(value: object) -> str | None:
-    """Return which kind of suite is meant; None for a kind that there is not."""
-    named = value.get("kind", KINDS[0]) if isinstance(value, dict) else KINDS[0]
-    named = getattr(value, "kind", named)
-    return f"<{named}>" if named in KINDS else None
-
-
-ByKind = Discriminator(kind)
 ByShape = Discriminator(shape)
 """Unions are told apart by shape, so that messages speak only of the branch that was meant."""
 

@@ -80,11 +80,6 @@ def bootstrap_many(
     return results
 
 
-def bootstrap(totals: ClusterTotals, settings: BootstrapSettings, *, seed: int) -> IntervalOrReason:
-    """Return the interval of one slice."""
-    return bootstrap_many([totals], settings, seed=seed)[0]
-
-
 def _obstacle(totals: ClusterTotals, min_clusters: int) -> str | None:
     if not totals.counts.any(axis=0).all():
         return NOTHING_DECIDED

@@ -43,15 +43,7 @@ def holm(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
 
     A test that the steps do not reach is held against the level at which they stopped.
     """
-    return _stepwise(_checked(p_values), alpha, downward=True)
-
-
-def benjamini_hochberg(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
-    """Return the tests in the given order; all are held against the same level alpha * k / m.
-
-    k is the number of rejections, or 1 where there is none.
-    """
-    return _stepwise(_checked(p_values), alpha, downward=False)
+    return _stepwise(_checked(p_values), alpha)
 
 
 def _checked(p_values: Sequence[float]) -> Floats:
@@ -66,24 +58,16 @@ def _checked(p_values: Sequence[float]) -> Floats:
     return values
 
 
-def _stepwise(p_values: Floats, alpha: float, *, downward: bool) -> list[Corrected]:
+def _stepwise(p_values: Floats, alpha: float) -> list[Corrected]:
     size = len(p_values)
     order = np.argsort(p_values, kind="stable")
     ordered = p_values[order]
-    if downward:
-        factors = np.arange(size, 0, -1, dtype=np.float64)
-        adjusted = np.minimum(np.maximum.accumulate(ordered * factors), 1.0)
-        # The first p above its own level stops the steps, for itself and all larger ones.
-        rejected = np.logical_and.accumulate(ordered <= alpha / factors)
-        steps = np.minimum(np.arange(size), int(rejected.sum()))
-        levels = alpha / factors[np.minimum(steps, size - 1)]
-    else:
-        shares = np.arange(1, size + 1, dtype=np.float64) / max(1, size)
-        adjusted = np.minimum(np.minimum.accumulate((ordered / shares)[::-1])[::-1], 1.0)
-        last = np.flatnonzero(ordered <= alpha * shares)
-        rejected = np.arange(size) <= (int(last[-1]) if len(last) else -1)
-        # The very product that the last rejection was compared with, so that both agree.
-        levels = np.full(size, alpha * shares[max(0, int(rejected.sum()) - 1)] if size else alpha)
+    factors = np.arange(size, 0, -1, dtype=np.float64)
+    adjusted = np.minimum(np.maximum.accumulate(ordered * factors), 1.0)
+    # The first p above its own level stops the steps, for itself and all larger ones.
+    rejected = np.logical_and.accumulate(ordered <= alpha / factors)
+    steps = np.minimum(np.arange(size), int(rejected.sum()))
+    levels = alpha / factors[np.minimum(steps, size - 1)]
     # Rounding in a product may not contradict the comparison that was made.
     above = np.nextafter(alpha, np.inf)
     adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))

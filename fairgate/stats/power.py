@@ -74,17 +74,6 @@ def sources_needed(effect: float, sd: float, design: RuleDesign) -> int | None:
     return high
 
 
-def power_of(effect: float, sd: float, n_sources: int, design: RuleDesign) -> float:
-    """Return the approximate probability that the rule fails when the true change is `effect`."""
-    if n_sources < fewest_sources(design.level):
-        return 0.0
-    error = sd / math.sqrt(n_sources)
-    reach = max(t_quantile(1 - design.level, n_sources - 1) * error, design.margin)
-    if not error:
-        return 1.0 if effect > reach else 0.0
-    return _NORMAL.cdf((effect - reach) / error)
-
-
 def simulated_power(
     residuals: Floats,
     effect: float,
@@ -94,7 +83,7 @@ def simulated_power(
     rng: np.random.Generator,
     n_simulations: int = 2000,
 ) -> float:
-    """Return the share of simulated runs that the rule catches, for checking `power_of`.
+    """Return the share of simulated runs that the rule catches.
 
     Draws `n_sources` changes with replacement from the observed per-source changes less their mean
     (`residuals`), adds `effect` and applies the rule with the t form of the test. Unlike the

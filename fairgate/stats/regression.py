@@ -20,13 +20,11 @@ import numpy as np
 from fairgate.stats.evidence import Method, RegressionEvidence, RegressionSettings, Worse
 from fairgate.stats.observations import (
     Floats,
-    Observations,
     PairedObservations,
     cluster_contributions,
     cluster_shares,
     cluster_totals,
     estimate,
-    pair_by_key,
 )
 from fairgate.stats.power import RuleDesign, minimum_detectable_effect
 from fairgate.stats.sign_flip import (
@@ -117,18 +115,6 @@ class PreparedRegression:
         change = _oriented(self.pairs, self.settings.worse)[1]
         reach = t_quantile(1 - level, self.evidence.n_sources - 1) * self.error
         return change - reach, change + reach
-
-
-def regression_evidence(
-    now: Observations,
-    base: Observations,
-    *,
-    settings: RegressionSettings,
-    level: float,
-    rng: np.random.Generator,
-) -> RegressionEvidence:
-    """Return the evidence of one comparison at a level known beforehand."""
-    return prepare_regression(pair_by_key(now, base), settings, rng).at_level(level)
 
 
 def prepare_regression(

@@ -1,10 +1,10 @@
-"""Every kind of suite that a policy can name."""
+"""Every kind of suite that a policy can name; the first is meant where `kind` is left out."""
 
 from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.suites.metamorphic.suite import Metamorphic
-from fairgate.suites.question_items.suite import QuestionItems
-from fairgate.suites.suite import SuiteKind
+from fairgate.suites.kind import SuiteKind
+from fairgate.suites.metamorphic.kind import Metamorphic
+from fairgate.suites.question_items.kind import QuestionItems
 
 SUITE_KINDS: Catalogue[SuiteKind] = Catalogue("kind of suite", (Metamorphic(), QuestionItems()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from fairgate.metrics.table import Table
 from fairgate.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.schema.columns import Columns
-from fairgate.schema.suite import SuiteModel
 from fairgate.suites.metamorphic.policy import TaskPolicy
 from fairgate.suites.question_items.policy import ItemsPolicy
 from fairgate.suites.readings import Readings
@@ -206,17 +205,6 @@ class Suite(Protocol):
 
     def describe(self, plan: SuitePlan) -> Iterator[str]:
         """Yield what `fairgate check` says about the suite."""
-        ...
-
-
-class SuiteKind(Protocol):
-    """A kind of tests: how a policy declares it and how it is loaded."""
-
-    id: ClassVar[str]
-    model: ClassVar[type[SuiteModel]]
-
-    def load(self, policy: SuiteModel, setup: Setup, materials: Materials) -> Suite | None:
-        """Return the suite; None where the materials reported a problem."""
         ...
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from calibration.mcnemar import mcnemar
 from calibration.tables import clopper_pearson, markdown
 from calibration.worlds import (
     CATEGORY_OF_TERM,
@@ -23,7 +24,6 @@ from calibration.worlds import (
 )
 
 from fairgate.stats.evidence import RegressionSettings
-from fairgate.stats.mcnemar import mcnemar
 from fairgate.stats.multiplicity import holm
 from fairgate.stats.observations import pair_by_key
 from fairgate.stats.regression import prepare_regression

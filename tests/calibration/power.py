@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from calibration.tables import clopper_pearson, markdown
 from calibration.worlds import SOURCES, TERMS, Draw, change_shapes
+from fakes.statistics import power_of
 
 from fairgate.stats.multiplicity import holm
-from fairgate.stats.power import RuleDesign, minimum_detectable_effect, power_of, sources_needed
+from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
 from fairgate.stats.sign_flip import sign_flip_test
 from fairgate.stats.typical_values import TypicalValues
 

@@ -13,9 +13,9 @@ from calibration.worlds import (
     propensities,
     stable_verdicts,
 )
+from fakes.statistics import regression_evidence
 
 from fairgate.stats.evidence import RegressionSettings
-from fairgate.stats.regression import regression_evidence
 
 ALPHA = 0.05
 NAIVE = "naive +2 points"

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import numpy as np
+from fakes.perturbation_sets import load_perturbation_sets
 from fakes.policies import model
 
-from fairgate.adapters.perturbation_files import load_perturbation_sets
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.executions import Answer, Decoding, Document, GenerationRequest
 from fairgate.domain.outcomes import Provenance

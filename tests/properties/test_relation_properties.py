@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fakes.perturbation_sets import load_perturbation_sets
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.adapters.perturbation_files import load_perturbation_sets
 from fairgate.domain.cases import Source
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet, Term

@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.table import Table
 from fairgate.oracles.oracle import Oracle
-from fairgate.relations.catalogue import by_id
+from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.schema.suite import SuiteModel
 from fairgate.suites.metamorphic.documents import DocumentOptions
 from fairgate.suites.metamorphic.judge import COLUMNS, claims_of_documents, judge_pairs
 from fairgate.suites.metamorphic.plan import PlanInput, build_plan
@@ -24,8 +22,6 @@ from fairgate.suites.readings import Readings
 from fairgate.suites.suite import (
     CollectionSearch,
     Executions,
-    Materials,
-    Setup,
     SuitePlan,
     VectorsOf,
 )
@@ -64,7 +60,7 @@ class MetamorphicSuite:
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
         """Return the relations by id, in the order of the policy."""
-        return {name: by_id(name) for name in self.policy.relations}
+        return {name: RELATIONS[name] for name in self.policy.relations}
 
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
@@ -189,26 +185,6 @@ class MetamorphicSuite:
             f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {len(plan.cases)} questions to the system"
         )
-
-
-class Metamorphic:
-    """The kind `metamorphic`. Implements `suites.suite.SuiteKind`."""
-
-    id: ClassVar[str] = "metamorphic"
-    model: ClassVar[type[SuiteModel]] = SuitePolicy
-
-    def load(
-        self, policy: SuiteModel, setup: Setup, materials: Materials
-    ) -> MetamorphicSuite | None:
-        """Return the suite; None where the materials reported a problem."""
-        assert isinstance(policy, SuitePolicy)  # noqa: S101 (the catalogue's own promise)
-        task = materials.task(policy.task)
-        sources = materials.sources(policy.sources, policy.limit)
-        sets = materials.perturbation_sets(policy.perturbations, policy.control)
-        if task is None or sources is None or sets is None:
-            return None
-        given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
-        return MetamorphicSuite(given)
 
 
 def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 from fairgate.domain.items import NO_RETRIEVAL, Item
 from fairgate.domain.units import Judged, Reason, Unit
@@ -16,13 +15,11 @@ from fairgate.metrics.table import Table
 from fairgate.oracles.choice import CHOICE_RULE, ChoiceOracle
 from fairgate.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.schema.suite import SuiteModel
 from fairgate.suites.question_items.judge import COLUMNS, LETTER_COLUMNS, STEREOTYPES, judge_items
 from fairgate.suites.question_items.plan import (
     PlanInput,
     Question,
     build_plan,
-    choose_examples,
     questions,
     retriever_key,
 )
@@ -31,8 +28,6 @@ from fairgate.suites.readings import Readings
 from fairgate.suites.suite import (
     CollectionSearch,
     Executions,
-    Materials,
-    Setup,
     SuitePlan,
     VectorsOf,
 )
@@ -210,33 +205,3 @@ class QuestionItemSuite:
         )
         for reason, many in Counter(item.reason for item in self.given.excluded).most_common():
             yield f"    {many} items left out: {reason}"
-
-
-class QuestionItems:
-    """The kind `bbq`. Implements `suites.suite.SuiteKind`."""
-
-    id: ClassVar[str] = "bbq"
-    model: ClassVar[type[SuiteModel]] = BbqSuitePolicy
-
-    def load(
-        self, policy: SuiteModel, setup: Setup, materials: Materials
-    ) -> QuestionItemSuite | None:
-        """Return the suite; None where the materials reported a problem."""
-        assert isinstance(policy, BbqSuitePolicy)  # noqa: S101 (the catalogue's own promise)
-        found = materials.items(policy.items, policy.categories)
-        settings = [setting for setting in policy.settings if setting != NO_RETRIEVAL]
-        if settings and setup.takes_documents:
-            materials.check_collections(policy.collections, settings, max(policy.depths))
-        if found is None:
-            return None
-        if policy.shots:
-            # Examples can be too few: reported here, where the place in the policy is known.
-            materials.attempt("shots", lambda: choose_examples(found.items, setup.seed))
-        given = PlanInput(
-            policy=policy,
-            setup=setup,
-            items=found.items,
-            excluded=found.excluded,
-            unknown_wordings=materials.unknown_wordings(),
-        )
-        return QuestionItemSuite(given)

@@ -6,12 +6,12 @@ import re
 from importlib import resources
 
 import pytest
+from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.adapters.perturbation_files import (
     collect_perturbation_sets,
     embedded_set_names,
     load_perturbation_set,
-    load_perturbation_sets,
 )
 from fairgate.domain.errors import DataError, PolicyError
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from fairgate.adapters.task_files import embedded_task_names, load_task, task_from_policy
+from fairgate.adapters.task_files import KIND, load_task, task_from_policy
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.oracles.label import read_label
+from fairgate.policy.named_files import embedded_names
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 
 def test_the_shipped_tasks():
-    assert set(embedded_task_names()) >= {"sentiment", "toxicity"}
+    assert set(embedded_names(KIND)) >= {"sentiment", "toxicity"}
     sentiment = load_task("sentiment")
     assert sentiment.labels == ("positive", "negative", "neutral", "mixed")
     assert sentiment.canonical("mixed") == sentiment.canonical("neutral")
     assert sentiment.canonical("positive") == "positive"
 
 
-@pytest.mark.parametrize("name", embedded_task_names())
+@pytest.mark.parametrize("name", embedded_names(KIND))
 def test_the_instruction_names_the_answers(name):
     task = load_task(name)
     canonical = {task.canonical(label) for label in task.labels}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from fakes.perturbation_sets import load_perturbation_sets
 
-from fairgate.adapters.perturbation_files import load_perturbation_sets
 from fairgate.domain.cases import Source
 from fairgate.relations.linter import (
     PHRASE_RULES,

@@ -9,7 +9,7 @@ import pytest
 from fairgate.domain.cases import Source
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.keys import follow_up_key
-from fairgate.relations.catalogue import RELATIONS, by_id, relation_ids
+from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable
 
@@ -49,11 +49,11 @@ def test_every_relation_is_documented(relation):
 
 
 def test_ids_are_unique():
-    assert len(set(relation_ids())) == len(RELATIONS)
+    assert len(set(RELATIONS.ids)) == len(RELATIONS)
 
 
 def test_set_equivalence_builds_the_keys_that_recorded_answers_use():
-    relation = by_id("set-equivalence")
+    relation = RELATIONS["set-equivalence"]
     follow_ups = relation.follow_ups(Source(id="fsa3", text="x"), relation.EXAMPLES[0].sets)
     assert [follow_up_key("fsa3", relation.id, each.variant) for each in follow_ups] == [
         "fsa3#race/asian",
@@ -65,5 +65,5 @@ def test_set_equivalence_builds_the_keys_that_recorded_answers_use():
 
 def test_an_unknown_relation_is_answered_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean `set-equivalence`") as caught:
-        by_id("set_equivalence")
+        RELATIONS["set_equivalence"]
     assert caught.value.exit_code == ExitCode.USAGE

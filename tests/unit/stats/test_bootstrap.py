@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fakes.statistics import bootstrap
 
 from fairgate.stats.bootstrap import (
     BootstrapSettings,
     bca_levels,
-    bootstrap,
     bootstrap_many,
     resample_counts,
 )

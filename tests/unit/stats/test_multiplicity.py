@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fairgate.domain.errors import DataError
-from fairgate.stats.multiplicity import benjamini_hochberg, holm, uncorrected
+from fairgate.stats.multiplicity import holm, uncorrected
 
 
 def test_holm_by_hand():
@@ -32,29 +32,17 @@ def test_holm_where_everything_is_rejected_ends_at_alpha():
     assert [one.level for one in found] == pytest.approx([0.05 / 3, 0.025, 0.05])
 
 
-def test_benjamini_hochberg_by_hand():
-    found = benjamini_hochberg([0.01, 0.04, 0.03, 0.005], alpha=0.05)
-    assert [one.adjusted_p for one in found] == pytest.approx([0.02, 0.04, 0.04, 0.02])
-    assert all(one.rejected for one in found)
-    assert benjamini_hochberg([0.9, 0.8], alpha=0.05)[0].level == pytest.approx(0.025)
-
-
-def test_benjamini_hochberg_rejects_below_a_later_success():
-    found = benjamini_hochberg([0.04, 0.045, 0.05], alpha=0.05)
-    assert all(one.rejected for one in found)
-
-
 def test_uncorrected_holds_every_test_against_alpha():
     found = uncorrected([0.04, 0.06], alpha=0.05)
     assert [(one.level, one.rejected) for one in found] == [(0.05, True), (0.05, False)]
 
 
-@pytest.mark.parametrize("correct", [holm, benjamini_hochberg, uncorrected])
+@pytest.mark.parametrize("correct", [holm, uncorrected])
 def test_an_empty_family_is_empty(correct):
     assert correct([], alpha=0.05) == []
 
 
-@pytest.mark.parametrize("correct", [holm, benjamini_hochberg, uncorrected])
+@pytest.mark.parametrize("correct", [holm, uncorrected])
 @pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.1])
 def test_what_is_no_probability_is_refused(correct, wrong):
     with pytest.raises(DataError, match="p value number 2"):

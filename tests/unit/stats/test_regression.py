@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from fakes.statistics import regression_evidence
 
 from fairgate.stats.evidence import Method, RegressionSettings, Worse
 from fairgate.stats.observations import estimate, pair_by_key, select
-from fairgate.stats.regression import prepare_regression, regression_evidence
+from fairgate.stats.regression import prepare_regression
 
 NAN = math.nan
 

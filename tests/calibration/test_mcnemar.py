@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from fairgate.stats.mcnemar import mcnemar
+from calibration.mcnemar import mcnemar
 
 
 def test_mcnemar_is_the_binomial_test_of_the_discordant_pairs():

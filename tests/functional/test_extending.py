@@ -1,0 +1,307 @@
+"""What ARCHITECTURE.md promises: one of each sort is added here, and the package is not edited."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import pytest
+from pydantic import Field
+
+from fairgate.cli import main
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import Stop
+from fairgate.domain.units import Judged, Reading, Reason, Unit
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
+from fairgate.oracles.oracle import majority
+from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.relation import FollowUp, differs
+from fairgate.reports.formats import FORMATS, Format
+from fairgate.schema.suite import SuiteModel
+from fairgate.suites.catalogue import SUITE_KINDS
+from fairgate.suites.suite import SuitePlan
+
+
+class LengthOracle:
+    """A toy oracle: how many words an answer has."""
+
+    id = "words/1"
+
+    def stop(self):
+        return Stop(phrases=("stop",))
+
+    def read(self, execution, case):
+        words = (execution.response or "").split()
+        if not words:
+            return Reading(value=None, reason=Reason.UNREADABLE)
+        return Reading(value=float(len(words)))
+
+    def same(self, left, right):
+        return left.value == right.value
+
+
+class Shout:
+    """A toy relation: a text in capitals is answered with as many words."""
+
+    id: ClassVar[str] = "toy/shout"
+    title = "Shout"
+    paper = "none"
+    description = "The follow-up is in capitals, and more urgent."
+    expects = "An answer of as many words."
+    advisory = False
+    source_variant = "toy/plain"
+    EXAMPLES = ()
+    NOT_APPLICABLE = ()
+
+    def oracle(self, task):
+        return LengthOracle()
+
+    def source_text(self, source):
+        return source.text
+
+    def follow_ups(self, source, sets):
+        return [
+            FollowUp(
+                variant="capitals",
+                category="form",
+                term="capitals",
+                text=f"{source.text.upper()} NOW",
+            )
+        ]
+
+    def fault(self, source_text, follow_up):
+        return None if follow_up.text == f"{source_text.upper()} NOW" else "another text"
+
+    def expected(self, source, controls):
+        return majority(controls, source)
+
+    def claims(self, source, follow_up, expected):
+        return {"generation": differs(follow_up, source), "controlled": differs(follow_up, source)}
+
+
+class PingPolicy(SuiteModel):
+    kind: Literal["ping"] = Field(description="Kind of the suite.")
+    questions: list[str] = Field(description="What is asked.")
+
+    def accesses(self):
+        return ()
+
+    def named_files(self):
+        return ()
+
+
+@dataclass(frozen=True)
+class PingSuite:
+    """A toy kind: each question must be answered with a yes."""
+
+    policy: PingPolicy
+    kind = "ping"
+    unstable_margin = 0.0
+    columns = ("no",)
+    crossing = None
+    repeats = 1
+    has_control_arm = False
+
+    @property
+    def id(self):
+        return self.policy.id
+
+    @property
+    def oracles(self):
+        return {"": LengthOracle()}
+
+    def size(self):
+        return len(self.policy.questions)
+
+    def plan(self):
+        keys = [f"ping-{number}" for number in range(len(self.policy.questions))]
+        cases = [
+            Case(key=key, suite=self.id, query=text, instruction="Say yes.", labels=(), cluster=key)
+            for key, text in zip(keys, self.policy.questions, strict=True)
+        ]
+        units = [
+            Unit(
+                key=key,
+                suite=self.id,
+                asks={"answer": key},
+                cluster=key,
+                dimensions={"parity": ("even", "odd")[number % 2]},
+                content=key,
+            )
+            for number, key in enumerate(keys)
+        ]
+        return SuitePlan(cases=cases, units=units)
+
+    def judge(self, units, readings, executions, vectors):
+        found = []
+        for unit in units:
+            reading = readings.all_of(unit.key)
+            said = executions[self.id, unit.key].response if reading.value is not None else ""
+            claim = reading.reason or float("yes" not in said)
+            found.append(
+                Judged(unit=unit, readings={"answer": reading}, claims={"no": claim}, decisive="no")
+            )
+        return found
+
+    def absent(self, column, reasons):
+        return None
+
+    def verify(self, table):
+        pass
+
+    def bands(self, quartiles):
+        return (0.63, 1.31)
+
+    def must_match(self):
+        return {"questions": self.policy.questions}
+
+    def reading_rule(self):
+        return {"rule": "words/1"}
+
+    def searches(self):
+        return ()
+
+    def replica(self, controls):
+        return self
+
+    def without_crossing(self):
+        return self
+
+    def describe(self, plan) -> Iterator[str]:
+        yield f"  suite {self.id}: {len(plan.units)} pings"
+
+
+class Ping:
+    id: ClassVar[str] = "ping"
+    model = PingPolicy
+
+    def load(self, policy, setup, materials):
+        return PingSuite(policy)
+
+
+REFUSED = Metric(
+    id="toy/refused",
+    title="pings that were refused",
+    column="no",
+    arms=(Arm(weight=1.0, select=DEMOGRAPHIC[0].select),),
+    reference="none",
+    dimensions=("parity",),
+    row_dimensions=frozenset({"parity"}),
+    suite_kind="ping",
+)
+POLICY = """\
+version: 1
+name: toys
+system: {recorded: answers.jsonl}
+suites:
+  - {id: shout, task: sentiment, sources: sources.csv, relations: [set-equivalence, toy/shout],
+     perturbations: [gender]}
+  - {id: ping, kind: ping, questions: [one, two, three, four]}
+gates:
+  - {metric: asr/generation, suite: shout, where: {category: form}, max: 0.4}
+  - {metric: toy/refused, for_each: parity, max: 0.6}
+"""
+
+
+@pytest.fixture
+def toys(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toys.yaml").write_text(POLICY)
+    (tmp_path / "sources.csv").write_text("id,text\n" + "".join(f"s{n},text {n}\n" for n in "012"))
+    (tmp_path / "answers.jsonl").write_text("")
+    with ExitStack() as stack:
+        for catalogue, entry in (
+            (RELATIONS, Shout()),
+            (SUITE_KINDS, Ping()),
+            (METRICS, REFUSED),
+            (
+                FORMATS,
+                Format(id="toy", file="toy.txt", render=lambda view, done: done.result.policy),
+            ),
+        ):
+            stack.enter_context(catalogue.added(entry))
+        yield tmp_path
+
+
+def run(*arguments):
+    spoken = io.StringIO()
+    with redirect_stdout(spoken), redirect_stderr(spoken):
+        code = main(list(arguments))
+    return code, spoken.getvalue()
+
+
+def record(folder, answer):
+    code, output = run("plan", "toys.yaml", "--output", "plan.jsonl")
+    assert code == 0, output
+    rows = [json.loads(line) for line in (folder / "plan.jsonl").read_text().splitlines()]
+    (folder / "answers.jsonl").write_text(
+        "".join(
+            json.dumps({"key": r["key"], "suite": r["suite"], "response": answer(r["key"])}) + "\n"
+            for r in rows
+        )
+    )
+    return [row["key"] for row in rows]
+
+
+def test_a_relation_a_kind_a_metric_and_a_format_are_added_without_editing_the_package(toys):
+    keys = record(toys, lambda key: "positive yes")
+    assert "s0" in keys, "Set Equivalence keeps the bare key of the source"
+    assert {"s0#toy/plain", "s0#toy/shout/capitals", "ping-3"} <= set(keys)
+    assert "4 pings" in run("check", "toys.yaml")[1]
+    code, output = run(
+        "run", "toys.yaml", "--out", "out", "--format", "md,html,toy", "--baseline", "none"
+    )
+    assert code == 0, output
+    assert (toys / "out" / "toy.txt").read_text() == "toys"
+    record_ = json.loads((toys / "out" / "run.json").read_text())
+    values = {(m["metric"], str(m["where"])): m["value"] for m in record_["measurements"]}
+    assert values["toy/refused", "{'parity': 'odd'}"] == 0.0
+    assert values["asr/generation", "{'category': 'form'}"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("broken", "answer"),
+    [
+        ("asr/generation", lambda key: "yes positive" if "capitals" not in key else "positive"),
+        ("toy/refused", lambda key: "positive" if key in ("ping-1", "ping-3") else "positive yes"),
+    ],
+)
+def test_what_was_added_turns_the_gate_red(toys, broken, answer):
+    record(toys, answer)
+    code, output = run("run", "toys.yaml", "--out", "out", "--baseline", "none")
+    assert code == 1, output
+    rules = json.loads((toys / "out" / "run.json").read_text())["rules"]
+    assert {rule["metric"] for rule in rules if rule["outcome"] == "fail"} == {broken}
+    rows = [json.loads(row) for row in (toys / "out" / "rows.jsonl").read_text().splitlines()]
+    pings = {row["key"]: row["no"] for row in rows if row["suite"] == "ping"}
+    assert pings == {f"ping-{n}": float(broken == "toy/refused" and n in (1, 3)) for n in range(4)}
+
+
+def test_the_second_relation_of_a_suite_is_judged_on_its_own_answers(toys):
+    """Keys without the relation once let the second one be judged on the first's answers."""
+    record(toys, lambda key: "negative" if key.startswith("s0#gender/man") else "positive yes")
+    assert run("run", "toys.yaml", "--out", "out", "--baseline", "none")[0] == 0
+    rows = [json.loads(r) for r in (toys / "out" / "rows.jsonl").read_text().splitlines()]
+    own = {row["key"]: row["generation"] for row in rows if row.get("relation") == "toy/shout"}
+    assert own == {f"s{n}#toy/shout/capitals": "satisfied" for n in "012"}
+
+
+def test_baselines_hold_every_kind(toys):
+    record(toys, lambda key: "positive yes")
+    assert run("run", "toys.yaml", "--out", "out", "--baseline", "none")[0] == 0
+    assert run("baseline", "accept", "out", "--reason", "first", "--output", "b.json")[0] == 0
+    code, output = run("run", "toys.yaml", "--out", "out2", "--baseline", "b.json")
+    assert code == 0, output
+
+
+def test_what_was_added_is_gone_afterwards():
+    with RELATIONS.added(Shout()):
+        assert "toy/shout" in RELATIONS
+        with pytest.raises(ValueError, match="already"), RELATIONS.added(Shout()):
+            pass
+    assert "toy/shout" not in RELATIONS
