@@ -74,7 +74,7 @@ def pair_rows(result: GateResult) -> Iterator[PairRow]:
             answer=judged.readings[FOLLOW_UP],
             majority=None if majority is None else str(majority),
             claims={name: _verdict(judged.claims[name]) for name in _VERDICTS},
-            scores={name: _score(judged.claims[claim]) for name, claim in _SCORES.items()},
+            scores={name: _score(name, judged.claims[claim]) for name, claim in _SCORES.items()},
         )
 
 
@@ -82,8 +82,10 @@ def _verdict(claim: float | Reason) -> Claim:
     return claim if isinstance(claim, Reason) else claim == 1.0
 
 
-def _score(claim: float | Reason) -> float | None:
-    return None if isinstance(claim, Reason) else round(claim, 6)
+def _score(name: str, claim: float | Reason) -> float | None:
+    if isinstance(claim, Reason):
+        return None
+    return round(claim, 6) if name == "rrs" else claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
