@@ -24,6 +24,7 @@ from fairgate.engine.rules import expand_rules
 from fairgate.engine.same_texts import same_text_notices
 from fairgate.engine.tabulate import tabulate
 from fairgate.engine.vanished import vanished_slices
+from fairgate.engine.wave import Answered
 from fairgate.engine.waves import answer_waves
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
@@ -65,10 +66,8 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
     tables = tabulate(given.suites, answered.judged, given.baseline)
     tables, attribution = attribute(tables, answered, policy.confidence)
     identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
-    measurements = [
-        *measure(tables, confidence=policy.confidence, seed=policy.seed),
-        *identity_measurements(identities),
-    ]
+    measurements = measure(tables, confidence=policy.confidence, seed=policy.seed)
+    measurements += identity_measurements(identities)
     shared = shared_cases(given)
     comparison = comparison_with(given, shared, identities)
     rules = compare(expand_rules(policy, plan), tables, measurements, comparison, policy)
@@ -86,12 +85,7 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         degradation=degradation(tables),
         overlap=shared,
         baseline_path=given.baseline_path,
-        notices=[
-            *given.notices,
-            *label_notices(answered.executions),
-            *same_text_notices(answered.executions),
-            *allowed_constant_answers(answered.judged, policy),
-        ],
+        notices=[*given.notices, *notices_of(answered, policy)],
         provenance=given.provenance,
         identities=identities,
         attribution=attribution,
@@ -105,6 +99,15 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         readings=answered.readings,
         added=answered.added,
     )
+
+
+def notices_of(answered: Answered, policy: Policy) -> list[str]:
+    """Return what a reader must know of the answers; no verdict depends on it."""
+    return [
+        *label_notices(answered.executions),
+        *same_text_notices(answered.executions),
+        *allowed_constant_answers(answered.judged, policy),
+    ]
 
 
 def shared_cases(given: GateInput) -> Overlap | None:
