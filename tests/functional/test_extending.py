@@ -197,6 +197,7 @@ REFUSED = Metric(
 POLICY = """\
 version: 1
 name: toys
+constant_answers: allow
 system: {recorded: answers.jsonl}
 suites:
   - {id: shout, task: sentiment, sources: sources.csv, relations: [set-equivalence, toy/shout],
