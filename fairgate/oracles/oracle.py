@@ -37,13 +37,12 @@ def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: 
 
     The margin is the smallest of the answers'.
     """
-    if any(reading.reason is Reason.MISSING for reading in readings):
-        return Reading(value=None, reason=Reason.MISSING)
     margin = min((r.margin for r in readings if r.margin is not None), default=None)
     first = readings[0]
     for reading in readings:
         if reading.value is None:
-            return Reading(value=None, reason=reading.reason, margin=margin)
+            known = None if reading.reason is Reason.MISSING else margin
+            return Reading(value=None, reason=reading.reason, margin=known)
     if any(not oracle.same(first, other) for other in readings[1:]) or (
         margin is not None and margin < unstable_margin
     ):
