@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, FOLDER, runtime_of, runtime_options
+from fairgate.cli.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FOLDER,
+    allow_python,
+    runtime_of,
+    runtime_options,
+)
 from fairgate.cli.progress import progress_for
 from fairgate.composition.loading import load_policy
 from fairgate.domain.errors import ExitCode
@@ -69,6 +76,7 @@ def power(policy: Path, **options: Any) -> int:
 )  # fmt: skip
 @click.option("--out", type=FOLDER, help="Folder for burn-in.json (default: in the cache).")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@allow_python
 @runtime_options
 def burn_in(policy: Path, **options: Any) -> int:
     """Run the unchanged system of POLICY several times and compare the replicas with each other.

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, FOLDER, runtime_of, runtime_options
+from fairgate.cli.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FOLDER,
+    allow_python,
+    runtime_of,
+    runtime_options,
+)
 from fairgate.cli.progress import progress_for
 from fairgate.cli.saying import say
 from fairgate.composition.loading import LoadedPolicy, load_policy
@@ -30,6 +37,7 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
 @click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@allow_python
 @runtime_options
 def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.

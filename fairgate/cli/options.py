@@ -66,6 +66,14 @@ def runtime_options(command: Command) -> Command:
     return command
 
 
+allow_python = click.option(
+    "--allow-python",
+    is_flag=True,
+    help="Import the function that `system: {python: …}` names, and call it.",
+)
+"""For commands that ask the system: the user's word, never the policy's."""
+
+
 def runtime_of(options: dict[str, Any]) -> Runtime:
     """Return the Runtime that the shared options describe, taking them out of `options`."""
     root: Path | None = options.pop("root", None)
@@ -79,6 +87,7 @@ def runtime_of(options: dict[str, Any]) -> Runtime:
         batch_size=options.pop("batch_size", 16),
         threads=options.pop("threads", 0),
         device=options.pop("device", "cpu"),
+        allow_python=options.pop("allow_python", False),
         confined=root is not None,
         today=now.date(),
     )

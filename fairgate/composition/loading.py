@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairgate.composition.answerable import unanswerable
 from fairgate.composition.materials import SuiteMaterials
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import PolicyError, Problem, UsageError
@@ -63,6 +64,7 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     problems += [
         problem(parsed, *found)
         for found in (
+            *unanswerable(parsed.policy, plan),
             *rule_problems(parsed.policy, plan),
             *quarantine_problems(parsed.policy, plan, runtime.today),
         )

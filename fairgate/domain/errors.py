@@ -69,6 +69,10 @@ class ModelError(FairGateError):
     """A model folder, graph or tokenizer cannot be used, or the model crashed."""
 
 
+class ApplicationError(FairGateError):
+    """The system under test cannot be asked, or what it answers cannot be used."""
+
+
 class RetrievalError(FairGateError):
     """The retrieval index cannot be built or read."""
 

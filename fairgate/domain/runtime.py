@@ -16,6 +16,8 @@ class Runtime:
     batch_size: int = 16
     threads: int = 0
     device: str = "cpu"
+    allow_python: bool = False
+    """Import the code that a policy names (`--allow-python`); never the policy's to say."""
     confined: bool = False
     """Refuse paths that lead out of `root` (the action; `--root`)."""
     today: dt.date | None = None

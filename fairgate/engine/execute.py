@@ -63,7 +63,7 @@ def execute(
     executions = dict(earlier)
     for wave in sorted({case.wave for case in plan.cases}):
         cases = [case for case in plan.cases if case.wave == wave]
-        documents = _retrieve(cases, system, store, progress)
+        documents = retrieve(cases, system.retrievers, store, progress)
         for case in cases:
             if case.documents_of is not None:
                 shown = executions[case.suite, case.documents_of].documents
@@ -131,11 +131,15 @@ def request_for(
     )
 
 
-def _retrieve(
-    cases: Sequence[Case], system: System, store: ResultStore, progress: Progress
+def retrieve(
+    cases: Sequence[Case],
+    retrievers: Mapping[str, Retriever],
+    store: ResultStore,
+    progress: Progress,
 ) -> dict[tuple[str, str], list[Document]]:
+    """Return by (suite, key) the documents of the cases that name one of the retrievers."""
     found: dict[tuple[str, str], list[Document]] = {}
-    for name, retriever in system.retrievers.items():
+    for name, retriever in retrievers.items():
         wanted = [c for c in cases if c.retriever == name and c.documents_of is None]
         if not wanted:
             continue

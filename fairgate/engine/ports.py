@@ -6,6 +6,7 @@ results for equal inputs, so it is part of the key under which results are store
 
 from __future__ import annotations
 
+from collections import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
@@ -13,6 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.domain.applications import Question, Reply
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Answer, Document, Execution, GenerationRequest
 
@@ -64,6 +66,27 @@ class Generator(Protocol):
         """Yield `(position in requests, answer)` as they complete, in any order.
 
         An answer depends on its request alone, never on the batch it ran in. Raises ModelError.
+        """
+        ...
+
+
+class Application(Protocol):
+    """A whole system that is asked from outside: it retrieves, if it does, and answers."""
+
+    @property
+    def name(self) -> str:
+        """Say for messages what is asked, and where."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the application's revision and how it is asked."""
+        ...
+
+    def ask(self, questions: Sequence[Question]) -> abc.Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` as they come, in any order.
+
+        Raises ApplicationError. Closing the iterator ends what is under way.
         """
         ...
 

@@ -8,11 +8,14 @@ from typing import Any
 
 from fairgate.policy.assembled import Systems
 from fairgate.schema.system import SystemModel
+from fairgate.systems.command import Command
+from fairgate.systems.http import Http
 from fairgate.systems.local import Local
+from fairgate.systems.python import Python
 from fairgate.systems.recorded import Recorded
 from fairgate.systems.system_kind import SystemKind
 
-SYSTEMS: tuple[SystemKind[Any], ...] = (Local(), Recorded())
+SYSTEMS: tuple[SystemKind[Any], ...] = (Local(), Recorded(), Http(), Command(), Python())
 
 _added: list[SystemKind[Any]] = []
 

@@ -15,14 +15,13 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from fairgate import __version__
-from fairgate.adapters.http_client.event_loop import close_at_exit, submitted
+from fairgate.adapters.event_loop import Group, close_at_exit, submitted
 from fairgate.adapters.http_client.messages import (
     Answer,
     HttpError,
@@ -65,6 +64,7 @@ class HttpClient:
         self._sleep = _waiting(sleep)
         self._jitter = jitter
         self._next_start = 0.0
+        self._group = Group()
         self._connections = _Connections(limits)
         # Left to itself it is closed too, without waiting for that: this may be the loop's thread.
         weakref.finalize(self, _close_soon, self._connections).atexit = False
@@ -105,16 +105,14 @@ class HttpClient:
                     position, request = next(source, (-1, None))
                     if request is None:
                         break
-                    pending[submitted(self._answer(request, self._start()))] = position
+                    pending[self._group.submit(self._answer(request, self._start()))] = position
                 if not pending:
                     return
                 for done in wait(pending, return_when=FIRST_COMPLETED).done:
                     yield pending.pop(done), done.result()
         finally:
-            for future in pending:
-                future.cancel()
             if pending:
-                submitted(self._connections.idle()).result()
+                self._group.end()
 
     def _start(self) -> float:
         """Return when the next request may start, on the loop's clock."""
@@ -125,19 +123,18 @@ class HttpClient:
 
     async def _answer(self, request: Request, start: float) -> Answer | HttpError:
         """Return the last attempt's answer, or why there is none."""
-        with self._connections.counted():
-            await asyncio.sleep(max(0.0, start - time.monotonic()))
-            for attempt in range(1, self._limits.attempts + 1):
-                found = await self._attempt(request, attempt)
-                if isinstance(found, HttpError) and not found.is_lost:
-                    return found
-                answer = found if isinstance(found, Answer) else None
-                pause = self._pause(request, answer, attempt)
-                is_last = attempt == self._limits.attempts
-                if pause is None or pause > self._limits.longest_pause or is_last:
-                    return found
-                is_ours = answer is None or retry_after(answer) is None
-                await self._sleep(pause * (1 - self._jitter() / 4) if is_ours else pause)
+        await asyncio.sleep(max(0.0, start - time.monotonic()))
+        for attempt in range(1, self._limits.attempts + 1):
+            found = await self._attempt(request, attempt)
+            if isinstance(found, HttpError) and not found.is_lost:
+                return found
+            answer = found if isinstance(found, Answer) else None
+            pause = self._pause(request, answer, attempt)
+            is_last = attempt == self._limits.attempts
+            if pause is None or pause > self._limits.longest_pause or is_last:
+                return found
+            is_ours = answer is None or retry_after(answer) is None
+            await self._sleep(pause * (1 - self._jitter() / 4) if is_ours else pause)
         raise AssertionError  # pragma: no cover  (the loop returns)
 
     async def _attempt(self, request: Request, attempt: int) -> Answer | HttpError:
@@ -195,24 +192,10 @@ class _Connections:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._clients: dict[bool, httpx2.AsyncClient] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def are_open(self) -> bool:
         return bool(self._clients)
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count the current task as under way."""
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        yield
-
-    async def idle(self) -> None:
-        """Wait until nothing is under way."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def client(self, *, direct: bool) -> httpx2.AsyncClient:
         import httpx2

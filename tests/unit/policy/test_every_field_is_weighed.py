@@ -41,7 +41,19 @@ POLICY = parse_policy(TEXT, "p.yaml").policy
 RECORDED = parse_policy(
     TEXT.replace("generator: {model: demo-slm}", "recorded: a.jsonl"), "p.yaml"
 ).policy
-SYSTEMS = [POLICY.system, RECORDED.system]
+OTHERS = [
+    "http: {url: 'http://127.0.0.1/'}",
+    "command: [./ask.sh]",
+    "python: 'my_app:ask'",
+]
+SYSTEMS = [
+    POLICY.system,
+    RECORDED.system,
+    *(
+        parse_policy(TEXT.replace("generator: {model: demo-slm}", system), "p.yaml").policy.system
+        for system in OTHERS
+    ),
+]
 
 # A value of each field that holds less, or that may; None where no value can make red green.
 POLICY_FIELDS = {

@@ -1,4 +1,4 @@
-"""One event loop for all HTTP of the process, in a thread of its own, started when first asked.
+"""One event loop for all that the process waits for, in a thread of its own, started when asked.
 
 So requests go on while the caller works on earlier answers, an interrupt of the caller ends them,
 and no caller has to be free of an event loop itself.
@@ -35,6 +35,47 @@ def submitted(work: Coroutine[Any, Any, Result]) -> Future[Result]:
     return asyncio.run_coroutine_threadsafe(work, _loop())
 
 
+class Group:
+    """Work on the loop that is ended together."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._futures: set[Future[Any]] = set()
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start `work`; cancelling what is returned cancels it."""
+        future = submitted(self._counted(work))
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        return future
+
+    def finish(self) -> None:
+        """Return when nothing is under way any more."""
+        submitted(self._idle()).result()
+
+    def end(self) -> None:
+        """Cancel what is under way, and return when it has ended."""
+        for future in list(self._futures):
+            future.cancel()
+        submitted(self._idle()).result()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether nothing is under way."""
+        return not self._tasks
+
+    async def _counted(self, work: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await work
+
+    async def _idle(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
 def close_at_exit(opened: Closable) -> None:
     """Close it on the loop when the process ends, where nobody did before."""
     _open.add(opened)
@@ -44,7 +85,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if not _running:
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="fairgate-http", daemon=True)
+            thread = threading.Thread(target=loop.run_forever, name="fairgate-loop", daemon=True)
             thread.start()
             _running.append((loop, thread))
             atexit.register(_stop)

@@ -1,0 +1,159 @@
+"""An application that is a Python function of the user's: `my_app.rag:ask`.
+
+Called as the function can be called: with the query, and with `instruction`, `prompt`, `options`
+or `documents` where it names them; or in promptfoo's form, `call_api(prompt, options, context)`.
+It may be a coroutine. The code runs in this process with all its rights, so it is only imported
+where the person who starts FairGate allows it, never because a policy says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairgate.adapters.applications.json_paths import json_path
+from fairgate.adapters.applications.replies import ReplyPaths, reply_of
+from fairgate.domain.applications import Question, Reply
+from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.wording import harmless, quoted
+
+_VERSION = "python-1"
+"""Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_PROMPTFOO = ("prompt", "options", "context")
+_PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """What is imported, and how it is read."""
+
+    target: str
+    """`module:function`, found from `folder` or among what is installed."""
+    folder: Path
+    paths: ReplyPaths
+    revision: str | None = None
+
+
+class CallApplication:
+    """A port `Application`: a call a question."""
+
+    def __init__(self, function: Function) -> None:
+        """Take the function's name; nothing is imported yet."""
+        self._named = function
+
+    @property
+    def name(self) -> str:
+        """Say what is called."""
+        return f"the function {quoted(self._named.target)}"
+
+    @property
+    def revision(self) -> str | None:
+        """Return what the user changes when the function changes."""
+        return self._named.revision
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the function, the mapping and the revision."""
+        named = self._named
+        parts = (_VERSION, named.target, repr(named.paths), named.revision)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` in order.
+
+        Raises ApplicationError where the function cannot be imported, raises or returns no reply.
+        """
+        with asyncio.Runner() as runner:
+            for position, question in enumerate(questions):
+                value = self._called(question, runner)
+                try:
+                    yield position, reply_of(_plain(value), self._paths(value))
+                except ApplicationError as error:
+                    about = f"asked the question {quoted(question.query)}"
+                    raise ApplicationError(f"{self.name}, {about}: {error}") from None
+
+    def _called(self, question: Question, runner: asyncio.Runner) -> Any:
+        arguments = self._arguments(question)
+        try:
+            value = self._function(*arguments[0], **arguments[1])
+            return runner.run(_awaited(value)) if inspect.isawaitable(value) else value
+        except Exception as error:
+            raise ApplicationError(
+                f"{self.name}, asked the question {quoted(question.query)}: raised "
+                f"{type(error).__name__}: {harmless(str(error)[:300])}; --debug shows where"
+            ) from error
+
+    def _arguments(self, question: Question) -> tuple[list[Any], dict[str, Any]]:
+        if self._is_promptfoo:
+            context = {"vars": {**asdict(question)}}
+            return [question.prompt, {}, context], {}
+        known = {
+            "instruction": question.instruction,
+            "prompt": question.prompt,
+            "options": list(question.options),
+            "documents": None
+            if question.documents is None
+            else [asdict(document) for document in question.documents],
+        }
+        wanted = {name: value for name, value in known.items() if name in self._parameters[1:]}
+        return [question.query], wanted
+
+    @cached_property
+    def _parameters(self) -> list[str]:
+        try:
+            return list(inspect.signature(self._function).parameters)
+        except (TypeError, ValueError):
+            return []
+
+    @property
+    def _is_promptfoo(self) -> bool:
+        return tuple(self._parameters[:3]) == _PROMPTFOO
+
+    def _paths(self, value: Any) -> ReplyPaths:
+        """Return where the answer is: promptfoo calls it `output`, a text alone is the answer."""
+        if isinstance(value, Mapping) and "output" in value and "answer" not in value:
+            return _PROMPTFOO_PATHS
+        return self._named.paths
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        module_name, _, name = self._named.target.partition(":")
+        folder = str(self._named.folder.resolve())
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        try:
+            found: Any = importlib.import_module(module_name)
+            for part in name.split("."):
+                found = getattr(found, part)
+        except Exception as error:
+            raise ApplicationError(
+                f"{self.name} cannot be imported ({type(error).__name__}: "
+                f"{harmless(str(error)[:300])}); expected `module:function`, found from "
+                f"{quoted(folder)} or installed beside FairGate"
+            ) from error
+        if not callable(found):
+            raise UsageError(f"{self.name} is no function; expected `module:function`")
+        function: Callable[..., Any] = found
+        return function
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _plain(value: Any) -> Any:
+    """Return what a function returned as JSON values: a text alone, a mapping, or an object."""
+    if isinstance(value, str):
+        return {"answer": value}
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return value

@@ -1,0 +1,214 @@
+"""An application behind an address: one HTTP request a question, one JSON answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from fairgate.adapters.applications.replies import (
+    ReplyPaths,
+    parsed_json,
+    reply_of,
+    without_secrets,
+)
+from fairgate.adapters.applications.request_template import RequestTemplate
+from fairgate.adapters.http_client.client import HttpClient
+from fairgate.adapters.http_client.messages import (
+    BUSY,
+    Answer,
+    HttpError,
+    Limits,
+    Request,
+    retry_after,
+)
+from fairgate.domain.applications import Question, Reply
+from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.secrets import concealed
+from fairgate.domain.wording import harmless, quoted
+
+_VERSION = "http-1"
+"""Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_MOST_REVISION = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAddress:
+    """Where an application is asked, and how."""
+
+    url: str
+    method: str
+    template: RequestTemplate
+    paths: ReplyPaths
+    headers: Mapping[str, str] = field(default_factory=dict)
+    headers_env: Mapping[str, str] = field(default_factory=dict)
+    """Header to the NAME of the environment variable that holds its value."""
+    revision: str | None = None
+    revision_url: str | None = None
+    """Answers with what changes when the application does."""
+
+
+class HttpApplication:
+    """A port `Application`: what comes back is read by the paths, whatever its type says."""
+
+    def __init__(
+        self,
+        address: HttpAddress,
+        limits: Limits,
+        *,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        """Take the address; nothing is asked and no variable is read yet."""
+        self._address = address
+        self._limits = limits
+        self._sleep = sleep
+
+    @property
+    def name(self) -> str:
+        """Say where it is."""
+        return f"the system at {quoted(self._address.url)}"
+
+    @cached_property
+    def revision(self) -> str | None:
+        """Return what tells one state of the application from another; None: nobody knows.
+
+        Raises ApplicationError where `revision_url` gives none.
+        """
+        if self._address.revision_url is None:
+            return self._address.revision
+        request = Request(method="GET", url=self._address.revision_url, headers=self._headers)
+        answer = self._fine(self._asked(request), "its revision")
+        text = answer.body.decode("utf-8", "replace").strip()
+        if not text or len(text) > _MOST_REVISION:
+            raise ApplicationError(
+                f"{quoted(self._address.revision_url)} answers with {len(text):,} characters; "
+                f"expected a revision of 1 to {_MOST_REVISION:,}"
+            )
+        return f"{self._address.revision or ''}{text}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify address, request, mapping and revision; never what a variable holds."""
+        address = self._address
+        parts = (
+            _VERSION,
+            address.method,
+            address.url,
+            address.template.value,
+            repr(address.paths),
+            sorted(address.headers.items()),
+            sorted(address.headers_env.items()),
+            self.revision,
+        )
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` as they come.
+
+        Raises ApplicationError for the first question without a usable answer, UsageError where a
+        variable is not set.
+        """
+        requests = (self._request(question) for question in questions)
+        for position, asked in self._client.ask_all(requests):
+            about = f"the question {quoted(questions[position].query)}"
+            answer = self._fine(asked, about)
+            try:
+                found = reply_of(parsed_json(answer.body), self._address.paths)
+                yield position, without_secrets(found, self._secrets)
+            except ApplicationError as error:
+                text = concealed(str(error), self._secrets)
+                raise ApplicationError(f"{self.name}, {about}: {text}") from None
+
+    def _asked(self, request: Request) -> Answer | HttpError:
+        try:
+            return self._client.ask(request)
+        except HttpError as error:
+            return error
+
+    def _fine(self, found: Answer | HttpError, about: str) -> Answer:
+        """Return the answer. Raises ApplicationError unless it says that all is well."""
+        if isinstance(found, HttpError):
+            what = "cannot be reached" if found.is_lost else "gives no usable answer"
+            raise ApplicationError(
+                f"{self.name}, asked {about}: {what} ({quoted(str(found))}), tried "
+                f"{found.attempts} times; check that it runs, and its address"
+            )
+        if found.status // 100 != 2:
+            said = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
+            words = f", saying {harmless(said.strip()[:120])!r}" if said.strip() else ""
+            raise ApplicationError(
+                f"{self.name}, asked {about}: answered with HTTP {found.status}{words}; "
+                f"{self._hint(found)}"
+            )
+        return found
+
+    def _hint(self, answer: Answer) -> str:
+        if answer.status in (401, 403):
+            named = ", ".join(sorted(self._address.headers_env.values()))
+            return f"check what {named} holds" if named else "give the key in `headers_env`"
+        if 300 <= answer.status < 400:
+            target = harmless(answer.headers.get("location", "")[:100])
+            return f"redirects are not followed: name the address it leads to ({target!r})"
+        wait = retry_after(answer)
+        if wait is not None:
+            return f"it asks to wait {wait:g} s; lower `concurrency` or set `per_second`"
+        if answer.status in BUSY:
+            return f"tried {self._limits.attempts} times; look into its log"
+        return "check `url`, `method` and `request`"
+
+    def _request(self, question: Question) -> Request:
+        address = self._address
+        value = address.template.filled(question)
+        if address.method == "GET":
+            url = urlsplit(address.url)
+            query = "&".join(part for part in (url.query, urlencode(_flat(value))) if part)
+            return Request(
+                method="GET", url=urlunsplit(url._replace(query=query)), headers=self._headers
+            )
+        return Request(
+            method=address.method,
+            url=address.url,
+            headers={"Content-Type": "application/json", **self._headers},
+            body=json.dumps(value).encode(),
+        )
+
+    @cached_property
+    def _client(self) -> HttpClient:
+        return HttpClient(self._limits, secrets=self._secrets, sleep=self._sleep)
+
+    @cached_property
+    def _headers(self) -> dict[str, str]:
+        secret = zip(self._address.headers_env, self._secrets, strict=True)
+        return {"Accept": "application/json", **self._address.headers, **dict(secret)}
+
+    @cached_property
+    def _secrets(self) -> list[str]:
+        """Return what the variables of `headers_env` hold. Raises UsageError."""
+        found = []
+        for header, name in self._address.headers_env.items():
+            value = os.environ.get(name, "")
+            if not value or not value.isprintable() or not value.isascii():
+                raise UsageError(
+                    f"the environment variable {quoted(name)}, which `headers_env` names for "
+                    f"{quoted(header)}, {'holds no usable value' if value else 'is not set'}; set "
+                    "it to the whole value of the header"
+                )
+            found.append(value)
+        return found
+
+
+def _flat(value: object) -> list[tuple[str, str]]:
+    """Return the parameters of an address: names with a text, or with several."""
+    if not isinstance(value, Mapping):
+        raise ApplicationError("a GET request needs a mapping as `request`: names and texts")
+    found = []
+    for name, inner in value.items():
+        entries = inner if isinstance(inner, list) else [inner]
+        found += [
+            (str(name), entry if isinstance(entry, str) else json.dumps(entry)) for entry in entries
+        ]
+    return found

@@ -1,0 +1,99 @@
+"""An application that was opened for a run, whatever way it is asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Document, Execution
+from fairgate.engine.applications import ApplicationSystem, Asked
+from fairgate.engine.burn_in import NoStore
+from fairgate.engine.ports import (
+    NOTHING,
+    Application,
+    Embedder,
+    Executed,
+    Progress,
+    ResultStore,
+    SystemUnderTest,
+    Vectors,
+)
+from fairgate.schema.system import Capabilities
+from fairgate.systems.embedders import EmbedderPolicy
+from fairgate.systems.resources import Resources
+
+
+class Revised(Application, Protocol):
+    """An application whose state has a name."""
+
+    @property
+    def revision(self) -> str | None:
+        """Return what changes when the application does; None where nobody knows."""
+        ...
+
+
+class OpenApplication:
+    """A system under test that is asked from outside."""
+
+    def __init__(
+        self,
+        application: Revised,
+        resources: Resources,
+        *,
+        embedder: EmbedderPolicy,
+        capabilities: Capabilities,
+        shown: str,
+    ) -> None:
+        """Take the application; `shown` is what reports call it."""
+        self._application = application
+        self._resources = resources
+        self._embedder = embedder
+        self._capabilities = capabilities
+        self._shown = shown
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return an execution for every case that the application can be asked."""
+        return self._system.execute(plan, progress, earlier)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return embeddings of the documents' texts; None where a text is not known."""
+        return self._system.vectors(documents)
+
+    def under_test(self) -> dict[str, str]:
+        """Return where the application is, and its revision as far as the user names it."""
+        revision = self._application.revision
+        found = {"system": self._shown}
+        if revision is not None:
+            found["revision"] = hashlib.sha256(revision.encode()).hexdigest()[:12]
+        if self._capabilities.takes_documents:
+            found |= self._resources.suites_under_test()
+        return found
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Return the application, asked again: its own randomness is all that changes."""
+        return ["asked again"] if number else [], self._asked(NoStore())
+
+    @cached_property
+    def _system(self) -> ApplicationSystem:
+        known = self._application.revision is not None
+        return self._asked(self._resources.store if known else NoStore())
+
+    def _asked(self, store: ResultStore) -> ApplicationSystem:
+        return ApplicationSystem(
+            Asked(
+                application=self._application,
+                store=store,
+                takes_documents=self._capabilities.takes_documents,
+                retrievers=self._resources.suite_retrievers,
+                retrieval_store=lambda: self._resources.store,
+                embedder=self._encoder,
+            )
+        )
+
+    def _encoder(self) -> Embedder:
+        return self._resources.encoder(self._embedder).documents

@@ -1,0 +1,122 @@
+"""An application that is a program: `system: {command: [./ask.sh]}`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field, Tag
+
+from fairgate.adapters.applications.over_lines import LineApplication, Program
+from fairgate.schema.fields import ByShape, Strict, Text
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.application import OpenApplication
+from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.replies import OwnResponsePaths, Variable
+from fairgate.systems.resources import Resources
+from fairgate.systems.system_kind import SystemKind
+
+Arguments = Annotated[list[Text], Field(min_length=1)]
+
+
+class CommandPart(Strict):
+    """How a program is started and asked."""
+
+    run: Arguments = Field(description="Program and arguments; no shell is between.")
+    env: list[Variable] = Field(
+        default_factory=list,
+        description="NAMES of the environment variables that the program is given, besides `PATH`, "
+        "`HOME` and the like; all others are kept from it.",
+    )
+    response: OwnResponsePaths = Field(
+        default_factory=OwnResponsePaths, description="Where answer and documents stand."
+    )
+    takes_documents: bool = Field(
+        default=False,
+        description="Whether it answers with the `documents` of the question where there are some.",
+    )
+    revision: str | None = Field(
+        default=None,
+        description="What you change when the program changes. Answers are reused as long as it "
+        "stays; without it everything is asked anew in every run.",
+    )
+    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
+        default=120.0, description="Seconds to wait for a reply; the first includes the start."
+    )
+    processes: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=1, description="How many of the program run side by side."
+    )
+
+
+class CommandPolicy(SystemModel):
+    """An application that is a program, with JSON lines on its input and output."""
+
+    keys: ClassVar[tuple[str, ...]] = ("command",)
+
+    command: Annotated[
+        Annotated[Arguments, Tag("<list>")] | Annotated[CommandPart, Tag("<mapping>")], ByShape
+    ] = Field(description="Program and arguments, or a mapping.")
+    embedder: EmbedderField | None = Field(
+        default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
+    )
+
+    @property
+    def part(self) -> CommandPart:
+        """Return the mapping that arguments alone stand for."""
+        if isinstance(self.command, list):
+            return CommandPart(run=self.command)
+        return self.command
+
+
+class Command(SystemKind[CommandPolicy]):
+    """One line a question, one line a reply."""
+
+    id = "command"
+    model = CommandPolicy
+
+    def accesses(self, policy: CommandPolicy) -> Iterable[Access]:
+        """Return the program, with each variable that it is given."""
+        shown = shlex.join(policy.part.run)
+        variables: list[str | None] = [*policy.part.env] or [None]
+        return [Access("starts", shown, variable) for variable in variables]
+
+    def named_files(self, policy: CommandPolicy) -> Iterable[NamedFile]:
+        """Return nothing: the program is what is under test."""
+        del policy
+        return ()
+
+    def capabilities(self, policy: CommandPolicy) -> Capabilities:
+        """Return what the policy says that the program can do."""
+        return Capabilities(
+            gives_documents=policy.part.response.documents is not None,
+            takes_documents=policy.part.takes_documents,
+            repeatable=True,
+            scores_options=False,
+        )
+
+    def must_match(self, policy: CommandPolicy) -> Mapping[str, object]:
+        """Return that the application decides itself how it decodes and how much it retrieves."""
+        del policy
+        return {"decoding": "of the application"}
+
+    def open(self, policy: CommandPolicy, resources: Resources) -> OpenApplication:
+        """Return the application; the program is started when it is first asked."""
+        part = policy.part
+        program = Program(
+            command=tuple(part.run),
+            folder=resources.runtime.root,
+            env=tuple(part.env),
+            paths=part.response.paths,
+            timeout=part.timeout,
+            processes=part.processes,
+            revision=part.revision,
+        )
+        return OpenApplication(
+            LineApplication(program),
+            resources,
+            embedder=self.embedder(policy),
+            capabilities=self.capabilities(policy),
+            shown=f"command {shlex.join(part.run)}",
+        )

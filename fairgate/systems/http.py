@@ -1,0 +1,157 @@
+"""An application behind an address: `system: {http: …}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
+from fairgate.adapters.applications.request_template import RequestTemplate, request_template
+from fairgate.adapters.http_client.messages import Limits, keeps_secrets
+from fairgate.schema.fields import Strict
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.application import OpenApplication
+from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
+from fairgate.systems.resources import Resources
+from fairgate.systems.system_kind import SystemKind
+
+
+class HttpPart(Strict):
+    """How an application is asked over HTTP."""
+
+    url: Address = Field(description="Where each question is sent. Without credentials.")
+    method: Literal["POST", "PUT", "GET"] = Field(
+        default="POST", description="`GET` sends `request` as parameters of the address."
+    )
+    request: dict[str, Any] = Field(
+        default={"question": "{{query}}"},
+        description="JSON to send; `{{query}}` (the text alone), `{{text}}`, `{{instruction}}`, "
+        "`{{prompt}}` (all in one), `{{options}}` and `{{documents}}` are filled in.",
+    )
+    response: ResponsePaths = Field(
+        default_factory=ResponsePaths, description="Where answer and documents stand."
+    )
+    headers: dict[Header, str] = Field(
+        default_factory=dict, description="Headers to send; secrets do not belong here."
+    )
+    headers_env: dict[Header, Variable] = Field(
+        default_factory=dict,
+        description="Header to the NAME of the environment variable with its whole value; only "
+        "over https or to this machine.",
+    )
+    revision: str | None = Field(
+        default=None,
+        description="What you change when the application changes. Answers are reused as long as "
+        "it stays; without it everything is asked anew in every run.",
+    )
+    revision_url: Address | None = Field(
+        default=None, description="Address that answers with the revision."
+    )
+    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
+        default=60.0, description="Seconds to wait for one complete answer."
+    )
+    attempts: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=4, description="How often a question is put where the application is busy."
+    )
+    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(
+        default=4, description="Questions that are under way at once."
+    )
+    per_second: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="At most so many questions a second."
+    )
+
+    @field_validator("request")
+    @classmethod
+    def _request(cls, request: dict[str, Any]) -> dict[str, Any]:
+        request_template(request)
+        return request
+
+    @model_validator(mode="after")
+    def _sends_secrets_safely(self) -> Self:
+        open_line = [url for url in (self.url, self.revision_url) if url and not keeps_secrets(url)]
+        if self.headers_env and open_line:
+            raise ValueError(
+                f"`headers_env` would be sent unencrypted to {open_line[0]}; give it an https:// "
+                "address"
+            )
+        return self
+
+    @property
+    def template(self) -> RequestTemplate:
+        """Return what is sent."""
+        return request_template(self.request)
+
+
+class HttpPolicy(SystemModel):
+    """An application that is asked over HTTP."""
+
+    keys: ClassVar[tuple[str, ...]] = ("http",)
+
+    http: HttpPart = Field(description="An application behind an address.")
+    embedder: EmbedderField | None = Field(
+        default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
+    )
+
+
+class Http(SystemKind[HttpPolicy]):
+    """One request a question."""
+
+    id = "http"
+    model = HttpPolicy
+
+    def accesses(self, policy: HttpPolicy) -> Iterable[Access]:
+        """Return both addresses, with each variable that is sent there."""
+        variables: list[str | None] = [*policy.http.headers_env.values()] or [None]
+        urls = [url for url in (policy.http.url, policy.http.revision_url) if url is not None]
+        return [Access("asks", url, variable) for url in urls for variable in variables]
+
+    def named_files(self, policy: HttpPolicy) -> Iterable[NamedFile]:
+        """Return nothing: no file of the repository is read."""
+        del policy
+        return ()
+
+    def capabilities(self, policy: HttpPolicy) -> Capabilities:
+        """Return what request and response have a place for."""
+        return Capabilities(
+            gives_documents=policy.http.response.documents is not None,
+            takes_documents=policy.http.template.takes_documents,
+            repeatable=True,
+            scores_options=False,
+        )
+
+    def must_match(self, policy: HttpPolicy) -> Mapping[str, object]:
+        """Return that the application decides itself how it decodes and how much it retrieves."""
+        del policy
+        return {"decoding": "of the application"}
+
+    def open(self, policy: HttpPolicy, resources: Resources) -> OpenApplication:
+        """Return the application; it is asked for the first time in the run."""
+        part = policy.http
+        address = HttpAddress(
+            url=part.url,
+            method=part.method,
+            template=part.template,
+            paths=part.response.paths,
+            headers=part.headers,
+            headers_env=part.headers_env,
+            revision=part.revision,
+            revision_url=part.revision_url,
+        )
+        limits = Limits(
+            seconds=part.timeout,
+            most_bytes=16 << 20,
+            attempts=part.attempts,
+            concurrency=part.concurrency,
+            per_second=part.per_second,
+        )
+        return OpenApplication(
+            HttpApplication(address, limits),
+            resources,
+            embedder=self.embedder(policy),
+            capabilities=self.capabilities(policy),
+            shown=f"http {part.url}",
+        )

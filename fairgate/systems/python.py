@@ -1,0 +1,109 @@
+"""An application that is a Python function: `system: {python: "my_app.rag:ask"}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field, Tag
+
+from fairgate.adapters.applications.over_calls import CallApplication, Function
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted
+from fairgate.schema.fields import ByShape, Strict
+from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.application import OpenApplication
+from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.replies import OwnResponsePaths
+from fairgate.systems.resources import Resources
+from fairgate.systems.system_kind import SystemKind
+
+Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
+
+
+class PythonPart(Strict):
+    """What is called, and how its result is read."""
+
+    call: Target = Field(description="`module:function`.")
+    response: OwnResponsePaths = Field(
+        default_factory=OwnResponsePaths, description="Where answer and documents stand."
+    )
+    takes_documents: bool = Field(
+        default=False, description="Whether it answers with `documents` that it is handed."
+    )
+    revision: str | None = Field(
+        default=None,
+        description="What you change when the function changes. Answers are reused as long as it "
+        "stays; without it everything is asked anew in every run.",
+    )
+
+
+class PythonPolicy(SystemModel):
+    """An application that is a Python function; needs `--allow-python`."""
+
+    keys: ClassVar[tuple[str, ...]] = ("python",)
+
+    python: Annotated[
+        Annotated[Target, Tag("<scalar>")] | Annotated[PythonPart, Tag("<mapping>")], ByShape
+    ] = Field(description="`module:function`, or a mapping; needs `--allow-python`.")
+    embedder: EmbedderField | None = Field(
+        default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
+    )
+
+    @property
+    def part(self) -> PythonPart:
+        """Return the mapping that a name alone stands for."""
+        return PythonPart(call=self.python) if isinstance(self.python, str) else self.python
+
+
+class Python(SystemKind[PythonPolicy]):
+    """One call a question."""
+
+    id = "python"
+    model = PythonPolicy
+
+    def accesses(self, policy: PythonPolicy) -> Iterable[Access]:
+        """Return the code that is imported."""
+        return (Access("imports", policy.part.call),)
+
+    def named_files(self, policy: PythonPolicy) -> Iterable[NamedFile]:
+        """Return nothing: the code is what is under test."""
+        del policy
+        return ()
+
+    def capabilities(self, policy: PythonPolicy) -> Capabilities:
+        """Return what the policy says that the function can do."""
+        return Capabilities(
+            gives_documents=policy.part.response.documents is not None,
+            takes_documents=policy.part.takes_documents,
+            repeatable=True,
+            scores_options=False,
+        )
+
+    def must_match(self, policy: PythonPolicy) -> Mapping[str, object]:
+        """Return that the application decides itself how it decodes and how much it retrieves."""
+        del policy
+        return {"decoding": "of the application"}
+
+    def open(self, policy: PythonPolicy, resources: Resources) -> OpenApplication:
+        """Return the application. Raises UsageError where nobody allowed its import."""
+        part = policy.part
+        if not resources.runtime.allow_python:
+            raise UsageError(
+                f"the policy's system is the function {quoted(part.call)}, which runs with all "
+                "your rights; say --allow-python if you trust it"
+            )
+        function = Function(
+            target=part.call,
+            folder=resources.runtime.root,
+            paths=part.response.paths,
+            revision=part.revision,
+        )
+        return OpenApplication(
+            CallApplication(function),
+            resources,
+            embedder=self.embedder(policy),
+            capabilities=self.capabilities(policy),
+            shown=f"python {part.call}",
+        )

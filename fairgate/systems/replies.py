@@ -1,0 +1,88 @@
+"""What the policy says of where an application's replies hold answer and documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from fairgate.adapters.applications.json_paths import JsonPath, json_path
+from fairgate.adapters.applications.replies import ReplyPaths
+from fairgate.schema.fields import Strict
+
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
+Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$")]
+
+
+class DocumentPaths(Strict):
+    """Where the parts of a document stand in it."""
+
+    text: str = Field(default="$.text", description="Path of the text.")
+    id: str = Field(default="$.id", description="Path of the identifier.")
+    label: str = Field(default="$.label", description="Path of the label (`toxic`, …).")
+    score: str = Field(default="$.score", description="Path of the retrieval score.")
+
+    @field_validator("text", "id", "label", "score")
+    @classmethod
+    def _paths(cls, path: str) -> str:
+        return _checked_path(path, single=True)
+
+
+class ResponsePaths(Strict):
+    """Where answer and documents stand in what comes back: `$.answer`, `$.contexts[*]`."""
+
+    answer: str = Field(default="$.answer", description="Path of the answer's text.")
+    documents: str | None = Field(
+        default=None,
+        description="Path of the documents in rank order, texts or objects; left out where the "
+        "system tells none: nothing about retrieval is measured then.",
+    )
+    document: DocumentPaths = Field(
+        default_factory=DocumentPaths, description="Where the parts of each document stand."
+    )
+
+    @field_validator("answer")
+    @classmethod
+    def _answer(cls, path: str) -> str:
+        return _checked_path(path, single=True)
+
+    @field_validator("documents")
+    @classmethod
+    def _documents(cls, path: str | None) -> str | None:
+        return None if path is None else _checked_path(path, single=False)
+
+    @property
+    def paths(self) -> ReplyPaths:
+        """Return the paths, read."""
+        parts = self.document
+        return ReplyPaths(
+            answer=json_path(self.answer),
+            documents=None if self.documents is None else json_path(self.documents),
+            text=json_path(parts.text),
+            id=json_path(parts.id),
+            label=json_path(parts.label),
+            score=json_path(parts.score),
+        )
+
+
+class OwnResponsePaths(ResponsePaths):
+    """The same where FairGate sets the form: documents are told under their name, or not at all."""
+
+    documents: str | None = Field(
+        default="$.documents",
+        description="Path of the documents in rank order; a reply without it tells none.",
+    )
+
+    @property
+    def paths(self) -> ReplyPaths:
+        """Return the paths, read."""
+        return replace(super().paths, may_lack_documents="documents" not in self.model_fields_set)
+
+
+def _checked_path(text: str, *, single: bool) -> str:
+    path: JsonPath = json_path(text)
+    if single and not path.is_single:
+        raise ValueError(f"`{text}` names several parts, expected a path of one")
+    return text

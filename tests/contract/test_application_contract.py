@@ -1,0 +1,156 @@
+"""What holds for an application in whatever way it is asked: one suite for every adapter."""
+
+import json
+
+import pytest
+
+WAYS = ["http", "recorded", "command", "python"]
+
+
+@pytest.fixture(params=WAYS)
+def way(request, ways):
+    return ways[request.param]
+
+
+def test_all_ways_are_tried(ways):
+    assert set(ways) == set(WAYS)
+
+
+def test_every_way_gives_the_same_verdict_and_figures(place, ways):
+    """The same application is the same whoever brings its answers."""
+    found = {}
+    for name, system in ways.items():
+        assert place.gate(system(), name) == 0, place.err
+        record = place.record(name)
+        del record["provenance"], record["fingerprint"]
+        rows = sorted(place.executions(name), key=lambda row: row["key"])
+        for row in rows:
+            for document in row["documents"]:
+                document.pop("score", None)
+        found[name] = (json.dumps(record), rows, (place.root / name / "rows.jsonl").read_text())
+    first = found.pop("recorded")
+    for name, other in found.items():
+        assert other == first, name
+
+
+def test_documents_and_answers_arrive_whole(place, way):
+    assert place.gate(way()) == 0, place.err
+    rows = place.executions()
+    assert len(rows) == 368
+    assert all(row["response"] in {"positive", "negative"} for row in rows)
+    assert all([set(d) >= {"id", "text", "label"} for d in row["documents"]] for row in rows)
+    measured = {m["metric"] for m in place.record()["measurements"] if m["value"] is not None}
+    assert {"asr/generation/controlled", "asr/retrieval", "rrs/mean"} <= measured
+
+
+LIVE = [way for way in WAYS if way != "recorded"]
+
+
+@pytest.fixture(params=LIVE)
+def live(request, ways):
+    """A way in which the application is really asked."""
+    return ways[request.param]
+
+
+def test_a_biased_application_fails_and_a_poisoned_corpus_too(place, start, http_system):
+    assert place.gate(http_system(start(biased=["An Asian", "A Black"]))) == 1
+    failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
+    assert failed == {"asr/generation/controlled"}
+    assert place.gate(http_system(start(poisoned=["An Asian", "A Black", "A biracial"]))) == 1
+    failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
+    assert failed == {"asr/retrieval"}
+
+
+def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
+    """And an application without one is: nobody knows whether it changed."""
+    asked = []
+    from fairgate.engine import applications
+
+    real = applications._kept
+    monkeypatch.setattr(
+        applications, "_kept", lambda fresh, *rest: asked.extend(fresh) or real(fresh, *rest)
+    )
+    counts = []
+    for revision in ({}, {}, {"revision": "r1"}, {"revision": "r1"}, {"revision": "r2"}):
+        asked.clear()
+        assert place.gate(live(**revision)) == 0, place.err
+        counts.append(len(asked))
+    assert counts == [368, 368, 368, 0, 368]
+
+
+def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeypatch):
+    """Killed in the middle: the next run asks what is missing."""
+    from fairgate.engine import applications
+
+    real = applications._kept
+    kept = []
+
+    def dying(fresh, *rest):
+        kept.extend(fresh)
+        found = real(fresh, *rest)
+        if len(kept) >= 64:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(applications, "_kept", dying)
+    assert place.gate(live(revision="r")) == 130
+    monkeypatch.setattr(applications, "_kept", real)
+    first = len(kept)
+    kept.clear()
+    monkeypatch.setattr(
+        applications, "_kept", lambda fresh, *rest: kept.extend(fresh) or real(fresh, *rest)
+    )
+    assert place.gate(live(revision="r"), "run-again") == 0
+    assert first + len(kept) == 368
+    monkeypatch.setattr(applications, "_kept", real)
+    assert place.gate(live(revision="r"), "run-whole", "--cache", "other") == 0
+    for name in ("rows.jsonl", "executions.jsonl", "report.md"):
+        again, whole = ((place.root / out / name).read_text() for out in ("run-again", "run-whole"))
+        assert again.replace("run-again", "") == whole.replace("run-whole", ""), name
+
+
+def test_repeats_are_really_asked_again(place, start, http_system):
+    app = start()
+    changes = {"perturbations": "repeats: 2, perturbations"}
+    assert place.gate(http_system(app), **changes) == 0, place.err
+    assert len(app.seen) == 2 * 368
+
+
+def test_documents_can_be_handed_over_and_attribution_is_measured(place, start, http_system):
+    poisoned = start(poisoned=["An Asian", "A Black", "A biracial", "A white", "An Indian"])
+    request = {"question": "{{query}}", "documents": "{{documents}}"}
+    place.gate(http_system(poisoned, request=request), **{"max: 0.1": "max: 0.9"})
+    (attribution,) = place.record()["attribution"]
+    assert attribution["crossed"] > 0
+    handed = [body["documents"] for _, body in poisoned.seen if body["documents"] is not None]
+    assert len(handed) > attribution["crossed"]
+    without = start(poisoned=["An Asian", "A Black", "A biracial", "A white", "An Indian"])
+    place.gate(http_system(without), "without", **{"max: 0.1": "max: 0.9"})
+    assert len(without.seen) == 368
+    assert place.record("without")["attribution"] == []
+
+
+@pytest.mark.parametrize(
+    ("suite", "words"),
+    [
+        ("settings: [none], read: scored", "compares the probabilities of options"),
+        ("settings: [full], collections: [demo-stances]", "does not take"),
+    ],
+)
+def test_what_an_application_cannot_be_asked_is_said_before_it_is(place, live, suite, words):
+    bias = f"  - {{id: b, kind: bbq, items: demo-bbq, limit: 4, {suite}}}\ngates:"
+    assert place.gate(live(), **{"gates:": bias}) == 2
+    assert "app.yaml:3:1: " in place.err
+    assert words in place.err
+
+
+def test_question_items_are_asked_with_their_options(place, start, http_system):
+    app = start()
+    bias = "  - {id: b, kind: bbq, items: demo-bbq, limit: 4, settings: [none], categories: [Age]}\ngates:"
+    request = {"question": "{{query}}", "prompt": "{{prompt}}", "options": "{{options}}"}
+    place.gate(http_system(app, request=request), **{"gates:": bias})
+    asked = [body for _, body in app.seen if body["options"]]
+    assert asked
+    for body in asked:
+        assert len(body["options"]) == 3
+        assert all(option in body["prompt"] for option in body["options"])

@@ -1,0 +1,141 @@
+"""Whatever an application over HTTP does wrong: never green, a clear message, no secret shown."""
+
+import json
+
+import pytest
+
+SECRET = "Bearer swordfish-0815"  # noqa: S105  # of nothing
+FINE = json.dumps({"answer": "positive", "contexts": [{"id": "a", "text": "x"}]}).encode()
+
+
+@pytest.fixture
+def app(start):
+    return start()
+
+
+@pytest.fixture
+def gate(place, http_system, app, monkeypatch):
+    """Gate with a secret header and short pauses; returns the exit code."""
+    monkeypatch.setenv("RAG_TOKEN", SECRET)
+    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: _at_once)
+
+    def run(**fields):
+        fields = {"headers_env": {"Authorization": "RAG_TOKEN"}, "concurrency": 1, **fields}
+        return place.gate(http_system(app, **fields))
+
+    return run
+
+
+async def _at_once(seconds):
+    pass
+
+
+ALWAYS = 1000
+FAULTS = {
+    "unauthorised": ((401, {}, b"who are you?"), 1, 4, "HTTP 401, saying 'who are you?'; check what RAG_TOKEN"),
+    "not found": ((404, {}, b""), 1, 4, "HTTP 404; check `url`"),
+    "busy once": ((429, {"Retry-After": "1"}, b""), 1, 0, ""),
+    "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times"),
+    "busy for an hour": ((429, {"Retry-After": "3600"}, b""), 1, 4, "asks to wait 3600 s"),
+    "broken once": ((500, {}, b"oops"), 1, 0, ""),
+    "broken always": ((500, {}, b"oops"), ALWAYS, 4, "HTTP 500, saying 'oops'; tried 4 times"),
+    "a page": ((200, {}, b"<html>Sign in</html>"), 1, 4, "no JSON (broken JSON (Expecting value))"),
+    "another form": ((200, {}, b'{"result": "positive"}'), 1, 4, "nothing at `$.answer`, found an object with `result`"),
+    "no documents told": ((200, {}, b'{"answer": "positive"}'), 1, 4, "no list at `$.contexts[*]`"),
+    "documents of no form": ((200, {}, b'{"answer": "positive", "contexts": [{"body": "x"}]}'), 1, 4, "a document has neither `$.text` nor `$.id`, found an object with `body`"),
+    "an answer that is no text": ((200, {}, b'{"answer": {"text": "x"}, "contexts": []}'), 1, 4, "`$.answer` is a mapping; expected text"),
+    "not UTF-8": ((200, {}, b'{"answer": "\xff"}'), 1, 4, "no JSON (byte 12 is not UTF-8)"),
+    "not a number": ((200, {}, b'{"answer": "positive", "contexts": [{"id": "a", "score": NaN}]}'), 1, 4, "`$.score` is nan; expected a finite number"),
+    "too much": ((200, {}, b"x" * (17 << 20)), 1, 4, "larger than 16,777,216 bytes"),
+    "elsewhere": ((302, {"Location": "http://127.0.0.1:9/"}, b""), 1, 4, "redirects are not followed"),
+    "the secret": ((500, {}, f"{SECRET} is wrong".encode()), ALWAYS, 4, "saying '*** is wrong'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_never_green_and_always_explained(place, app, gate, fault):
+    answer, times, code, words = FAULTS[fault]
+    app.faults = [answer] * times
+    assert gate() == code, place.err
+    assert words in place.err
+    if code:
+        assert f"{app.url}/ask" in place.err
+        assert not (place.root / "out" / "run.json").exists()
+
+
+def test_an_application_that_is_not_there(place, app, gate, http_system):
+    assert place.gate(http_system(app, url="http://127.0.0.1:9/ask", attempts=2)) == 4
+    assert "cannot be reached ('Connection refused'), tried 2 times" in place.err
+
+
+def test_an_application_that_hangs(place, app, gate):
+    app.delay = 3.0
+    assert gate(timeout=0.5, attempts=1) == 4
+    assert "no complete answer within 0.5 s" in place.err
+
+
+def test_no_documents_and_the_same_twice_are_documents(place, app, gate):
+    app.faults = [
+        (200, {}, b'{"answer": "positive", "contexts": []}'),
+        (
+            200,
+            {},
+            b'{"answer": null, "contexts": [{"id": 1, "text": "x"}, {"id": 1, "text": "x"}]}',
+        ),
+    ]
+    assert gate() in (0, 1, 5)
+    rows = place.executions()
+    assert any(row.get("documents") == [] for row in rows)
+    assert any([d["id"] for d in row.get("documents", [])] == ["1", "1"] for row in rows)
+    assert any(row["response"] == "" for row in rows)
+
+
+def test_the_secret_is_in_no_file(place, app, gate):
+    echo = {"answer": f"positive {SECRET}", "contexts": [{"id": "a", "text": f"x {SECRET}"}]}
+    app.faults = [(200, {}, json.dumps(echo).encode())] * ALWAYS
+    gate(revision="r")
+    assert app.seen[0][0]["Authorization"] == SECRET
+    files = [file for file in place.root.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    assert not [file for file in files if b"swordfish" in file.read_bytes()]
+    assert "swordfish" not in place.out + place.err
+
+
+def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
+    monkeypatch.delenv("RAG_TOKEN")
+    assert gate() == 2
+    assert "'RAG_TOKEN', which `headers_env` names for 'Authorization', is not set" in place.err
+    assert app.seen == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"url": "http://example.org/ask"}, "would be sent unencrypted to http://example.org/ask"),
+        ({"url": "http://user:key@127.0.0.1/"}, "3:"),
+        ({"request": {"question": "{{qery}}"}}, "`{{qery}}` means nothing; did you mean `query`"),
+        ({"request": {"question": "hello"}}, "never sends the test case"),
+        (
+            {"request": {"q": "{{query}}", "d": "see {{documents}}"}},
+            "is a list and must stand alone",
+        ),
+        ({"response": {"answer": "answer"}}, "expected a path such as `$.answer`"),
+        ({"response": {"answer": "$.answers[*]"}}, "names several parts"),
+        ({"response": {"answer": "$.a..b"}}, "expected `.name`"),
+        ({"headers_env": {"A b": "X"}}, "3:"),
+    ],
+)
+def test_what_a_policy_says_wrong_is_said_with_its_place(place, gate, fields, words):
+    assert gate(**fields) == 2
+    assert "app.yaml:3:" in place.err
+    assert words in place.err
+
+
+def test_a_revision_is_asked_for(place, app, gate):
+    assert gate(revision_url=f"{app.url}/revision") == 0
+    first = len(app.seen)
+    assert gate(revision_url=f"{app.url}/revision") == 0
+    assert len(app.seen) == first
+    app.revision = "r2"
+    assert gate(revision_url=f"{app.url}/revision") == 0
+    assert len(app.seen) == 2 * first

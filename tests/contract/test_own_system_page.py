@@ -1,0 +1,56 @@
+"""The how-to for systems of one's own, word for word."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-system.md"
+
+
+@pytest.fixture(autouse=True)
+def reviews(place):
+    """Sources on which the page's examples do not always say the same."""
+    words = ("fine", "terrible")
+    rows = [{"id": f"s{n}", "text": f"Review {n} is {words[n % 2]}."} for n in range(16)]
+    lines = [json.dumps(row) + "\n" for row in rows]
+    (place.root / "sources.jsonl").write_text("".join(lines))
+
+
+@pytest.fixture
+def blocks():
+    """The blocks of the page by language, in order."""
+    found = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return {name: [text for kind, text in found if kind == name] for name in ("yaml", "python")}
+
+
+def system_of(text):
+    return YAML(typ="safe").load(text)["system"]
+
+
+def test_over_http(place, start, blocks):
+    app = start()
+    system = system_of(blocks["yaml"][0])
+    system["http"]["url"] = system["http"]["url"].replace("http://127.0.0.1:8000", app.url)
+    assert place.gate(system) == 0, place.err
+    assert json.loads(json.dumps(app.seen[0][1])).keys() == {"question"}
+
+
+def test_a_program(place, blocks):
+    (place.root / "ask.py").write_text(blocks["python"][0])
+    system = system_of(blocks["yaml"][1])
+    system["command"][0] = sys.executable
+    assert place.gate(system) == 0, place.err
+
+
+def test_a_function(place, blocks, monkeypatch):
+    (place.root / "my_app.py").write_text(blocks["python"][1])
+    monkeypatch.syspath_prepend(str(place.root))
+    assert place.gate(system_of(blocks["yaml"][2])) == 0, place.err
+
+
+def test_every_block_is_tried(blocks):
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (3, 2)
