@@ -5,22 +5,39 @@ Runs in the export environment (torch, optimum-onnx); the gate itself needs neit
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import logging
 import shutil
+import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fairgate.adapters.onnx_engine.export_parity import compare_decoder, compare_embedder
+from fairgate.adapters.onnx_engine.encoder_modules import has_further_modules
+from fairgate.adapters.onnx_engine.export_parity import (
+    OpensEncoder,
+    compare_decoder,
+    compare_embedder,
+    explain,
+)
+from fairgate.adapters.onnx_engine.export_source import (
+    ExportSource,
+    check_source,
+    memory_line,
+    reason_of,
+)
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.precision import Precision, change_precision
 from fairgate.domain.errors import ModelError, UsageError
-from fairgate.engine.ports import Embedder
 
 Task = Literal["text-generation", "feature-extraction"]
 
@@ -29,53 +46,99 @@ ONE_LINER = (
     ".venv-export/bin/fairgate export MODEL"
 )
 _NEEDED = ("torch", "optimum", "onnx", "transformers")
-_EXTRA_FILES = ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json", "LICENSE")
+
+
+def _to_nobody(_line: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportChoice:
+    """What is exported, and how."""
+
+    task: Task = "text-generation"
+    precision: Precision = "fp32"
+    revision: str | None = None
+    """Commit, tag or branch of a Hugging Face model."""
+    keep_anyway: bool = False
+    """Keep an export that is not within its limits; its record says so."""
+
+
+_PLAIN = ExportChoice()
 
 
 def export_model(
     model: str,
     output: Path,
+    choice: ExportChoice = _PLAIN,
     *,
-    task: Task = "text-generation",
-    precision: Precision = "fp32",
-    open_embedder: Callable[[Path], Embedder] | None = None,
+    open_embedder: OpensEncoder | None = None,
+    say: Callable[[str], None] = _to_nobody,
 ) -> dict[str, Any]:
     """Export `model` (Hugging Face id or local folder) into the new folder `output`.
 
-    Returns what is also written to `output/provenance.json`: source, versions, precision, the
-    parity with the original and the sha256 of every file. `open_embedder` opens the exported
-    folder to check a feature-extraction model. Nothing is left behind where parity fails. Raises
-    UsageError (environment, arguments) or ModelError (download, conversion, parity).
+    Returns what is also written to `output/provenance.json`: source, revision, versions,
+    precision, the parity with the original and the sha256 of every file. `say` is told how much
+    memory is needed before anything is loaded. `open_embedder` opens the folder of a
+    feature-extraction model. Nothing is left behind where the export is not within the limits of
+    its precision, unless the choice keeps it. Raises UsageError (environment, arguments) or
+    ModelError (download, conversion, parity).
     """
-    _check_environment(task, precision)
+    _check_environment(choice)
     if output.exists():
         raise UsageError(
             f"{str(output)!r} exists already. Choose another --output, or remove it first."
         )
+    source = ExportSource(name=model, revision=choice.revision)
+    with _quiet():
+        commit = check_source(source, decoder=choice.task == "text-generation")
+        say(memory_line(source))
+        record = _export(source, output, choice, commit, open_embedder)
+    if not record["parity"].get("within_limits", True):
+        say(f"kept all the same: {explain(model, choice.precision, record['parity'])}")
+    return record
+
+
+def _export(
+    source: ExportSource,
+    output: Path,
+    choice: ExportChoice,
+    commit: str | None,
+    open_embedder: OpensEncoder | None,
+) -> dict[str, Any]:
+    """Write the folder and return its record."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        warnings.catch_warnings(action="ignore"),  # torch's and optimum's, about each other
-        tempfile.TemporaryDirectory(dir=output.parent, prefix=".export-") as scratch,
-    ):
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".export-") as scratch:
         folder = Path(scratch) / "model"
-        _convert(model, folder, task)
-        change_precision(folder / "model.onnx", precision, decoder=task == "text-generation")
+        _convert(source, folder, choice.task)
+        _release_memory()
+        change_precision(
+            folder / "model.onnx", choice.precision, decoder=choice.task == "text-generation"
+        )
+        _release_memory()
+        parity = _parity(source, folder, choice, open_embedder)
+        if not parity.get("within_limits", True) and not choice.keep_anyway:
+            raise ModelError(
+                f"{explain(source.name, choice.precision, parity)}; or add --keep-anyway to keep "
+                "it as it is. Nothing was kept."
+            )
         record = {
-            "schema_version": 1,
-            "source": model if not Path(model).is_dir() else Path(model).name,
-            "task": task,
-            "precision": precision,
+            "schema_version": 2,
+            "source": source.shown,
+            "revision": commit or choice.revision,
+            "task": choice.task,
+            "precision": choice.precision,
             "versions": {name: _version(name) for name in (*_NEEDED, "onnxruntime")},
-            "parity": _parity(model, folder, task, precision, open_embedder),
+            "parity": parity,
+            "files": _hashes(folder),
         }
-        record["files"] = _hashes(folder)
         text = json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False)
         (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
         folder.rename(output)
     return record
 
 
-def _check_environment(task: str, precision: str) -> None:
+def _check_environment(choice: ExportChoice) -> None:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
@@ -83,73 +146,106 @@ def _check_environment(task: str, precision: str) -> None:
             f"not have on purpose. Export in an environment of its own:\n  {ONE_LINER}"
         )
     for name, value, known in (
-        ("task", task, get_args(Task)),
-        ("precision", precision, get_args(Precision)),
+        ("task", choice.task, get_args(Task)),
+        ("precision", choice.precision, get_args(Precision)),
     ):
         if value not in known:
             raise UsageError(f"{name} {value!r} is not known; expected one of {', '.join(known)}.")
 
 
-def _convert(model: str, folder: Path, task: Task) -> None:
-    """Write the fp32 graph, tokenizer and settings of `model` into `folder`."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what torch, optimum and the quantiser say about each other off the screen."""
+    silenced = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(silenced)
+
+
+def _convert(source: ExportSource, folder: Path, task: Task) -> None:
+    """Write the fp32 graph, tokenizer and settings of the model into `folder`."""
     from optimum.exporters.onnx import main_export
 
     try:
+        for name in source.extras():
+            _copy(source.file(name), folder / name)
         main_export(
-            model,
+            source.name,
             output=folder,
             task="text-generation-with-past" if task == "text-generation" else task,
-            library_name="transformers",
+            library_name=_library(source, folder, task),
+            revision=source.revision or "main",
+            subfolder=source.subfolder,
             trust_remote_code=False,
             do_validation=False,
         )
-        for name in _EXTRA_FILES:
-            _copy_extra(model, name, folder / name)
-    except Exception as error:  # optimum, transformers and the hub document no common class
+    except ModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 optimum, torch and transformers: no common class
         raise ModelError(
-            f"{model!r} cannot be exported ({type(error).__name__}: "
-            f"{' '.join(str(error).split())[:400]}). Check the name and the network; accept the "
-            "licence of a gated model on its page and set HF_TOKEN; models that need their own "
-            "code (trust_remote_code) are not exported."
-        ) from error
+            f"{source.name!r} cannot be converted ({reason_of(error)}). {_advice(error)}"
+        ) from None
     if not (folder / "model.onnx").is_file():
         names = ", ".join(sorted(file.name for file in folder.glob("*.onnx"))) or "no graph"
         raise ModelError(
-            f"the export of {model!r} gave {names} instead of one model.onnx. Models of more than "
-            "one part (encoder and decoder) are not supported."
+            f"the export of {source.name!r} gave {names} instead of one model.onnx. Models of more "
+            "than one part (encoder and decoder) are not supported: choose another model."
         )
 
 
-def _copy_extra(model: str, name: str, target: Path) -> None:
-    """Copy a small file that belongs to the model where the model has it."""
-    if Path(model).is_dir():
-        found = Path(model) / name
-        if not found.is_file():
-            return
-    else:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError
+def _library(source: ExportSource, folder: Path, task: Task) -> str:
+    """Return which library's model is traced: with all modules where the engine lacks some."""
+    if task == "text-generation" or source.modules() == []:
+        return "transformers"
+    kind = (source.mapping(f"{source.subfolder}/config.json".lstrip("/")) or {}).get("model_type")
+    with_decoder = kind in {"t5", "mt5", "umt5", "longt5"}
+    traced = has_further_modules(_unfinished(folder)) or with_decoder
+    return "sentence_transformers" if traced else "transformers"
 
-        try:
-            found = Path(hf_hub_download(model, name))
-        except EntryNotFoundError:
-            return
-    target.parent.mkdir(exist_ok=True)
-    shutil.copyfile(found, target)
+
+def _unfinished(folder: Path) -> ModelFolder:
+    return ModelFolder(path=folder, graph=folder / "model.onnx")
+
+
+def _advice(error: Exception) -> str:
+    said = f"{type(error).__name__} {error}".lower()
+    if isinstance(error, MemoryError) or "memory" in said or "allocate" in said:
+        return "Memory ran out: use a machine with more; the first line says how much it takes."
+    if "no space left" in said:
+        return "The disk is full: the export takes about twice the weights in fp32."
+    return (
+        "The exporter cannot handle this model: choose another, or a repository that ships ONNX "
+        "files."
+    )
+
+
+def _copy(found: Path | None, target: Path) -> None:
+    if found is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(found, target)
 
 
 def _parity(
-    model: str,
-    folder: Path,
-    task: Task,
-    precision: Precision,
-    open_embedder: Callable[[Path], Embedder] | None,
+    source: ExportSource, folder: Path, choice: ExportChoice, open_embedder: OpensEncoder | None
 ) -> dict[str, Any]:
-    if task == "text-generation":
-        return compare_decoder(model, ModelFolder.find(folder), precision)
+    exported = ModelFolder.find(folder)
+    if choice.task == "text-generation":
+        return compare_decoder(source.name, source.revision, exported, choice.precision)
     if open_embedder is None:
         return {"checked": False, "reason": "no embedding engine was given"}
-    return compare_embedder(model, open_embedder(folder), precision)
+    return compare_embedder(source.name, source.revision, exported, choice.precision, open_embedder)
+
+
+def _release_memory() -> None:
+    """Give back what the last step took: the next one needs as much again."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
+        if trim is not None:
+            trim(0)
 
 
 def _version(package: str) -> str | None:

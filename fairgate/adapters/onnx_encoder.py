@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.attention_settings import rotary_switch
 from fairgate.adapters.onnx_engine.batches import batches_by_width, padded_width
 from fairgate.adapters.onnx_engine.encoder_modules import has_further_modules
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession, Row, pools_by_itself
@@ -95,6 +96,7 @@ class OnnxEncoder:
             left_out = self._tokens.prompt_length(self._prompt)
         vectors: dict[str, Vectors] = {}
         lengths = [len(row.ids) for row in rows]
+        self._check_lengths(lengths)
         width_of = padded_width if self._session.pads else int
         for width, positions in batches_by_width(lengths, self._batch_size, width_of):
             batch = [rows[position] for position in positions]
@@ -108,6 +110,18 @@ class OnnxEncoder:
                 "Its weights are damaged or overflow in this precision: export it in fp32."
             )
         return result
+
+    def _check_lengths(self, lengths: Sequence[int]) -> None:
+        """Refuse texts for which the model would use rotary factors that its graph lacks."""
+        switch = rotary_switch(self._folder.mapping("config.json"))
+        many = 0 if switch is None else sum(length > switch for length in lengths)
+        if many:
+            raise ModelError(
+                f"{many} of {len(lengths)} texts are too long for {str(self._folder.path)!r}: the "
+                f"longest has {max(lengths)} tokens, but after {switch} the model uses other "
+                "rotary factors (LongRoPE), which its graph lacks. Choose another embedding "
+                "model, or shorter documents."
+            )
 
     def _vector(self, state: Vectors, row: Row, left_out: int) -> Vectors:
         """Return one text's vector; sums and norms in float64, over its own tokens only."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from fairgate.adapters.model_hub import exported_folder
 from fairgate.domain.corpora import CorpusSpec
@@ -14,8 +14,8 @@ from fairgate.engine.ports import Progress
 from fairgate.systems.corpora import token_counter
 from fairgate.systems.tables import find_table
 
-Task = Literal["text-generation", "feature-extraction"]
-Precision = Literal["fp32", "fp16", "int8", "int4"]
+if TYPE_CHECKING:
+    from fairgate.adapters.model_export import ExportChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +57,18 @@ def prepare_named_corpus(
 
 
 def export_named_model(
-    model: str, output: Path | None, runtime: Runtime, *, task: Task, precision: Precision
-) -> Iterator[str]:
-    """Export a model to ONNX, and yield what became of it as lines."""
+    model: str,
+    output: Path | None,
+    runtime: Runtime,
+    choice: ExportChoice,
+    say: Callable[[str], None],
+) -> None:
+    """Export a model to ONNX, and say what becomes of it line by line."""
     from fairgate.adapters.model_export import export_model
     from fairgate.adapters.onnx_encoder import OnnxEncoder
 
-    folder = output or exported_folder(model, runtime.cache / "models")
-    record = export_model(model, folder, task=task, precision=precision, open_embedder=OnnxEncoder)
+    folder = output or exported_folder(model, runtime.cache / "models", choice.revision)
+    record = export_model(model, folder, choice, open_embedder=OnnxEncoder, say=say)
     for name, figure in record["parity"].items():
-        yield f"  {name.replace('_', ' ')}: {figure}"
-    yield f"{folder}: name it, or {model!r}, as `model` or `embedder` in a policy"
+        say(f"  {name.replace('_', ' ')}: {figure}")
+    say(f"{folder}: name it, or {model!r}, as `model` or `embedder` in a policy")

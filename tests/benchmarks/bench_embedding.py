@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import fairgate
-from fairgate.adapters.model_export import export_model
+from fairgate.adapters.model_export import ExportChoice, export_model
 from fairgate.adapters.onnx_encoder import OnnxEncoder
 
 DATA = Path(fairgate.__file__).parent / "data"
@@ -56,7 +56,8 @@ def main() -> None:
     reference = SentenceTransformer(str(original), device="cpu")
     with tempfile.TemporaryDirectory() as scratch:
         exported = Path(scratch) / "minilm"
-        export_model(str(original), exported, task="feature-extraction", open_embedder=OnnxEncoder)
+        task = ExportChoice(task="feature-extraction")
+        export_model(str(original), exported, task, open_embedder=OnnxEncoder)
         engines: dict[str, Callable[[list[str]], Any]] = {
             "sentence-transformers": reference.encode,
             "engine, same weights": OnnxEncoder(exported, threads=options.threads).embed,

@@ -35,14 +35,10 @@ def expected(texts):
 
 
 def test_an_fp32_export_is_the_same_model(texts, expected, tmp_path):
-    from fairgate.adapters.model_export import export_model
+    from fairgate.adapters.model_export import ExportChoice, export_model
 
-    record = export_model(
-        str(ORIGINAL),
-        tmp_path / "out",
-        task="feature-extraction",
-        open_embedder=OnnxEncoder,
-    )
+    choice = ExportChoice(task="feature-extraction")
+    record = export_model(str(ORIGINAL), tmp_path / "out", choice, open_embedder=OnnxEncoder)
     assert record["parity"]["least_cosine"] > 0.99999
     vectors = OnnxEncoder(tmp_path / "out").embed(texts)
     assert np.abs(vectors - expected).max() < 1e-5
@@ -55,14 +51,9 @@ def test_the_embedded_model_is_close_to_the_original(texts, expected):
 
 def test_a_worse_export_is_refused_and_leaves_nothing_behind(tmp_path):
     pytest.importorskip("onnx_ir")
-    from fairgate.adapters.model_export import export_model
+    from fairgate.adapters.model_export import ExportChoice, export_model
 
-    with pytest.raises(ModelError, match=r"int4 encoder .* differs"):
-        export_model(
-            str(ORIGINAL),
-            tmp_path / "out",
-            task="feature-extraction",
-            precision="int4",
-            open_embedder=OnnxEncoder,
-        )
+    choice = ExportChoice(task="feature-extraction", precision="int4")
+    with pytest.raises(ModelError, match=r"int4 graph .* differs"):
+        export_model(str(ORIGINAL), tmp_path / "out", choice, open_embedder=OnnxEncoder)
     assert list(tmp_path.iterdir()) == []

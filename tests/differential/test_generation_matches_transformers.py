@@ -146,9 +146,9 @@ def test_option_scores_are_those_of_transformers(exported, model):
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_an_export_in_fewer_bits_runs_and_stays_near(original, tmp_path, precision):
     pytest.importorskip("onnx_ir") if precision == "int8" else None
-    from fairgate.adapters.model_export import export_model
+    from fairgate.adapters.model_export import ExportChoice, export_model
 
-    record = export_model(str(original), tmp_path / "out", precision=precision)
+    record = export_model(str(original), tmp_path / "out", ExportChoice(precision=precision))
     assert record["parity"]["share_of_largest_logit"] < 0.2
     prompts = PROMPTS * 2
     alone = own_tokens(tmp_path / "out", prompts, batch_size=1)

@@ -43,7 +43,7 @@ def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
     return AttentionSettings(
         window=min(windows, default=None),
         layers=_builder_layers(builder) or _local_layers(config),
-        switch=_switch(config),
+        switch=rotary_switch(config),
     )
 
 
@@ -115,8 +115,8 @@ def _is_switched_off(key: str, settings: Mapping[str, Any]) -> bool:
     return settings.get(f"use_{key}") is False or key.startswith("mamba")
 
 
-def _switch(config: Mapping[str, Any]) -> int | None:
-    """Return where a LongRoPE model turns to its long factors, the least of its parts."""
+def rotary_switch(config: Mapping[str, Any]) -> int | None:
+    """Return after how many tokens a LongRoPE model takes its long factors; None: it has none."""
     places = []
     for part in (config, config.get("text_config")):
         if not isinstance(part, dict):

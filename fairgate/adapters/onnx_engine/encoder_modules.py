@@ -21,7 +21,7 @@ _LEGACY_POOLINGS: dict[str, Pooling] = {
 }
 _OWN_MODULES = "sentence_transformers."
 _COMPUTED = frozenset({"Transformer", "Pooling", "Normalize"})
-_TRANSFORMER_FILES = tuple(
+TRANSFORMER_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
@@ -58,7 +58,7 @@ def read_modules(folder: ModelFolder, *, pooled_by_graph: bool) -> list[tuple[st
 def transformer_settings(folder: ModelFolder, modules: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the first of the files in which sentence-transformers keeps lengths and case."""
     place = f"{modules[0][1]}/" if modules and modules[0][1] else ""
-    found = next((own for name in _TRANSFORMER_FILES if (own := folder.mapping(place + name))), {})
+    found = next((own for name in TRANSFORMER_FILES if (own := folder.mapping(place + name))), {})
     modalities = found.get("modality_config")
     odd = {
         "processing_kwargs": bool(found.get("processing_kwargs")),

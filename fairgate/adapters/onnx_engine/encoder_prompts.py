@@ -48,9 +48,9 @@ def read_prompts(
     reason = None
     if isinstance(default, str) and default in named:
         reason = f"its default prompt {quoted(default)} stands before every text"
-    elif named and "query" not in prompts:
-        reason = f"its prompts are called {quoted(', '.join(named))}, none of them `query`"
-    elif "document" not in prompts and (other := {"passage", "corpus"} & set(named)):
+    elif named and not {"query", "document"} & set(named):
+        reason = f"its prompts are called {quoted(', '.join(named))}, none `query` or `document`"
+    elif "document" not in named and (other := {"passage", "corpus"} & set(named)):
         reason = f"its prompt of documents is called {quoted(min(other))}, not `document`"
     elif not named:
         reason = _unsaid(folder)

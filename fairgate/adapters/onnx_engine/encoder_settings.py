@@ -26,7 +26,13 @@ _OFFSET_POSITIONS = frozenset(
     | {"roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"}
 )
 """Model types whose first position is the one after the padding token's id."""
-_TABLE_POSITIONS = _OFFSET_POSITIONS | {"albert", "bert", "convbert", "distilbert", "electra"}
+_N_POSITIONS = frozenset({"codegen", "gpt2", "gpt_bigcode", "gptj", "openai-gpt"})
+"""Model types whose configuration calls the number of positions `n_positions`."""
+_TABLE_POSITIONS = (
+    _OFFSET_POSITIONS
+    | {"albert", "bert", "convbert", "distilbert", "electra", "mobilebert", "nystromformer"}
+    | {"squeezebert", "gpt2", "gpt_bigcode", "openai-gpt", "gpt_neo", "opt"}
+)
 """Model types with a table of positions: a longer text is an error, whatever a file allows."""
 _UNLIMITED = 1_000_000
 
@@ -126,7 +132,8 @@ def _max_tokens(folder: ModelFolder, own: dict[str, Any], tokenizer: dict[str, A
     """Return the limit that sentence-transformers applies, at most what the positions allow."""
     config = folder.mapping("config.json")
     kind = config.get("model_type")
-    positions = _whole(config.get("max_position_embeddings"))
+    name = "n_positions" if kind in _N_POSITIONS else "max_position_embeddings"
+    positions = _whole(config.get(name))
     if positions is not None and kind in _OFFSET_POSITIONS:
         padding = config.get("pad_token_id", 1)
         positions -= 1 + (padding if isinstance(padding, int) else 1)

@@ -154,7 +154,9 @@ def test_prompts_stand_before_queries_and_documents(tmp_path):
     ("config", "said"),
     [
         ({"prompts": {"query": "q "}, "default_prompt_name": "query"}, "'query' stands before"),
-        ({"prompts": {"s2p": "q ", "s2s": "r "}}, "none of them `query`"),
+        ({"prompts": {"s2p": "q ", "s2s": "r "}}, "none `query` or `document`"),
+        ({"prompts": {"query": "", "document": "", "s2p": "q "}}, "none `query` or `document`"),
+        ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "not `document`"),
         ({"prompts": {"passage": "p ", "query": "q "}}, "'passage', not `document`"),
     ],
 )
@@ -377,3 +379,12 @@ def test_positions_are_fed_where_the_graph_asks_for_them(tmp_path):
     folder = write_encoder(tmp_path / "m", inputs=inputs)
     assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
     assert encoder_graph(inputs=inputs).graph.input[3].name == "position_ids"
+
+
+def test_texts_beyond_the_place_where_rotary_factors_change_are_refused_with_counts(tmp_path):
+    scaling = {"rope_type": "longrope", "original_max_position_embeddings": 6}
+    config = {"model_type": "phi3", "max_position_embeddings": 64, "rope_scaling": scaling}
+    folder = write_encoder(tmp_path / "m", files={"config.json": config})
+    assert OnnxEncoder(folder).embed(["a b c d"]).shape == (1, 6)
+    with pytest.raises(ModelError, match=r"1 of 2 texts are too long .* has 7 tokens, but after 6"):
+        OnnxEncoder(folder).embed(["a b c d a", "a"])

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from fairgate.adapters import model_export
-from fairgate.adapters.model_export import export_model
+from fairgate.adapters.model_export import ExportChoice, export_model
 from fairgate.domain.errors import UsageError
 
 
@@ -26,7 +26,7 @@ def test_without_the_export_environment_the_one_liner_is_named(tmp_path, monkeyp
 def test_an_unknown_task_or_precision_is_named_with_what_is_known(tmp_path, complete, option):
     [(name, value)] = option.items()
     with pytest.raises(UsageError, match=f"{name} '{value}' is not known; expected one of"):
-        export_model("any/model", tmp_path / "out", **option)
+        export_model("any/model", tmp_path / "out", ExportChoice(**option))
 
 
 def test_an_output_that_exists_is_never_overwritten(tmp_path, complete):

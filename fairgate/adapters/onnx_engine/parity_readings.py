@@ -1,0 +1,122 @@
+"""What both sides of an export say to the same prompts, in numbers that fit into memory."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+from fairgate.adapters.onnx_engine.parity_prompts import ParityPrompt
+
+Logits = npt.NDArray[np.float64]
+LogitsAfter = Callable[[Sequence[int], int], Logits]
+STEPS = 8
+STEP_PROMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a model says to one prompt."""
+
+    label: int | None
+    """Place of the label whose first token is likeliest; None where no label has one of its own."""
+    log_probability: float
+    """Of the prompt's last tokens, summed, in nats."""
+    tokens: int
+    """How many tokens that are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What the original says when it answers one prompt greedily."""
+
+    logits: Logits
+    """`[steps, vocabulary]`"""
+    tokens: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """All that is asked of the original; it can leave memory afterwards."""
+
+    readings: list[Reading]
+    steps: list[Steps]
+
+
+def read(logits: Logits, prompt: ParityPrompt) -> Reading:
+    """Return the reading from the logits after each token from `read_from - 1` to the last."""
+    wanted = np.asarray(prompt.tokens[prompt.read_from :], dtype=np.int64)
+    rows = logits[:-1]
+    top = rows.max(axis=1, keepdims=True)
+    totals = top[:, 0] + np.log(np.exp(rows - top).sum(axis=1))
+    said = rows[np.arange(len(wanted)), wanted] - totals
+    best = [max((float(logits[-1, one]) for one in own), default=-np.inf) for own in prompt.starts]
+    return Reading(
+        label=int(np.argmax(best)) if np.isfinite(best).any() else None,
+        log_probability=float(said.sum()),
+        tokens=len(wanted),
+    )
+
+
+def exported_readings(session: DecoderSession, prompts: Sequence[ParityPrompt]) -> list[Reading]:
+    """Return what the exported graph says."""
+    found = []
+    for prompt in prompts:
+        places = np.arange(prompt.read_from - 1, len(prompt.tokens), dtype=np.int64)
+        rows = [prompt.tokens] * 2  # a lone row would take other kernels
+        logits, _ = session.prefill(rows, len(prompt.tokens), np.stack([places] * 2))
+        found.append(read(logits[0].astype(np.float64), prompt))
+    return found
+
+
+def exported_steps(session: DecoderSession, prompt: ParityPrompt, said: Steps) -> Iterator[Logits]:
+    """Yield the exported graph's logits along the original's own greedy answer."""
+    first, cache = session.prefill([prompt.tokens] * 2, len(prompt.tokens))
+    found = first[0, 0]
+    for token in said.tokens:
+        yield found.astype(np.float64)
+        found = session.step(cache, [token, token])[0]
+
+
+def ask_original(model: str, revision: str | None, prompts: Sequence[ParityPrompt]) -> Original:
+    """Return what the original says, in torch, in fp32; it is out of memory afterwards."""
+    found = _ask(_logits_of(model, revision), prompts)
+    gc.collect()
+    return found
+
+
+def _ask(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> Original:
+    return Original(
+        readings=[read(after(one.tokens, one.read_from - 1), one) for one in prompts],
+        steps=[_greedy(after, one.tokens) for one in prompts[-STEP_PROMPTS:]],
+    )
+
+
+def _logits_of(model: str, revision: str | None) -> LogitsAfter:
+    """Return a function that gives the original's logits after each token from a place on."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    original: Any = AutoModelForCausalLM.from_pretrained(
+        model, revision=revision or "main", trust_remote_code=False, dtype=torch.float32
+    ).eval()
+
+    def after(tokens: Sequence[int], start: int) -> Logits:
+        with torch.inference_mode():
+            rows = original(torch.tensor([list(tokens)]), use_cache=False).logits[0, start:]
+        return np.asarray(rows.double().numpy())
+
+    return after
+
+
+def _greedy(after: LogitsAfter, prompt: Sequence[int]) -> Steps:
+    tokens, rows = list(prompt), []
+    for _ in range(STEPS):
+        rows.append(after(tokens, -1)[0])
+        tokens.append(int(rows[-1].argmax()))
+    return Steps(logits=np.stack(rows), tokens=tokens[len(prompt) :])

@@ -1,0 +1,99 @@
+"""Encoders of real architectures, exported, against sentence-transformers: exact or refused.
+
+Writes and compares the table of docs/reference/embedders.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from encoder_families import FAMILIES, publish
+
+from fairgate.adapters.onnx_encoder import OnnxEncoder
+from fairgate.domain.errors import ModelError
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning"),
+]
+torch = pytest.importorskip("torch")
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "embedders.md"
+TEXTS = [
+    "The soup was cold and nobody said sorry.",
+    "What?",
+    "",
+    "  Spaces at both ENDS, and Ünïcödé 中文 🙂 ",
+    "I would buy it again today; it works and it is quiet. " * 4,
+    "The garden is quiet, the tram is late, and the bread of the corner shop is still warm. " * 12,
+]
+EXACT = 2e-4
+HEAD = """\
+<!-- generated: `make test-export` compares it; `UPDATE_TABLES=1 make test-export` writes it -->
+
+# Embedding models, tried
+
+Random weights of real architectures, published by sentence-transformers, exported with
+`fairgate export --task feature-extraction` (fp32) and compared with `encode_query` and
+`encode_document` on six texts, from no word to several hundred, alone and in mixed batches. *Exact* means
+that no component of a vector of length one differs by more than 2e-4.
+
+| Architecture | Pooling and modules | Result |
+|---|---|---|
+"""
+
+
+def compared(family, folder):
+    """Return the largest difference of a component, or the refusal."""
+    from sentence_transformers import SentenceTransformer
+
+    from fairgate.adapters.model_export import ExportChoice, export_model
+
+    published = publish(family, folder)
+    try:
+        export_model(
+            str(published), folder / "onnx", ExportChoice(task="feature-extraction"), open_embedder=OnnxEncoder
+        )  # fmt: skip
+    except ModelError as error:
+        return str(error).replace(str(folder), "")
+    original = SentenceTransformer(str(published), device="cpu")
+    worst = 0.0
+    for side, encode in (("for_queries", original.encode_query), ("", original.encode_document)):
+        expected = np.asarray(encode(TEXTS, batch_size=1), dtype=np.float64)
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        found = []
+        for batch_size in (1, 16):
+            encoder = OnnxEncoder(folder / "onnx", batch_size=batch_size)
+            found.append((encoder.for_queries() if side else encoder).embed(TEXTS))
+        assert np.array_equal(*found), "a vector depends on its batch"
+        worst = max(worst, float(np.abs(found[0] - expected).max()))
+    return worst
+
+
+RESULTS: dict[tuple[str, str], str] = {}
+REFUSED = {"Phi-3 (LongRoPE)": "rotary factors"}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{f.name} {f.kind}")
+def test_a_family_is_exact_or_refused(family, tmp_path):
+    result = compared(family, tmp_path)
+    if family.name in REFUSED:
+        assert REFUSED[family.name] in str(result)
+        RESULTS[family.name, family.kind] = "refused: texts beyond its first rotary factors"
+        return
+    assert isinstance(result, float), result
+    assert result <= EXACT
+    RESULTS[family.name, family.kind] = "exact"
+
+
+def test_the_table_in_the_docs_is_what_was_seen(request):
+    import os
+
+    if len(RESULTS) < len(FAMILIES):
+        pytest.skip("only a part of the families was run")
+    rows = "".join(f"| {name} | {kind} | {said} |\n" for (name, kind), said in RESULTS.items())
+    if os.environ.get("UPDATE_TABLES"):
+        PAGE.write_text(HEAD + rows, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == HEAD + rows, f"{PAGE} is stale"

@@ -1,0 +1,97 @@
+"""A Hugging Face hub on this machine: serves a folder of models and remembers what was asked."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Hub(http.server.ThreadingHTTPServer):
+    """The server; `root/ORG/NAME` is a model."""
+
+    def __init__(self, root: Path):
+        super().__init__(("127.0.0.1", 0), Request)
+        self.root = root
+        self.fetched: list[str] = []
+
+
+class Request(http.server.BaseHTTPRequestHandler):
+    """One request: what a model has, or one of its files."""
+
+    def log_message(self, *_): ...
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        parts = unquote(urlsplit(self.path).path).strip("/").split("/")
+        if parts[:2] == ["api", "models"]:
+            return self.describe("/".join(parts[2:4]), tree=parts[4:5] == ["tree"])
+        model, file = "/".join(parts[:2]), "/".join(parts[4:])
+        return self.send_file(self.server.root / model / file, file)
+
+    def describe(self, model, *, tree):
+        folder = self.server.root / model
+        if not folder.is_dir():
+            return self.refuse("RepoNotFound")
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        names = [file.relative_to(folder).as_posix() for file in files]
+        body = {
+            "id": model,
+            "modelId": model,
+            "sha": COMMIT,
+            "siblings": [{"rfilename": name} for name in names],
+            "private": False,
+        }
+        if tree:
+            body = [
+                {"type": "file", "path": name, "size": file.stat().st_size, "oid": "0" * 40}
+                for name, file in zip(names, files, strict=True)
+            ]
+        return self.answer(json.dumps(body).encode(), {})
+
+    def send_file(self, path, name):
+        if not path.is_file():
+            return self.refuse("EntryNotFound")
+        if self.command == "GET":
+            self.server.fetched.append(name)
+        content = path.read_bytes()
+        etag = hashlib.sha256(content).hexdigest()
+        return self.answer(content, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT})
+
+    def refuse(self, code):
+        self.send_response(404)
+        self.send_header("X-Error-Code", code)
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def answer(self, content, headers):
+        self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+
+@contextmanager
+def model_hub(root: Path):
+    """Yield the hub's address and the list of files fetched from it."""
+    server = Hub(root)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", server.fetched
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
