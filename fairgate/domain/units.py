@@ -51,6 +51,30 @@ class Reason(StrEnum):
     """The policy's quarantine list names the case."""
 
 
+REASON_WORDS: Mapping[Reason, str] = {
+    Reason.MISSING: "no answer",
+    Reason.UNREADABLE: "no label in the answer",
+    Reason.UNSTABLE: "unstable answer",
+    Reason.NO_MAJORITY: "neutral answers without a majority",
+    Reason.NO_CONTROLS: "no readable neutral answer",
+    Reason.NO_DOCUMENTS: "documents not known",
+    Reason.NO_LABELS: "a document without a label",
+    Reason.NO_TEXT: "a document without its text",
+    Reason.NO_STANCE: "a document without a stance",
+    Reason.NO_RETRIEVAL: "asked without documents",
+    Reason.NO_ORDER: "order of the options not known",
+    Reason.UNEQUAL_DEPTH: "different numbers of documents",
+    Reason.QUARANTINED: "quarantined by the policy",
+}
+"""What a reader is told."""
+
+
+def counted(reasons: Mapping[Reason, int]) -> str:
+    """Return `72 unstable answer, 3 no answer`, the commonest first."""
+    ranked = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number:,} {REASON_WORDS[reason]}" for reason, number in ranked)
+
+
 Value = str | float | tuple[str, ...]
 """What an oracle reads: a label or an option, a score, a ranking."""
 Claim = float | Reason

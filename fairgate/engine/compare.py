@@ -20,7 +20,7 @@ from fairgate.policy.schema import Policy
 from fairgate.stats.multiplicity import holm, uncorrected
 
 REPORTED = "only reported: the policy asks nothing of it"
-FIRST_RUN = "first run: there is no baseline to compare with; accept this run to make one"
+FIRST_RUN = "first run: there is no baseline to compare with yet"
 
 
 def compare(

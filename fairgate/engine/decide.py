@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
-from fairgate.domain.units import Judged, Reason
+from fairgate.domain.units import Judged, Reason, counted
 from fairgate.engine.constant_answers import constant_answers, said_by
 from fairgate.policy.schema import Policy
 
@@ -30,7 +31,7 @@ def weigh_evidence(
     elif decided < policy.min_decided * planned:
         problems.append(
             f"only {decided} of {planned} planned {unit}s were decided, fewer than min_decided "
-            f"{policy.min_decided:g} asks for ({_commonest(judged)})"
+            f"{policy.min_decided:g} asks for ({counted(_undecided(judged))})"
         )
     if missing:
         named = ", ".join(missing[:_NAMED])
@@ -57,10 +58,10 @@ def weigh_evidence(
         for rule in rules
         if _is_open(rule) and not rule.advisory
     ]
-    if asking and all(rule.is_first_run for rule in asking):
+    if not problems and asking and all(rule.is_first_run for rule in asking):
         problems.append(
-            "every rule compares with a baseline and there is none yet: accept this run with "
-            "`fairgate baseline accept`, or add a bound (`max`)"
+            "every rule compares with a baseline and there is none yet: read the figures, then "
+            "accept this run with `fairgate baseline accept`, or add a bound (`max`)"
         )
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
@@ -82,12 +83,8 @@ def _missing(judged: Sequence[Judged]) -> list[str]:
     return list(keys)
 
 
-def _commonest(judged: Sequence[Judged]) -> str:
-    counts: dict[str, int] = {}
-    for item in judged:
-        if isinstance(item.decision, Reason):
-            counts[str(item.decision)] = counts.get(str(item.decision), 0) + 1
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+def _undecided(judged: Sequence[Judged]) -> Counter[Reason]:
+    return Counter(item.decision for item in judged if isinstance(item.decision, Reason))
 
 
 def decide(

@@ -7,12 +7,14 @@ same test, and a worsening is gated as `unreadable` (SPEC 8).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.units import Reason
+from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
 from fairgate.metrics.table import Table
@@ -30,8 +32,8 @@ class UndecidedChange:
     """How the share of undecided cases of one column moved, both arms, on the common cases."""
 
     evidence: RegressionEvidence
-    newly: int
-    """Cases that the baseline decided and the run does not."""
+    newly: Mapping[Reason, int]
+    """Cases that the baseline decided and the run does not, by reason."""
 
     @property
     def p_value(self) -> float:
@@ -60,7 +62,10 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
     )
     if not prepared.evidence.evaluated:
         return None
-    newly = int(np.count_nonzero(pairs.now.values > pairs.base.values))
+    rows = {key: row for row, key in enumerate(now.keys)}
+    gone = np.flatnonzero(pairs.now.values > pairs.base.values).tolist()
+    why = now.reasons.get(column, {})
+    newly = Counter(Reason(why[rows[pairs.now.keys[place]]]) for place in gone)
     return UndecidedChange(evidence=prepared.evidence, newly=newly)
 
 
@@ -95,7 +100,7 @@ def check_undecided(change: UndecidedChange, corrected: Corrected) -> Check | No
         return None
     return Check(
         outcome=Outcome.FAIL,
-        reason=f"unreadable: {100 * grown:+.1f} points of the cases are no longer decided "
-        f"({change.newly} cases that the baseline decided, {probability(corrected.adjusted_p)}); a "
-        "comparison of the rest would hide them",
+        reason=f"{100 * grown:+.1f} points of the cases are no longer decided: "
+        f"{sum(change.newly.values())} that the baseline decided ({counted(change.newly)}; "
+        f"{probability(corrected.adjusted_p)}); a comparison of the rest would hide them",
     )

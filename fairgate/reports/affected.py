@@ -89,8 +89,7 @@ def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL)
     term = measured.where.get("term")
     if term is None:
         return name(measured.where.get("category", ""), tone)
-    known = material.identities(measured.suite).get(term)
-    return name(known.name if known else term, tone)
+    return name(material.identity(measured.suite, term), tone)
 
 
 def affected_table(material: Material) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.outcomes import GateResult
@@ -188,6 +188,42 @@ def planned_pairs(result: GateResult, suite: str) -> tuple[int, int]:
     """Return how many sources a suite has, and how many pairs."""
     units = result.plan.units_of(suite)
     return len({unit.cluster for unit in units}), len(units)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many units of one arm of a suite have a claim decided, and why the others have not."""
+
+    suite: str
+    claim: str
+    is_control: bool
+    planned: int
+    reasons: Counter[Reason]
+
+    @property
+    def decided(self) -> int:
+        """Return how many are decided: all that are planned, less those with a reason."""
+        return self.planned - self.reasons.total()
+
+
+def counts(result: GateResult, claims: Sequence[str]) -> list[Count]:
+    """Return the counts of each suite's decisive claim and of `claims`, arm by arm."""
+    planned: Counter[tuple[str, str, bool]] = Counter()
+    reasons: dict[tuple[str, str, bool], Counter[Reason]] = {}
+    for judged in result.judged:
+        names = (judged.decisive, *(name for name in claims if name in judged.claims))
+        for name in dict.fromkeys(names):
+            where = (judged.unit.suite, name, judged.unit.is_control)
+            planned[where] += 1
+            value = judged.claims[name]
+            found = reasons.setdefault(where, Counter())
+            if isinstance(value, Reason):
+                found[value] += 1
+    return [
+        Count(suite=suite, claim=claim, is_control=arm, planned=planned[where], reasons=why)
+        for where, why in reasons.items()
+        for suite, claim, arm in [where]
+    ]
 
 
 def undecided(result: GateResult) -> Counter[Reason]:

@@ -259,7 +259,10 @@ _ESCAPES: dict[Kind, Callable[[str], str]] = {
 
 
 def _strong(text: str) -> str:
-    return f"**{text}**" if text.strip() else text
+    """Return text that stands out; a space at either end would undo it and stays outside."""
+    body = text.strip(" ")
+    start = text.index(body)
+    return f"{text[:start]}**{body}**{text[start + len(body) :]}" if body else text
 
 
 def _plain(words: Inline) -> str:

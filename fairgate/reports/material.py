@@ -84,3 +84,8 @@ class Material:
         if suite not in self._identities:
             self._identities[suite] = judged_rows.identities(self.result, suite)
         return self._identities[suite]
+
+    def identity(self, suite: str, term: str) -> str:
+        """Return what names a term in the texts: `An elderly person`."""
+        known = self.identities(suite).get(term)
+        return known.name if known else term

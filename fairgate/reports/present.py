@@ -80,7 +80,7 @@ def _summary(material: Material) -> Iterator[Block]:
     yield from affected_table(material)
     yield from _paragraphs(summary.why(material), summary.example(material))
     yield from unreadable_answers(material)
-    yield from _paragraphs(summary.next_step(material))
+    yield from _paragraphs(summary.next_step(material), summary.cause_step(material))
 
 
 def _paragraphs(*lines: Inline) -> Iterator[Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 
 from fairgate.domain.errors import ExitCode
@@ -136,15 +137,11 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
     if rule.where.keys() == {"term"} and _NAMING in before:
         words = before.partition(_NAMING)
-        return [words[0], "Naming ", _quoted(material, rule), words[2]], value, after
+        who = name(material.identity(rule.suite, rule.where["term"]), Tone.STRONG)
+        return [words[0], "Naming ", who, words[2]], value, after
     if where:
         return ["For ", name(where), f": {before[:1].lower()}{before[1:]}"], value, after
     return before, value, after
-
-
-def _quoted(material: Material, rule: RuleResult) -> Span:
-    known = material.identities(rule.suite).get(rule.where["term"])
-    return name(known.name if known else rule.where["term"], Tone.STRONG)
 
 
 def _context(rule: RuleResult, shown: str) -> list[str]:
@@ -194,6 +191,12 @@ def since_baseline(material: Material) -> Inline:
         ]
         for part in changed_parts(material)
     ]
+    changed += [
+        [strong(part), " (", code(before), " → ", code(after), ")"]
+        for part in dict.fromkeys((*then.environment, *now.environment))
+        if (before := then.environment.get(part, "nothing"))
+        != (after := now.environment.get(part, "nothing"))
+    ]
     if now.fairgate != then.fairgate:
         changed.append(
             [strong("FairGate"), " (", code(then.fairgate), " → ", code(now.fairgate), ")"]
@@ -203,8 +206,10 @@ def since_baseline(material: Material) -> Inline:
         changed.append(
             [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
         )
+    if not changed and result.outcome is Outcome.PASS:
+        return ""
     if not changed:
-        return "Nothing that is under test has changed since the baseline."
+        return "Nothing that is under test has changed since the baseline, nor have the versions."
     return ["Changed since the baseline: ", *joined(changed, "; "), "."]
 
 
@@ -305,6 +310,22 @@ def next_step(material: Material) -> Inline:
     if is_first_run(result) and accept:
         return ["Next: make this run the first baseline with ", command(accept), "."]
     return ""
+
+
+def cause_step(material: Material) -> Inline:
+    """Return how to find where a recorded system's changes come from: it cannot be asked itself."""
+    run, options = material.run, material.options
+    crossed = (case for case in run.added if case.documents_of is not None)
+    is_open = any((case.suite, case.key) not in run.executions for case in crossed)
+    if not is_open or not options.has_explain or run.result.outcome is not Outcome.FAIL:
+        return ""
+    policy = shlex.quote(run.result.provenance.policy_path)
+    asked = f"fairgate plan {policy} --after {shlex.quote(options.run_path)}"
+    return [
+        "To see whether it comes through retrieval or from the generator, put the questions of ",
+        command(asked),
+        " to your system, and add its answers to the recorded ones.",
+    ]
 
 
 def standing(material: Material) -> Inline:

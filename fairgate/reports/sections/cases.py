@@ -35,6 +35,7 @@ _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
 _OTHERS = 6
 _UNREADABLE = 3
+_LOST = "unreadable/net"
 
 Where = tuple[str, str]
 
@@ -69,7 +70,11 @@ def changed_pairs(material: Material) -> list[PairRow]:
 def unreadable_answers(material: Material) -> Iterator[Block]:
     """Yield a few answers that hold no label, with the labels that were expected."""
     found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
-    if not found or material.result.outcome is not Outcome.INCONCLUSIVE:
+    rules = material.result.rules
+    lost = any(
+        "unreadable" in rule.failed or (rule.metric == _LOST and rule.failed) for rule in rules
+    )
+    if not found or not (lost or material.result.outcome is Outcome.INCONCLUSIVE):
         return
     first = found[0]
     labels = material.cases[first.suite, first.key].labels

@@ -55,7 +55,7 @@ def _blocks(material: Material, suite: str, *, place: int) -> Iterator[Block]:
     result = material.result
     found = next((f for f in result.attribution if f.suite == suite), None)
     sentences = [
-        *_identity(identity_of_suite(material, suite)),
+        *_identity(material, identity_of_suite(material, suite)),
         *_attribution(found),
         *(_instability(item) for item in result.instability if item.suite == suite),
     ]
@@ -84,10 +84,11 @@ def identity_of_suite(material: Material, suite: str) -> IdentityFinding | None:
     return next(found, None)
 
 
-def _identity(found: IdentityFinding | None) -> Iterator[Inline]:
+def _identity(material: Material, found: IdentityFinding | None) -> Iterator[Inline]:
     if found is None or not found.terms:
         return
     top = found.terms[0]
+    who = name(material.identity(found.suite, top.term))
     p_value = figures.probability(found.p_value).replace("<", "below")
     p_value += ", not corrected for the other rules"
     difference = figures.signed(top.difference, _METRIC)
@@ -97,18 +98,21 @@ def _identity(found: IdentityFinding | None) -> Iterator[Inline]:
                 "No identity can be told from the others: the largest difference, "
                 f"{difference} points for "
             ),
-            name(top.term),
+            who,
             f", is one that chance brings about ({p_value}).",
         ]
         return
     others: Sequence[Inline] = [
-        (name(term.term), f" {figures.signed(term.difference, _METRIC)}")
+        (
+            name(material.identity(found.suite, term.term)),
+            f" {figures.signed(term.difference, _METRIC)}",
+        )
         for term in found.terms[1:]
         if term.p_corrected <= CERTAIN
     ][:_OTHERS]
     yield [
         "Identities are not treated alike: ",
-        name(top.term),
+        who,
         f" differs from the others by {difference} points ({p_value})",
         *(["; also "] if others else []),
         *joined(others),

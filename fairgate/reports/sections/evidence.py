@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from fairgate.domain.units import Reason
+from fairgate.domain.units import Reason, counted
 from fairgate.reports import figures, judged_rows
 from fairgate.reports.blocks import Form, KeyValues, Section, Text
 from fairgate.reports.material import Material
@@ -13,13 +13,9 @@ from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, joined
 from fairgate.reports.steps import accept_command, run_command
 
 Facts = list[tuple[Inline, Inline]]
-REASONS = {
-    Reason.MISSING: "no answer",
-    Reason.UNREADABLE: "no label in the answer",
-    Reason.UNSTABLE: "unstable answer",
-    Reason.NO_MAJORITY: "neutral answers have no majority",
-    Reason.NO_CONTROLS: "no readable neutral answer",
-    Reason.QUARANTINED: "quarantined by the policy",
+_CLAIMS = {
+    "generation": "answers compared with the answer without a speaker",
+    "controlled": "answers compared with neutral wording",
 }
 _MISSING = 10
 _NAMED = 3
@@ -41,17 +37,29 @@ def evidence(material: Material) -> Iterator[Section]:
 def decided(material: Material) -> str:
     """Return `110 of 110 pairs decided`, with the reasons of those that are not."""
     found = material.result.evidence
-    reasons = judged_rows.undecided(material.result).most_common()
-    undecided = ", ".join(f"{number:,} {REASONS.get(why, str(why))}" for why, number in reasons)
     unit = judged_rows.unit(material.result)
     line = f"{found.decided:,} of {figures.count(found.planned, unit)} decided"
-    return f"{line} ({undecided})" if undecided else line
+    return line + _why(judged_rows.undecided(material.result))
+
+
+def _why(reasons: Mapping[Reason, int]) -> str:
+    return f" ({counted(reasons)})" if reasons else ""
 
 
 def _decided(material: Material) -> Iterator[tuple[Inline, Inline]]:
     found = material.result.evidence
-    rejected = figures.count(found.invalid, "follow-up")
-    yield "decided", f"{decided(material)}; {rejected} rejected by the perturbation linter"
+    yield "decided", decided(material)
+    counts = judged_rows.counts(material.result, list(_CLAIMS))
+    several = len({count.suite for count in counts}) > 1
+    for count in counts:
+        arm = ", neutral wording" if count.is_control else ""
+        suite: Words = [", suite ", name(count.suite)] if several else []
+        if count.claim in _CLAIMS:
+            head = [f"{_CLAIMS[count.claim]}{arm}", *suite]
+            yield head, f"{count.decided:,} of {count.planned:,} decided{_why(count.reasons)}"
+    if found.invalid:
+        left_out = figures.count(found.invalid, "follow-up")
+        yield "left out", f"{left_out}, whose wording is not comparable (perturbation linter)"
     if found.missing:
         more = len(found.missing) - _MISSING
         keys = joined([code(key) for key in found.missing[:_MISSING]])

@@ -25,7 +25,8 @@ def test_significantly_more_undecided_cases_fail():
     found = rule(Plant(refusing={"A man": 0.9}), Plant())
     assert found.outcome is Outcome.FAIL
     assert list(found.failed) == ["unreadable"]
-    assert found.reasons[-1].startswith("unreadable: +")
+    assert "points of the cases are no longer decided: 25 that" in found.reasons[-1]
+    assert "(25 no label in the answer; p < 0.001)" in found.reasons[-1]
 
 
 def test_fewer_undecided_cases_are_welcome():

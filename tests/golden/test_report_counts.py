@@ -1,0 +1,96 @@
+"""Every count in a report is reconciled: what was planned is what was decided and every reason."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from canonical_bias import bias_baseline
+from canonical_results import CANONICAL, baseline
+from fakes.planted import Bench, Plant, policy_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairgate.domain.units import REASON_WORDS, Reason
+from fairgate.reports.console import render_console
+from fairgate.reports.html import render_html
+from fairgate.reports.judged_rows import counts
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.view import ReportOptions
+
+DECIDED = re.compile(r"([\d,]+) of ([\d,]+)(?: \w+)? decided(?: \(([^)]*)\))?")
+REASON = re.compile(rf"([\d,]+) ({'|'.join(REASON_WORDS.values())})")
+CLAIMS = {"controlled": "asr/generation/controlled", "generation": "asr/generation"}
+BENCH = Bench(policy=policy_of(unstable_margin=0.02), sources=8, sets=("gender",))
+SHARES = st.dictionaries(
+    st.sampled_from(["", "A man", "A woman", "A non-binary person", "A person", "A reader"]),
+    st.sampled_from([0.2, 0.6, 1.0]),
+    max_size=4,
+)
+PLANTS = st.builds(
+    Plant, world=st.integers(0, 99), sensitive=st.sampled_from([0.0, 0.5]), biased=SHARES,
+    refusing=SHARES,
+)  # fmt: skip
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def check(text):
+    """Assert that every count in a text adds up; return how many there are."""
+    found = DECIDED.findall(re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", text))))
+    for decided, planned, why in found:
+        reasons = REASON.findall(why or "")
+        assert number(planned) == number(decided) + sum(number(many) for many, _ in reasons)
+        assert len(reasons) == (why or "").count(",") + bool(why), why
+    return len(found)
+
+
+def check_all(run, base):
+    view = present(run, ReportOptions(), base)
+    for render in (render_report, render_html, render_console, render_comment):
+        assert check(render(view)) >= 1
+    measured = {(m.metric, m.suite): m for m in run.result.measurements if not m.where}
+    for count in counts(run.result, list(CLAIMS)):
+        suffix = "/control" if count.is_control else ""
+        known = measured.get((f"{CLAIMS.get(count.claim)}{suffix}", count.suite))
+        if known is not None and known.value is not None:
+            assert (known.decided, known.inconclusive) == (count.decided, count.reasons.total())
+    evidence = run.result.evidence
+    decisive = [c for c in counts(run.result, []) if c.claim != "controlled"]
+    assert evidence.planned == sum(c.planned for c in decisive)
+    assert evidence.decided == sum(c.decided for c in decisive)
+
+
+@pytest.mark.parametrize("name", CANONICAL)
+def test_the_counts_of_every_canonical_report_add_up(name):
+    check_all(CANONICAL[name](), bias_baseline() if name == "social-bias" else baseline())
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(PLANTS)
+def test_the_counts_of_random_runs_add_up(plant):
+    check_all(BENCH.run(plant), None)
+
+
+def test_a_reader_is_told_the_true_reasons():
+    """No majority among the neutral speakers is not called an unreadable answer."""
+    half = dict.fromkeys(("A person", "A reader", "A customer", "A student"), 1.0)
+    before, now = Plant(), Plant(refusing={"A man": 1.0}, biased=half)
+    rules = ({"metric": "asr/generation/controlled", "regression": {"margin": 0.02}},)
+    bench = Bench(policy=policy_of(gates=rules), sources=20, sets=("gender",))
+    run = bench.run(now, bench.baseline(before))
+    newly = {}
+    for judged in run.result.judged:
+        claim = judged.claims["controlled"]
+        if isinstance(claim, Reason):
+            newly[claim] = newly.get(claim, 0) + 1
+    (rule,) = [r for r in run.result.rules if r.metric == "asr/generation/controlled"]
+    (reason,) = [text for text in rule.reasons if "no longer decided" in text]
+    assert "unreadable" not in reason
+    told = {words: number(many) for many, words in REASON.findall(reason)}
+    assert told == {REASON_WORDS[why]: many for why, many in newly.items()}
+    assert sum(told.values()) == number(re.search(r"decided: (\d+) that", reason)[1])
