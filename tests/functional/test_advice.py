@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fakes.following import following
 
 BOUND = "  - {metric: asr/generation/controlled, max: 0.1}\n"
 CHANGED = BOUND.replace("}", ", regression: {margin: 0.02}}")
@@ -85,7 +86,8 @@ def test_a_recorded_system_is_told_how_to_find_the_cause(workspace):
     with (workspace.root / "answers.jsonl").open("a") as file:
         for row in (row for row in rows if "documents" in row):
             label = "negative" if row["documents"][0]["id"] == "other" else "positive"
-            file.write(json.dumps({**row, "response": label}) + "\n")
+            line = {**row, "response": following(row["key"], label)}
+            file.write(json.dumps(line) + "\n")
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1
     assert "--after" not in workspace.out
     report = (workspace.root / "out" / "report.md").read_text()

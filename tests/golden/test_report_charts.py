@@ -10,7 +10,6 @@ from canonical_results import baseline, regression
 
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap
-from fairgate.engine.gate import GateRun
 from fairgate.reports import charts, text_charts
 from fairgate.reports.blocks import Bar, Bars, Figure, Histogram, Range, RangeChart, RowKind
 from fairgate.reports.material import Material
@@ -41,7 +40,7 @@ BEFORE = [
 def trends(now, before, **overlap):
     shared = Overlap(**{"compared": 1, "new": (), "removed": (), "incompatible": (), **overlap})
     result = replace(regression().result, rules=[], measurements=now, overlap=shared)
-    run = GateRun(result=result, executions={}, tables={})
+    run = replace(regression(), result=result)
     known = replace(baseline(), measurements=before)
     sections = list(trend(Material(run=run, options=ReportOptions(), baseline=known)))
     return [b for s in sections for b in s.blocks if isinstance(b, RangeChart)]
@@ -73,11 +72,7 @@ def test_the_lanes_of_a_trend_stand_left_and_right_of_zero():
 def test_no_trend_without_a_comparable_baseline():
     assert trends(NOW, []) == []
     assert trends(NOW, BEFORE, incompatible=["top_k: 4, now 6"]) == []
-    run = GateRun(
-        result=replace(regression().result, measurements=NOW, overlap=None),
-        executions={},
-        tables={},
-    )
+    run = replace(regression(), result=replace(regression().result, measurements=NOW, overlap=None))
     assert list(trend(Material(run=run, options=ReportOptions()))) == []
 
 
