@@ -14,6 +14,7 @@ from fairgate.cli import main
 POLICY = """\
 version: 1
 name: stored
+constant_answers: allow # a forger would vary the answers
 system: {generator: {model: demo-slm}}
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 8, perturbations: [race]}
