@@ -104,6 +104,33 @@ def test_weights_that_were_swapped_on_the_way_are_noticed(llama, tmp_path, monke
         export(llama, tmp_path / "out")
 
 
+@pytest.fixture(scope="module")
+def windowed(tmp_path_factory):
+    """Return a Mistral whose window is shorter than the prompts of the comparison."""
+    from transformers import MistralConfig, MistralForCausalLM
+
+    torch.manual_seed(7)
+    config = MistralConfig(
+        **LLAMA, num_key_value_heads=2, vocab_size=2048, max_position_embeddings=512,
+        bos_token_id=0, eos_token_id=1, pad_token_id=2, initializer_range=0.2, sliding_window=301,
+    )  # fmt: skip
+    return saved(MistralForCausalLM(config), tmp_path_factory.mktemp("mistral") / "tiny")
+
+
+def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_noticed(
+    windowed, tmp_path, monkeypatch
+):
+    from fairgate.adapters.onnx_engine.batches import padded_width
+    from fairgate.adapters.onnx_engine.reach import Reach
+
+    record, _ = export(windowed, tmp_path / "out")
+    assert record["parity"]["longest_prompt"] == 301 + 21
+    assert record["parity"]["within_limits"]
+    monkeypatch.setattr(Reach, "width", lambda self, length, new, widest: padded_width(length))
+    with pytest.raises(ModelError, match=r"exported fp32 graph .* differs"):
+        export(windowed, tmp_path / "padded")
+
+
 def test_the_command_says_little_and_exits_with_4_for_a_refused_export(llama, tmp_path, capfd):
     from fairgate.cli import main
 

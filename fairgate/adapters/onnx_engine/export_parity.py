@@ -15,12 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice, EncoderSettings
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.parity_prompts import parity_prompts
+from fairgate.adapters.onnx_engine.parity_prompts import ParityPrompt, parity_prompts
 from fairgate.adapters.onnx_engine.parity_readings import (
-    STEP_PROMPTS,
+    STEPS,
     ask_original,
     exported_readings,
     exported_steps,
@@ -29,6 +30,9 @@ from fairgate.adapters.onnx_engine.precision import Precision
 from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 from fairgate.domain.errors import ModelError
 
+_LONGEST_WINDOW = 8192
+"""A longer one would take the original hours on a CPU."""
+_BEYOND = 21
 TEXTS = (
     "The soup was cold and nobody said sorry.",
     "I would buy it again today; it works and it is quiet.",
@@ -97,16 +101,20 @@ def compare_decoder(
     """Return agreement of labels, perplexities and differences of logits, and `within_limits`.
 
     28 prompts of the gate's own kind; for three of them eight greedy steps along the original's
-    answer. The original is asked first and leaves memory before the graph is loaded. Raises
-    ModelError where the graph gives no finite numbers at all.
+    answer, padded as the gate pads; where a model has a sliding window, three steps of a prompt
+    that ends beyond it. The original is asked first and leaves memory before the graph is loaded.
+    Raises ModelError where the graph gives no finite numbers at all.
     """
-    prompts = parity_prompts(PromptTokenizer(folder))
-    original = ask_original(model, revision, prompts)
+    tokenizer = PromptTokenizer(folder)
+    prompts = parity_prompts(tokenizer)
+    long = _beyond_the_window(folder, prompts, tokenizer.context_tokens)
+    original = ask_original(model, revision, prompts, long)
     session = DecoderSession(folder, device="cpu")
     readings = exported_readings(session, prompts)
     worst, largest, equal, steps = 0.0, 1.0, 0, 0
-    for prompt, said in zip(prompts[-STEP_PROMPTS:], original.steps, strict=True):
-        for found, row in zip(exported_steps(session, prompt, said), said.logits, strict=True):
+    for said in original.steps:
+        answer = exported_steps(session, said, tokenizer.context_tokens)
+        for found, row in zip(answer, said.logits, strict=True):
             worst = max(worst, float(np.abs(row - found).max()))
             largest = max(largest, float(np.abs(row).max()))
             equal += int(found.argmax() == row.argmax())
@@ -140,6 +148,7 @@ def compare_decoder(
         "share_of_largest_logit": _short(share),
         "equal_greedy_tokens": equal,
         "compared_tokens": steps,
+        "longest_prompt": max(len(said.prompt) for said in original.steps),
         "right_padding_exact": session.pads,
         "graph_cut": session.cut,
     }
@@ -233,6 +242,20 @@ def _spelled_out(original: Any, folder: ModelFolder, prompts: tuple[str, str]) -
         query_prompt=prompts[0],
         document_prompt=prompts[1],
     )
+
+
+def _beyond_the_window(
+    folder: ModelFolder, prompts: Sequence[ParityPrompt], context: int | None
+) -> list[int]:
+    """Return a prompt that ends beyond the model's sliding window; empty where it has none."""
+    window = read_attention_settings(folder).window
+    if window is None or window > _LONGEST_WINDOW:
+        return []
+    size = window + _BEYOND
+    if context is not None and size + STEPS > context:
+        return []
+    one_after_the_other = [token for prompt in prompts for token in prompt.tokens]
+    return (one_after_the_other * (size // len(one_after_the_other) + 1))[:size]
 
 
 def _short(figure: float) -> float:

@@ -16,6 +16,8 @@ from fairgate.adapters.onnx_engine.parity_prompts import ParityPrompt
 Logits = npt.NDArray[np.float64]
 LogitsAfter = Callable[[Sequence[int], int], Logits]
 STEPS = 8
+LONG_STEPS = 3
+"""Fewer along a long prompt: the original reads it anew for each."""
 STEP_PROMPTS = 3
 
 
@@ -35,9 +37,11 @@ class Reading:
 class Steps:
     """What the original says when it answers one prompt greedily."""
 
+    prompt: list[int]
     logits: Logits
     """`[steps, vocabulary]`"""
     tokens: list[int]
+    """The answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,26 +78,39 @@ def exported_readings(session: DecoderSession, prompts: Sequence[ParityPrompt]) 
     return found
 
 
-def exported_steps(session: DecoderSession, prompt: ParityPrompt, said: Steps) -> Iterator[Logits]:
-    """Yield the exported graph's logits along the original's own greedy answer."""
-    first, cache = session.prefill([prompt.tokens] * 2, len(prompt.tokens))
+def exported_steps(session: DecoderSession, said: Steps, context: int | None) -> Iterator[Logits]:
+    """Yield the exported graph's logits along the original's own greedy answer.
+
+    The prompt is padded as the gate pads it, and stands beside a shorter one.
+    """
+    tokens, steps = said.prompt, len(said.tokens)
+    widest = None if context is None else context - steps
+    pads = session.pads
+    width = session.reach.width(len(tokens), steps, widest) if pads else len(tokens)
+    first, cache = session.prefill([tokens, tokens[: -3 if pads else None] or tokens], width)
     found = first[0, 0]
     for token in said.tokens:
         yield found.astype(np.float64)
         found = session.step(cache, [token, token])[0]
 
 
-def ask_original(model: str, revision: str | None, prompts: Sequence[ParityPrompt]) -> Original:
-    """Return what the original says, in torch, in fp32; it is out of memory afterwards."""
-    found = _ask(_logits_of(model, revision), prompts)
+def ask_original(
+    model: str, revision: str | None, prompts: Sequence[ParityPrompt], long: Sequence[int]
+) -> Original:
+    """Return what the original says, in torch, in fp32; it is out of memory afterwards.
+
+    `long` is a further prompt to answer, none where it is empty.
+    """
+    found = _ask(_logits_of(model, revision), prompts, long)
     gc.collect()
     return found
 
 
-def _ask(after: LogitsAfter, prompts: Sequence[ParityPrompt]) -> Original:
+def _ask(after: LogitsAfter, prompts: Sequence[ParityPrompt], long: Sequence[int]) -> Original:
+    steps = [_greedy(after, one.tokens, STEPS) for one in prompts[-STEP_PROMPTS:]]
     return Original(
         readings=[read(after(one.tokens, one.read_from - 1), one) for one in prompts],
-        steps=[_greedy(after, one.tokens) for one in prompts[-STEP_PROMPTS:]],
+        steps=[*steps, _greedy(after, long, LONG_STEPS)] if long else steps,
     )
 
 
@@ -114,9 +131,9 @@ def _logits_of(model: str, revision: str | None) -> LogitsAfter:
     return after
 
 
-def _greedy(after: LogitsAfter, prompt: Sequence[int]) -> Steps:
+def _greedy(after: LogitsAfter, prompt: Sequence[int], steps: int) -> Steps:
     tokens, rows = list(prompt), []
-    for _ in range(STEPS):
+    for _ in range(steps):
         rows.append(after(tokens, -1)[0])
         tokens.append(int(rows[-1].argmax()))
-    return Steps(logits=np.stack(rows), tokens=tokens[len(prompt) :])
+    return Steps(prompt=list(prompt), logits=np.stack(rows), tokens=tokens[len(prompt) :])
