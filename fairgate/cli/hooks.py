@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ import click
 
 from fairgate.cli.options import EXISTING_FILE, runtime_of, runtime_options
 from fairgate.cli.saying import say
-from fairgate.composition.loading import load_policy, load_policy_text
+from fairgate.composition.loading import load_policy, narrowed
 from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.runtime import Runtime
-from fairgate.policy.yaml_text import read_yaml_file
 
 SMOKE_SOURCES = 5
 _SMOKE = "smoke only, not the gate"
@@ -49,7 +47,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 @click.argument("policies", type=EXISTING_FILE, nargs=-1, metavar="POLICY...")
 @click.option(
     "--sources", type=click.IntRange(1, 1000), default=SMOKE_SOURCES, show_default=True,
-    help="Sources of each suite to ask about.",
+    help="Sources or items of each suite to ask about.",
 )  # fmt: skip
 @runtime_options
 def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
@@ -69,25 +67,9 @@ def _smoked(policy: Path, sources: int, runtime: Runtime) -> str:
     from fairgate.engine.gate import run_gate
     from fairgate.engine.ports import SILENT
 
-    loaded = load_policy_text(_narrowed(policy, sources), str(policy), runtime)
+    loaded = narrowed(load_policy(policy, runtime), sources, runtime)
     composition = Composition(loaded, runtime, SILENT)
     given = composition.gate_input(None, "none")
     result = run_gate(given, composition.system, SILENT).result
     decided, planned = result.evidence.decided, result.evidence.planned
-    return f"{decided} of {planned} pairs decided on {sources} sources a suite"
-
-
-def _narrowed(policy: Path, sources: int) -> str:
-    """Return the policy's text with at most so many sources a suite; a broken one as it is."""
-    from ruamel.yaml import YAML
-
-    text = read_yaml_file(policy)
-    load_policy_text(text, str(policy), Runtime(root=Path()))  # says what is wrong, with places
-    yaml = YAML(typ="rt")
-    data = yaml.load(text)
-    for suite in data["suites"]:
-        if suite.get("kind", "metamorphic") == "metamorphic":
-            suite["limit"] = min(sources, suite.get("limit") or sources)
-    stream = io.StringIO()
-    yaml.dump(data, stream)
-    return stream.getvalue()
+    return f"{decided} of {planned} decided on about {sources} sources or items a suite"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from fairgate import __version__
@@ -43,10 +44,19 @@ class Composition:
         """Return what adapters report: repaired files, left-out rows. Not part of a result."""
         return self._resources.notices
 
-    def gate_input(self, baseline: Baseline | None, baseline_path: str) -> GateInput:
-        """Return everything that is known before a model is loaded."""
+    def gate_input(
+        self,
+        baseline: Baseline | None,
+        baseline_path: str,
+        under_test: Mapping[str, str] | None = None,
+    ) -> GateInput:
+        """Return everything that is known before a model is loaded.
+
+        `under_test` says what gave the answers where they are an earlier run's; None: the system as
+        it is now, which is looked at.
+        """
         policy = self._loaded.policy
-        provenance = self.provenance()
+        provenance = self.provenance(under_test)
         first_run = [] if baseline else [f"no baseline at {baseline_path}: this is a first run"]
         of_system = self._kind.must_match(policy.system)
         suites = self._loaded.suites
@@ -66,10 +76,10 @@ class Composition:
             ],
         )
 
-    def provenance(self) -> Provenance:
+    def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:
         """Return what is under test and where it runs, by fingerprint."""
         return Provenance(
-            under_test=self.system.under_test(),
+            under_test=self.system.under_test() if under_test is None else under_test,
             environment=describe_environment(self._runtime.device),
             fairgate=__version__,
             policy_path=self._loaded.parsed.path,

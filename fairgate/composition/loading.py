@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.composition.answerable import unanswerable
@@ -72,6 +72,22 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     if problems:
         raise PolicyError(problems)
     return LoadedPolicy(parsed=parsed, suites=suites, plan=plan)
+
+
+def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
+    """Return the policy with about `most` sources or items a suite: to see that it works.
+
+    Rules and quarantine may name what is left out then: nothing is to be decided by it.
+    """
+    suites = [suite.narrowed(most) for suite in loaded.policy.suites]
+    policy = loaded.policy.model_copy(update={"suites": suites})
+    parsed = replace(loaded.parsed, policy=policy)
+    problems: list[Problem] = []
+    fewer = _load_suites(parsed, runtime, problems)
+    if problems:
+        raise PolicyError(problems)
+    plan = joined(suite.plan() for suite in fewer.values())
+    return LoadedPolicy(parsed=parsed, suites=fewer, plan=plan)
 
 
 def joined(plans: Iterable[SuitePlan]) -> TestPlan:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
 from fairgate.composition.loading import LoadedPolicy
-from fairgate.composition.run_folder import replay
+from fairgate.composition.run_folder import document_row, replay
 from fairgate.domain.cases import Case
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
@@ -39,10 +38,7 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
         row = _row(case, template)
         if case.documents_of is not None:
             shown = replayed.executions[case.suite, case.documents_of].documents or ()
-            row["documents"] = [
-                {name: value for name, value in asdict(document).items() if value is not None}
-                for document in shown
-            ]
+            row["documents"] = [document_row(document) for document in shown]
         yield json.dumps(row, ensure_ascii=False)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.domain.errors import BaselineError, DataError, UsageError
-from fairgate.domain.executions import Execution
+from fairgate.domain.executions import Document, Execution
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
@@ -111,22 +112,15 @@ def _execution_to(execution: Execution) -> dict[str, Any]:
     if execution.margin is not None:
         row["margin"] = execution.margin
     if execution.documents is not None:
-        row["documents"] = [
-            {
-                name: value
-                for name, value in (
-                    ("id", document.id),
-                    ("text", document.text),
-                    ("label", document.label),
-                    ("score", document.score),
-                )
-                if value is not None
-            }
-            for document in execution.documents
-        ]
+        row["documents"] = [document_row(document) for document in execution.documents]
     if execution.options:
         row["options"] = list(execution.options)
     return row
+
+
+def document_row(document: Document) -> dict[str, Any]:
+    """Return what is known of a document, as recordings hold it."""
+    return {name: value for name, value in asdict(document).items() if value is not None}
 
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
@@ -171,9 +165,19 @@ def replay(
     recording = earlier_run(run, loaded)
     baseline, shown = baseline_for(loaded, path)
     composition = Composition(loaded, runtime, SILENT)
-    given = composition.gate_input(baseline, shown)
+    given = composition.gate_input(baseline, shown, _under_test(run))
     replayed = run_gate(given, composition.replayed(recording), SILENT)
     return replayed, given, loaded, composition.notices
+
+
+def _under_test(run: Path) -> dict[str, str]:
+    """Return what gave the run's answers, as its record has it; the system may be another now."""
+    with contextlib.suppress(DataError):
+        provenance = read_json_object(RunFolder(path=run).record).get("provenance")
+        found = provenance.get("under_test") if isinstance(provenance, dict) else None
+        if isinstance(found, dict):
+            return {str(name)[:200]: str(value)[:1000] for name, value in found.items()}
+    return {}
 
 
 def run_policy_path(run: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -22,3 +22,7 @@ class SuiteModel(NamesOutside):
     @abstractmethod
     def named_files(self) -> Iterable[NamedFile]:
         """Return every file or folder of data that the suite names."""
+
+    @abstractmethod
+    def narrowed(self, most: int) -> Self:
+        """Return the suite with about `most` of its sources or items: to see that it works."""

@@ -5,7 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from fakes.toy_system import Toy
 from ruamel.yaml import YAML
+
+from fairgate.systems.catalogue import registered
 
 FILES = [
     ".github/workflows/rag-fairness.yml",
@@ -164,6 +167,30 @@ def test_the_smoke_hook_says_that_it_is_no_gate(workspace):
     assert workspace.run("hook", "smoke", "policy.yaml") == 0
     assert "smoke only, not the gate" in workspace.out
     assert "5 sources" in workspace.out
+
+
+SMOKE = """\
+version: 1
+name: both
+system: {{toy: {{answer: positive}}}}
+suites:
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}}
+  - {{id: b, kind: bbq, items: demo-bbq, settings: [none], categories: [Age, Religion]{limit}}}
+gates:
+  - {{metric: unreadable/net, max: 0.02}}
+quarantine:
+  - {{case: s9, until: "2099-01-01", reason: is left out of a smoke run}}
+"""
+
+
+@pytest.mark.parametrize("limit", ["", ", limit: 400"])
+def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
+    toy = Toy()
+    (workspace.root / "both.yaml").write_text(SMOKE.format(limit=limit))
+    with registered(toy):
+        assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0
+    assert toy.asked == 3 * 13 + 2 * 4 * 2
+    assert "about 3 sources or items a suite" in workspace.out
 
 
 def test_the_smoke_hook_fails_where_nothing_runs(workspace):

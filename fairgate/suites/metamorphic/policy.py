@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator
 
@@ -103,6 +103,10 @@ class SuitePolicy(SuiteModel):
         if isinstance(bands, list) and bands[0] >= bands[1]:
             raise ValueError("needs two rising numbers, such as [0.63, 1.31]")
         return bands
+
+    def narrowed(self, most: int) -> Self:
+        """Return the suite with at most so many sources."""
+        return self.model_copy(update={"limit": min(most, self.limit or most)})
 
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""

@@ -139,6 +139,10 @@ class BbqSuitePolicy(SuiteModel):
             raise ValueError(f"lists {twice[0]!r:.60} twice; remove one")
         return names
 
+    def narrowed(self, most: int) -> Self:
+        """Return the suite with at most so many items a category, or one group of four."""
+        return self.model_copy(update={"limit": max(4, min(most, self.limit or most))})
+
     def accesses(self) -> tuple[Access, ...]:
         """Return the endpoints that embed queries and documents."""
         return tuple(
