@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-_BYTES = 2
+_NUMBER, _BYTES = 0, 2
 _FIXED = {1: 8, 5: 4}
 _LONGEST_VARINT = 10
 
@@ -59,24 +59,40 @@ def messages(
 
 def fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield number, begin and end of each field of a message that has a length of its own."""
+    for kind, wire, begin, stop in _all_fields(content, start, end):
+        if wire == _BYTES:
+            yield kind, begin, stop
+
+
+def number(content: mmap.mmap, start: int, end: int, wanted: int) -> int:
+    """Return the whole number in a field of a message; 0 without it, as protobuf has it."""
+    found = 0
+    for kind, wire, begin, _ in _all_fields(content, start, end):
+        if kind == wanted and wire == _NUMBER:
+            found, _ = _varint(content, begin, end)
+    return found
+
+
+def _all_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     place = start
     while place < end:
         tag, place = _varint(content, place, end)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
+        kind, wire = tag >> 3, tag & 7
+        begin = place
+        if wire == _NUMBER:
             _, place = _varint(content, place, end)
+            yield kind, wire, begin, place
             continue
         if wire == _BYTES:
-            size, place = _varint(content, place, end)
+            size, begin = _varint(content, place, end)
         elif wire in _FIXED:
             size = _FIXED[wire]
         else:
             raise DamagedGraphError(f"byte {place}: no field of an ONNX graph begins here")
-        if size > end - place:
-            raise DamagedGraphError(f"byte {place}: {size} bytes announced, {end - place} left")
-        if wire == _BYTES:
-            yield number, place, place + size
-        place += size
+        if size > end - begin:
+            raise DamagedGraphError(f"byte {begin}: {size} bytes announced, {end - begin} left")
+        place = begin + size
+        yield kind, wire, begin, place
 
 
 def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from fairgate.adapters.onnx_engine.half_precision import halve
 from fairgate.domain.errors import UsageError
 
 Precision = Literal["fp32", "fp16", "int8", "int4"]
@@ -31,7 +32,7 @@ def change_precision(graph: Path, precision: Precision, *, decoder: bool) -> Non
     import onnx
 
     model = onnx.load(str(graph))
-    changed = _halve(model) if precision == "fp16" else _quantise(model, _BITS[precision], decoder)
+    changed = halve(model) if precision == "fp16" else _quantise(model, _BITS[precision], decoder)
     for file in graph.parent.glob(f"{graph.name}*"):
         file.unlink()
     size = sum(len(tensor.raw_data) for tensor in changed.graph.initializer)
@@ -41,12 +42,6 @@ def change_precision(graph: Path, precision: Precision, *, decoder: bool) -> Non
         save_as_external_data=size > _EXTERNAL_ABOVE,
         location=f"{graph.name}_data",
     )
-
-
-def _halve(model: Any) -> Any:
-    from onnxruntime.transformers.float16 import convert_float_to_float16
-
-    return convert_float_to_float16(model, keep_io_types=False, disable_shape_infer=True)
 
 
 def _quantise(model: Any, bits: int, decoder: bool) -> Any:  # noqa: FBT001 private

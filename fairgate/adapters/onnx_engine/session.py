@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from fairgate.adapters.onnx_engine.batch_scaling import refuse_batch_scaling
 from fairgate.adapters.onnx_engine.cuda import CUDA, OPTIONS, obstacle, quiet_start
+from fairgate.adapters.onnx_engine.half_angles import refuse_half_angles
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
@@ -38,9 +39,10 @@ def open_session(
 
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that stands for
     the file `graph`; its external data are looked up beside that file. Raises ModelError, also
-    for graphs whose results depend on the composition of a batch.
+    for graphs whose results depend on the rest of a batch or are wrong for late tokens.
     """
     refuse_batch_scaling(graph)
+    refuse_half_angles(graph)
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
