@@ -255,7 +255,7 @@ class OnnxDecoder:
         if len(labels) < 2:
             return None
         if labels not in self._label_tokens:
-            self._label_tokens[labels] = LabelTokens.of(labels, self._prompts.encode_fragment)
+            self._label_tokens[labels] = LabelTokens.of(labels, self._prompts.splits)
         return LabelTrace(self._label_tokens[labels], request.stop.marker if request.stop else "")
 
     @cached_property

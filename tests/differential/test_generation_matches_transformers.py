@@ -171,7 +171,7 @@ def test_a_margin_is_the_difference_of_the_models_own_log_probabilities(exported
         row = model(torch.tensor([ids])).logits[0, -1].double().log_softmax(-1).numpy()
     from fairgate.adapters.onnx_engine.label_margin import LabelTokens
 
-    variants = LabelTokens.of(texts, engine._prompts.encode_fragment).variants
+    variants = LabelTokens.of(texts, engine._prompts.splits).variants
     first = [{form[0] for form in variants[text]} for text in texts]
     ours, theirs = first[0] - first[1] | {said}, first[1] - first[0]
     expected = np.logaddexp.reduce(row[sorted(ours)]) - np.logaddexp.reduce(row[sorted(theirs)])

@@ -1,7 +1,8 @@
 """How clearly a model preferred the label it said over the best other label.
 
 Definition. A label has variants: with and without a leading space, in lower case, capitalised and
-upper case, each split into tokens. Where the answer says a label from its token t_0 on, compare
+upper case, each split into tokens as it stands at the beginning of an answer, after a line end and
+after punctuation. Where the answer says a label from its token t_0 on, compare
 with every other label at the first token t_j at which they part: the first j where t_j continues
 no variant of the other label that began t_0 … t_{j-1}. There a label's probability is the sum
 over the distinct next tokens of its variants that began so (for the label said, t_j included);
@@ -13,7 +14,7 @@ is a prefix of the answer's tokens, do not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,13 +36,14 @@ class LabelTokens:
     """All tokens of all variants, ascending: the log-probabilities worth remembering."""
 
     @classmethod
-    def of(cls, labels: Sequence[str], encode: Callable[[str], list[int]]) -> LabelTokens:
-        """Split every variant of every label."""
+    def of(cls, labels: Sequence[str], splits: Callable[[str], Iterable[Tokens]]) -> LabelTokens:
+        """Split every variant of every label in every way."""
         variants = {
             label.lower(): frozenset(
-                tuple(encode(space + form))
+                tokens
                 for space in ("", " ")
                 for form in (label.lower(), label.capitalize(), label.upper(), label)
+                for tokens in splits(space + form)
             )
             for label in labels
         }

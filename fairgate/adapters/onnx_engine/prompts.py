@@ -16,6 +16,7 @@ from fairgate.domain.wording import harmless
 from fairgate.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 
 NO_CHAT = Chat()
+_BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
 
 
 class PromptTokenizer:
@@ -50,6 +51,19 @@ class PromptTokenizer:
     def encode_fragment(self, text: str) -> list[int]:
         """Return the tokens of a piece of an answer, without anything around it."""
         return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def splits(self, text: str) -> frozenset[tuple[int, ...]]:
+        """Return the ways in which a piece of an answer is split, by what stands before it.
+
+        Tokenizers that put a space before every text (SentencePiece's dummy prefix) never split
+        a text by itself as they split it after a line end or a bracket.
+        """
+        found = {tuple(self.encode_fragment(text))}
+        for before in _BEFORE_A_LABEL:
+            head, whole = self.encode_fragment(before), self.encode_fragment(before + text)
+            if whole[: len(head)] == head:
+                found.add(tuple(whole[len(head) :]))
+        return frozenset(found)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of an answer's tokens, nothing prettified.
@@ -173,9 +187,12 @@ def _load(folder: ModelFolder) -> Any:
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # its advice to install torch is not for our users
     try:
-        from transformers import AutoTokenizer
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-        return AutoTokenizer.from_pretrained(
+        # What transformers 5 calls its class of any fast tokenizer; 4 knows it by another name.
+        named = folder.mapping("tokenizer_config.json").get("tokenizer_class")
+        kind = PreTrainedTokenizerFast if named == "TokenizersBackend" else AutoTokenizer
+        return kind.from_pretrained(
             str(folder.path), local_files_only=True, trust_remote_code=False
         )
     except BaseException as error:  # transformers documents no narrower class

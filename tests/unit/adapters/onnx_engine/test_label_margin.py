@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
+from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 
 VOCABULARY = [" ", "pos", "neg", " pos", " ne", "itive", "gative", "utral", ".", "The", " Ne"]
 
@@ -23,7 +26,7 @@ def encode(text):
 
 def said(labels, steps):
     """Return the margin after steps of (token text, {token text: probability})."""
-    trace = LabelTrace(LabelTokens.of(labels, encode))
+    trace = LabelTrace(LabelTokens.of(labels, lambda text: {tuple(encode(text))}))
     text = ""
     for token, probabilities in steps:
         left = (1.0 - sum(probabilities.values())) / (len(VOCABULARY) - len(probabilities))
@@ -84,3 +87,51 @@ def test_the_margin_has_four_decimals():
 def test_the_label_that_was_said_may_be_the_less_probable_one():
     steps = [(" pos", {" pos": 0.1, " ne": 0.8}), ("itive", {"itive": 0.9}), (".", {})]
     assert said(("positive", "negative"), steps) < 0
+
+
+def dummy_prefix_folder(tmp_path, scheme):
+    """Return a folder with a tokenizer that puts a space before every text, as Llama 2's does."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    letters = sorted(set('PosNegpnitvautralx :(*"\n▁'))
+    pieces = [("<unk>", 0.0), *((letter, -9.0) for letter in letters)]
+    pieces += [
+        (f"{space}{word}", -2.0)
+        for word in ("Pos", "Neg", "pos", "neg", "itive", "ative")
+        for space in ("▁", "")
+    ]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
+    if scheme == "normalizer":
+        tokenizer.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        )
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    (tmp_path / "model.onnx").write_bytes(b"")
+    return ModelFolder.find(tmp_path)
+
+
+@pytest.mark.parametrize("scheme", ["normalizer", "always", "first", "never"])
+def test_a_label_after_a_line_end_is_compared_under_a_tokenizer_with_a_dummy_prefix(
+    tmp_path, scheme
+):
+    prompts = PromptTokenizer(dummy_prefix_folder(tmp_path, scheme))
+    tokenizer = prompts._tokenizer
+    trace = LabelTrace(LabelTokens.of(("positive", "negative"), prompts.splits))
+    text = ""
+    # The answer is a line end and then the label, without a space; "Neg" was almost as likely.
+    for token, likely in (
+        ("\n", {"\n": 0.9}),
+        ("Pos", {"Pos": 0.45, "Neg": 0.41}),
+        ("itive", {"itive": 0.9}),
+    ):
+        row = np.full(len(tokenizer), 1e-12)
+        for piece, probability in likely.items():
+            row[tokenizer.convert_tokens_to_ids(piece)] = probability
+        text += token
+        trace.add(np.log(row / row.sum()), tokenizer.convert_tokens_to_ids(token), len(text))
+    assert trace.margin(text) == pytest.approx(math.log(0.45 / 0.41), abs=1e-3)
