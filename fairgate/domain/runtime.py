@@ -19,6 +19,7 @@ class Runtime:
     allow_python: bool = False
     """Import the code that a policy names (`--allow-python`); never the policy's to say."""
     confined: bool = False
-    """Refuse paths that lead out of `root` (the action; `--root`)."""
+    """Trust no author: refuse paths that lead out of `root`, and believe no revision that an
+    application names (the action; `--root`)."""
     today: dt.date | None = None
     """The day that quarantine entries are held against; None holds them against none."""

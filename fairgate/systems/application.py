@@ -80,7 +80,9 @@ class OpenApplication:
 
     @cached_property
     def _system(self) -> ApplicationSystem:
-        known = self._application.revision is not None
+        # A stranger's application may keep its name when it changes, or claim that of another.
+        believed = not self._resources.runtime.confined
+        known = believed and self._application.revision is not None
         return self._asked(self._resources.store if known else NoStore())
 
     def _asked(self, store: ResultStore) -> ApplicationSystem:
