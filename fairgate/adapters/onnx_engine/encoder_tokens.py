@@ -72,14 +72,15 @@ class EncoderTokens:
         return tokenizer
 
     def _check_room(self, tokenizer: Any, limit: int) -> None:
-        """Refuse a prompt that leaves no token to the text: all texts would be the same."""
+        """Refuse what leaves no token to the text: all texts would be the same."""
         for prompt in (self._settings.query_prompt, self._settings.document_prompt):
             taken = len(tokenizer.encode(_clean(prompt)).ids)
-            if prompt and taken >= limit:
+            if taken >= limit:
+                what = f"the prompt {quoted(prompt)} takes" if prompt else "special tokens take"
                 raise ModelError(
-                    f"the prompt {quoted(prompt)} takes {taken} tokens, but "
-                    f"{str(self._folder.path)!r} reads only {limit}, so nothing of a text is left. "
-                    "Choose a shorter prompt in the policy, or another model."
+                    f"{what} {taken} tokens, but {str(self._folder.path)!r} reads only {limit}, so "
+                    "nothing of a text is left. Choose a shorter prompt in the policy, or another "
+                    "model."
                 )
 
     def _check_agreement(self, tokenizer: Any) -> None:

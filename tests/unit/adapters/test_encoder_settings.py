@@ -235,6 +235,12 @@ def test_a_prompt_that_leaves_no_room_is_refused(tmp_path):
         OnnxEncoder(folder, choice=long).embed(["a"])
 
 
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_length_that_special_tokens_fill_is_refused(tmp_path, limit):
+    files = {"sentence_bert_config.json": {"max_seq_length": limit}}
+    assert "nothing of a text is left" in refusal(write_encoder(tmp_path / "m", files=files))
+
+
 def test_a_prompt_cannot_be_left_out_of_what_the_graph_pools(tmp_path):
     files = {"1_Pooling/config.json": {"pooling_mode": "mean", "include_prompt": False}}
     folder = write_encoder(tmp_path / "m", outputs=("sentence_embedding",), files=files)
