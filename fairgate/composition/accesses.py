@@ -9,6 +9,7 @@ any program, whoever decides.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
@@ -27,13 +28,19 @@ def accesses(policy: Policy) -> Iterator[Access]:
 def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
     """Return a sentence for each access that only `proposed` has, secrets included."""
     known = set(accesses(base)) if base else set()
-    return list(
-        dict.fromkeys(
-            f"{_sentence(access)}, which the base commit's policy does not"
-            for access in accesses(proposed)
-            if access not in known
-        )
+    named = {replace(access, way="") for access in known}
+    sentences = (
+        f"{_sentence(access)}{_in_another_way(access, named)}, which the base commit's policy does "
+        "not"
+        for access in accesses(proposed)
+        if access not in known
     )
+    return list(dict.fromkeys(sentences))
+
+
+def _in_another_way(access: Access, named: set[Access]) -> str:
+    is_known = replace(access, way="") in named
+    return " by another method, header or form of request" if is_known else ""
 
 
 def refuse_introduced_accesses(introduced: Policy) -> None:

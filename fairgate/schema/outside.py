@@ -24,6 +24,9 @@ class Access:
     """URL, command line or module as the policy gives it."""
     secret: str | None = None
     """NAME of the environment variable whose content would be sent; None where there is none."""
+    way: str = ""
+    """Method, headers and form of what is sent, as a text that is only compared: with the same
+    secret, another request does something else."""
 
 
 @dataclass(frozen=True, slots=True)

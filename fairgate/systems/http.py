@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -107,7 +108,10 @@ class Http(SystemKind[HttpPolicy]):
         """Return both addresses, with each variable that is sent there."""
         variables: list[str | None] = [*policy.http.headers_env.values()] or [None]
         urls = [url for url in (policy.http.url, policy.http.revision_url) if url is not None]
-        return [Access("asks", url, variable) for url in urls for variable in variables]
+        part = policy.http
+        headers = (sorted(part.headers.items()), sorted(part.headers_env.items()))
+        way = json.dumps([part.method, part.request, *headers], sort_keys=True)
+        return [Access("asks", url, variable, way) for url in urls for variable in variables]
 
     def named_files(self, policy: HttpPolicy) -> Iterable[NamedFile]:
         """Return nothing: no file of the repository is read."""
