@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import pytest
 from canonical_bias import bias_baseline
@@ -12,7 +12,7 @@ from github_markdown import check_dead
 from hostile_texts import HOSTILE
 from poisoning import poisoned
 from test_hostile_items import _plain_bias
-from test_hostile_texts import _run, _view
+from test_hostile_texts import _view
 
 from fairgate.reports import escaping
 from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
@@ -42,13 +42,14 @@ def _notes(text: str) -> Notes:
 
 
 def _report(text: str) -> str:
-    return render_report(_view(_run(text), text), limit=ENDLESS)
+    return render_report(_view(text), limit=ENDLESS)
 
 
 def _comment(text: str) -> str:
-    return render_comment(_view(_run(text), text), limit=ENDLESS, report_url=RUN)
+    return render_comment(_view(text), limit=ENDLESS, report_url=RUN)
 
 
+@lru_cache(maxsize=4)
 def _bias_view(text: str):
     run = _plain_bias()
     changed = replace(run, result=poisoned(run.result, text))
@@ -64,7 +65,7 @@ def _bias_comment(text: str) -> str:
 
 
 def _short_view():
-    return _view(_run("word"), "word")
+    return _view("word")
 
 
 def _pull_request(text: str) -> str:
