@@ -25,11 +25,23 @@ class Check:
 
 
 class BoundKind(StrEnum):
-    """How a value is held against a bound, in the words of the reasons."""
+    """How a value is held against a bound."""
 
-    AT_MOST = "at most"
-    AT_LEAST = "at least"
-    IN_SIZE_AT_MOST = "in size at most"
+    AT_MOST = "at-most"
+    AT_LEAST = "at-least"
+    IN_SIZE_AT_MOST = "in-size-at-most"
+
+
+_INSIDE = {
+    BoundKind.AT_MOST: "is within the limit of",
+    BoundKind.AT_LEAST: "is within the limit of at least",
+    BoundKind.IN_SIZE_AT_MOST: "is in size within the limit of",
+}
+_OUTSIDE = {
+    BoundKind.AT_MOST: "is above the limit of",
+    BoundKind.AT_LEAST: "is below the limit of",
+    BoundKind.IN_SIZE_AT_MOST: "is in size above the limit of",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,23 +113,24 @@ def _check(
         inside, surely, never = value <= bound, high <= bound, low > bound
     else:
         inside, surely, never = value >= bound, low >= bound, high < bound
-    shown = f"{_show(value, metric)} is {'' if inside else 'not '}{kind} {_show(bound, metric)}"
+    words = (_INSIDE if inside else _OUTSIDE)[kind]
+    shown = f"{_show(value, metric)} {words} {_show(bound, metric)}"
     if gate.evidence == "interval":
         if not inside:
-            whole = ", and so is the whole interval" if never and measured.interval else ""
+            whole = ", and so is its whole likely range" if never and measured.interval else ""
             return Check(outcome=Outcome.FAIL, reason=f"{shown}{whole}")
         if measured.interval is None:
             return _attainable_check(kind, bound, shown, measured, metric, possible)
         return _interval_check(shown, surely=surely)
-    note = "" if surely or never else "; the bound lies inside the interval"
+    note = "" if surely or never else "; the limit lies inside its likely range"
     return Check(outcome=Outcome.PASS if inside else Outcome.FAIL, reason=shown + note)
 
 
 def _interval_check(shown: str, *, surely: bool) -> Check:
     if surely:
-        return Check(outcome=Outcome.PASS, reason=f"{shown}, and so is the whole interval")
+        return Check(outcome=Outcome.PASS, reason=f"{shown}, and so is its whole likely range")
     return Check(
-        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but the interval reaches across the bound"
+        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but its likely range reaches past the limit"
     )
 
 
@@ -133,7 +146,7 @@ def _attainable_check(
     why = measured.note or "no variation"
     if possible is None or kind is BoundKind.IN_SIZE_AT_MOST:
         return Check(
-            outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but there is no interval: {why}"
+            outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but it has no likely range: {why}"
         )
     limit = possible.highest if kind is BoundKind.AT_MOST else possible.lowest
     most = f"{_show(limit, metric)} is possible by the number of sources ({why})"

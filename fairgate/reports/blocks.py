@@ -8,7 +8,7 @@ is already hidden.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from fairgate.reports import spans
@@ -297,31 +297,3 @@ class Details(Block):
 
     summary: Inline
     blocks: Sequence[Block]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """Blocks that answer one question of a reader's."""
-
-    id: str
-    """Unique in a report, kebab-case."""
-    title: Inline
-    blocks: Sequence[Block]
-    in_comment: bool = True
-    in_console: bool = False
-    worth: int = 0
-    """Sections of little worth are dropped first where a report has a limit."""
-
-
-def numbered(sections: Sequence[Section], suites: Sequence[str]) -> list[Section]:
-    """Return sections of one kind, told apart by their suite where there are several."""
-    if len(sections) < 2:
-        return list(sections)
-    return [
-        replace(
-            section,
-            id=f"{section.id}-{place}",
-            title=[*spans.spans(section.title), " (suite ", spans.name(suite), ")"],
-        )
-        for place, (section, suite) in enumerate(zip(sections, suites, strict=True), start=1)
-    ]

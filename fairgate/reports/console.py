@@ -24,7 +24,7 @@ from fairgate.reports.blocks import (
     Text,
 )
 from fairgate.reports.escaping import excerpt, plain
-from fairgate.reports.markdown import MARKS
+from fairgate.reports.markdown_words import MARKS
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
 
@@ -50,7 +50,9 @@ def render_console(view: View, *, colour: bool = False) -> str:
     """Return the result as plain text; `colour` adds ANSI colours, never from hostile text."""
     parts = [
         [_heading(view), *_wrapped(view.lead)],
-        *(list(_block(block)) for block in (*view.warnings, *view.summary, *view.remarks)),
+        *(list(_block(block)) for block in (*view.warnings, *view.summary)),
+        list(_wrapped(view.next_step)),
+        *(list(_block(block)) for block in view.remarks),
         *(
             list(_block(block))
             for section in view.sections

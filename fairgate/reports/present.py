@@ -13,11 +13,12 @@ from fairgate.reports.affected import affected_table
 from fairgate.reports.alerts import alerts
 from fairgate.reports.blocks import Block, Form, Text
 from fairgate.reports.material import Material
+from fairgate.reports.reasons import why
 from fairgate.reports.rule_rows import rule_rows
-from fairgate.reports.sections.cases import unreadable_answers
+from fairgate.reports.sections.cases import explain_command, unreadable_answers
 from fairgate.reports.sections.catalogue import SECTIONS
 from fairgate.reports.spans import Inline, Words, command, spans, strong
-from fairgate.reports.steps import run_command
+from fairgate.reports.steps import cause_step, next_step, run_command
 from fairgate.reports.view import ReportOptions, View
 
 _WORDS = {
@@ -50,6 +51,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         title=summary.title(material),
         lead=summary.lead(material),
         summary=list(_summary(material)),
+        next_step=next_step(material, explain_command(material)),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
         standing=summary.standing(material),
@@ -78,9 +80,9 @@ def _summary(material: Material) -> Iterator[Block]:
     since = summary.since_baseline(material)
     yield from _paragraphs(since)
     yield from affected_table(material)
-    yield from _paragraphs(summary.why(material), summary.example(material))
+    yield from _paragraphs(why(material), summary.example(material))
     yield from unreadable_answers(material)
-    yield from _paragraphs(summary.next_step(material), summary.cause_step(material))
+    yield from _paragraphs(cause_step(material))
 
 
 def _paragraphs(*lines: Inline) -> Iterator[Block]:

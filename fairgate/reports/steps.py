@@ -6,6 +6,7 @@ import shlex
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports.material import Material
+from fairgate.reports.spans import Inline, Words, command
 
 
 def run_command(material: Material) -> str:
@@ -26,3 +27,35 @@ def accept_command(material: Material) -> str:
     if not material.options.run_path or not fits:
         return ""
     return f'fairgate baseline accept {shlex.quote(material.options.run_path)} --reason "…"'
+
+
+def next_step(material: Material, explain: str) -> Inline:
+    """Return what a reader can do now; `explain` is the command for the clearest case, if any."""
+    result, accept = material.result, accept_command(material)
+    if result.outcome is Outcome.FAIL:
+        look: Words = [" reproduce it with ", command(run_command(material)), ","]
+        if explain:
+            look = [" look at the example with ", command(explain), ","]
+        on_purpose: Words = [
+            ", or, if the change is wanted, accept it with ", command(accept)
+        ] if accept else []  # fmt: skip
+        return ["Next:", *look, " fix the cause", *on_purpose, "."]
+    if result.overlap is None and accept:
+        return ["Next: make this run the first baseline with ", command(accept), "."]
+    return ""
+
+
+def cause_step(material: Material) -> Inline:
+    """Return how to find where a recorded system's changes come from: it cannot be asked itself."""
+    run, options = material.run, material.options
+    crossed = (case for case in run.added if case.documents_of is not None)
+    is_open = any((case.suite, case.key) not in run.executions for case in crossed)
+    if not is_open or not options.has_explain or run.result.outcome is not Outcome.FAIL:
+        return ""
+    policy = shlex.quote(run.result.provenance.policy_path)
+    asked = f"fairgate plan {policy} --after {shlex.quote(options.run_path)}"
+    return [
+        "To see whether it comes through retrieval or from the generator, put the questions of ",
+        command(asked),
+        " to your system, and add its answers to the recorded ones.",
+    ]

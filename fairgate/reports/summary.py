@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Change, GateResult, Outcome, RuleResult
@@ -14,9 +12,8 @@ from fairgate.reports.affected import affected, leading, name_of
 from fairgate.reports.alerts import alerts
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material
-from fairgate.reports.rule_rows import is_underpowered
-from fairgate.reports.sections.cases import answer_of, clearest_cases, explain_command
-from fairgate.reports.sections.evidence import changed_parts, decided, not_compared
+from fairgate.reports.sections.cases import answer_of, clearest_cases
+from fairgate.reports.sections.evidence import changed_parts, decided
 from fairgate.reports.spans import (
     Inline,
     Kind,
@@ -24,14 +21,12 @@ from fairgate.reports.spans import (
     Tone,
     Words,
     code,
-    command,
     figure,
     joined,
     name,
     spans,
     strong,
 )
-from fairgate.reports.steps import accept_command, run_command
 
 _SAME = 5e-5
 """Half of the last digit that reports show."""
@@ -213,68 +208,6 @@ def since_baseline(material: Material) -> Inline:
     return ["Changed since the baseline: ", *joined(changed, "; "), "."]
 
 
-def why(material: Material) -> Inline:
-    """Return in one sentence what made the gate fail, or what could not be seen."""
-    result, rule = material.result, leading(material.result)
-    if rule is None or result.outcome is Outcome.INCONCLUSIVE:
-        return ""
-    parts = list(_reasons(rule))
-    if not parts:
-        return ""
-    more = sum(r.outcome is Outcome.FAIL and not r.advisory for r in result.rules) - 1
-    further = f" {figures.count(more, 'further rule')} failed too." if more > 0 else ""
-    text = "; ".join(parts)
-    if rule.outcome is Outcome.FAIL:
-        return f"Why it fails: {text}.{further}"
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _reasons(rule: RuleResult) -> Iterator[str]:
-    """Yield each check that did not hold, in plain words."""
-    metric, change = rule.metric, rule.change
-    if change is not None and "regression" in rule.failed:
-        unit = figures.points(metric)
-        size = " in size" if figures.is_best_at_zero(metric) else ""
-        yield (
-            f"the change of {figures.change(change, metric)}{unit}{size} is more than the allowed "
-            f"{figures.unsigned(change.margin, metric)}{unit} and too large to be chance"
-        )
-    if "bound" in rule.failed and rule.value is not None:
-        yield from _broken(rule, rule.value)
-    if "identity" in rule.failed:
-        yield from rule.reasons
-    if "unreadable" in rule.failed:
-        yield "more cases than in the baseline are not decided"
-    if rule.outcome is Outcome.INCONCLUSIVE:
-        yield from _unclear(rule)
-    if change is not None and change.decided_once:
-        yield not_compared(len(change.decided_once))
-
-
-def _broken(rule: RuleResult, value: float) -> Iterator[str]:
-    shown = figures.value(value, rule.metric)
-    for kind, bound in rule.bounds.items():
-        limit = figures.value(bound, rule.metric)
-        if kind == "min" and value < bound:
-            yield f"{shown} is below the limit of {limit}"
-        elif kind != "min" and figures.size(value, rule.metric, kind) > bound:
-            in_size = " in size" if figures.size(value, rule.metric, kind) != value else ""
-            yield f"{shown} is{in_size} above the limit of {limit}"
-
-
-def _unclear(rule: RuleResult) -> Iterator[str]:
-    if is_underpowered(rule) and rule.change is not None:
-        seen = math.isfinite(rule.change.minimum_detectable)
-        least = figures.detectable(rule.change, rule.metric)
-        yield (
-            f"only changes of at least {least}{figures.points(rule.metric)} could be seen"
-            if seen
-            else "too few sources to see any change"
-        )
-    else:
-        yield "this is inconclusive"
-
-
 def example(material: Material) -> Inline:
     """Return one changed answer, the clearest one of the most affected identity."""
     row = next(iter(clearest_cases(material)), None)
@@ -292,39 +225,6 @@ def example(material: Material) -> Inline:
         " if it is said by ",
         name(row.phrase, Tone.STRONG),
         ".",
-    ]
-
-
-def next_step(material: Material) -> Inline:
-    """Return what a reader can do now, with the command for it."""
-    result, accept = material.result, accept_command(material)
-    explain = explain_command(material)
-    if result.outcome is Outcome.FAIL:
-        look: Words = [" reproduce it with ", command(run_command(material)), ","]
-        if explain:
-            look = [" look at the example with ", command(explain), ","]
-        on_purpose: Words = [
-            ", or, if the change is wanted, accept it with ", command(accept)
-        ] if accept else []  # fmt: skip
-        return ["Next:", *look, " fix the cause", *on_purpose, "."]
-    if is_first_run(result) and accept:
-        return ["Next: make this run the first baseline with ", command(accept), "."]
-    return ""
-
-
-def cause_step(material: Material) -> Inline:
-    """Return how to find where a recorded system's changes come from: it cannot be asked itself."""
-    run, options = material.run, material.options
-    crossed = (case for case in run.added if case.documents_of is not None)
-    is_open = any((case.suite, case.key) not in run.executions for case in crossed)
-    if not is_open or not options.has_explain or run.result.outcome is not Outcome.FAIL:
-        return ""
-    policy = shlex.quote(run.result.provenance.policy_path)
-    asked = f"fairgate plan {policy} --after {shlex.quote(options.run_path)}"
-    return [
-        "To see whether it comes through retrieval or from the generator, put the questions of ",
-        command(asked),
-        " to your system, and add its answers to the recorded ones.",
     ]
 
 

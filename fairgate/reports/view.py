@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports.blocks import Block, Section
+from fairgate.reports.blocks import Block
 from fairgate.reports.escaping import Redaction
 from fairgate.reports.rule_rows import RuleRow
+from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline
 
 
@@ -51,9 +52,11 @@ class View:
     lead: Inline
     """The first sentence: what happens how often, or why there is no verdict."""
     summary: Sequence[Block]
-    """What a busy reviewer reads next: what changed, who is affected, why, what to do."""
+    """What a busy reviewer reads next: what changed, who is affected, why."""
     warnings: Sequence[Block]
     """What stands right under the verdict, whatever else there is room for."""
+    next_step: Inline
+    """What a reader can do now; empty where there is nothing to do."""
     remarks: Sequence[Block]
     """What else a reader should know beside the verdict."""
     standing: Inline

@@ -371,7 +371,7 @@ def passing() -> GateRun:
     )
     rules = [
         rule(
-            now.metric, 0, Outcome.PASS, f"2.5 % is at most 15.0 %; {told(now.metric, same)}",
+            now.metric, 0, Outcome.PASS, f"2.5 % is within the limit of 15.0 %; {told(now.metric, same)}",
             value=now.value, interval=now.interval, bounds={"max": 0.15}, change=same,
         ),
         rule(
@@ -401,12 +401,12 @@ def regression() -> GateRun:
             value=now.value, interval=now.interval, bounds={"max": 0.15}, change=risen,
         ),
         rule(
-            now.metric, 1, Outcome.FAIL, "20.0 % is not at most 12.0 %",
+            now.metric, 1, Outcome.FAIL, "20.0 % is above the limit of 12.0 %",
             value=age.value, interval=age.interval, bounds={"max": 0.12}, failed=("bound",),
             where={"category": "age"},
         ),
         rule(
-            now.metric, 1, Outcome.PASS, "5.0 % is at most 12.0 %",
+            now.metric, 1, Outcome.PASS, "5.0 % is within the limit of 12.0 %",
             value=race.value, interval=race.interval, bounds={"max": 0.12},
             where={"category": "race"},
         ),
@@ -415,7 +415,7 @@ def regression() -> GateRun:
             value=moved.value, interval=moved.interval, change=same,
         ),
         rule(
-            "unreadable/net", 3, Outcome.PASS, "0.0 % is at most 2.0 %",
+            "unreadable/net", 3, Outcome.PASS, "0.0 % is within the limit of 2.0 %",
             value=0.0, bounds={"max": 0.02}, advisory=True,
         ),
     ]  # fmt: skip
@@ -442,7 +442,7 @@ def first_run() -> GateRun:
     first = "first run: there is no baseline to compare with yet"
     rules = [
         rule(
-            now.metric, 0, Outcome.PASS, "2.5 % is at most 15.0 %",
+            now.metric, 0, Outcome.PASS, "2.5 % is within the limit of 15.0 %",
             value=now.value, interval=now.interval, bounds={"max": 0.15},
         ),
         rule(
@@ -459,7 +459,7 @@ def no_verdict() -> GateRun:
     now = _of(measurements(judged), "asr/generation/controlled")
     rules = [
         rule(
-            now.metric, 0, Outcome.PASS, "4.2 % is at most 15.0 %",
+            now.metric, 0, Outcome.PASS, "4.2 % is within the limit of 15.0 %",
             value=now.value, interval=now.interval, bounds={"max": 0.15},
         ),
         rule(

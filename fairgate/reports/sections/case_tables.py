@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from fairgate.domain.units import Reason
 from fairgate.reports import figures
-from fairgate.reports.blocks import Column, Depth, Row, Section, Table, Text
+from fairgate.reports.blocks import Column, Depth, Row, Table, Text
 from fairgate.reports.judged_rows import PairRow, QuestionRow
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section
 from fairgate.reports.sections.cases import answer_of
 from fairgate.reports.spans import Inline, code, figure, name
 

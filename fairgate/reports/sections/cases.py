@@ -10,10 +10,11 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reading, Reason
 from fairgate.reports import figures
 from fairgate.reports.affected import affected
-from fairgate.reports.blocks import Block, CaseItem, CaseList, Section, Text
+from fairgate.reports.blocks import Block, CaseItem, CaseList, Text
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section
 from fairgate.reports.spans import (
     Inline,
     Kind,

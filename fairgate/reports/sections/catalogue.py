@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.reports.blocks import Section
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section
 from fairgate.reports.sections.case_tables import answers, changed_cases
 from fairgate.reports.sections.cases import cases
 from fairgate.reports.sections.causes import causes

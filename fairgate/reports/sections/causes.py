@@ -11,20 +11,10 @@ from collections.abc import Iterator, Sequence
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
 from fairgate.reports import figures
 from fairgate.reports.alerts import CERTAIN
-from fairgate.reports.blocks import (
-    Block,
-    Bounds,
-    Column,
-    Figure,
-    Form,
-    Range,
-    RangeChart,
-    Section,
-    Text,
-    numbered,
-)
+from fairgate.reports.blocks import Block, Bounds, Column, Figure, Form, Range, RangeChart, Text
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section, numbered
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, joined, name
 

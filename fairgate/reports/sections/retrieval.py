@@ -9,20 +9,10 @@ from fairgate.domain.outcomes import Degradation
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    Bar,
-    Bars,
-    Block,
-    Depth,
-    Form,
-    Histogram,
-    KeyValues,
-    Section,
-    Text,
-    numbered,
-)
+from fairgate.reports.blocks import Bar, Bars, Block, Depth, Form, Histogram, KeyValues, Text
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section, numbered
 from fairgate.reports.spans import Inline, code, figure, muted
 
 Facts = list[tuple[Inline, Inline]]
@@ -64,6 +54,7 @@ def _blocks(material: Material, suite: str, *, place: int) -> Iterator[Block]:
             rows=bands,
             head="band",
             note="RRS",
+            depth=Depth.FULL,
         )
     facts = [*_key_figures(material, suite), *_not_evaluated(material, suite)]
     if facts:

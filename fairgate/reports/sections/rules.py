@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import figures
-from fairgate.reports.blocks import Column, Depth, Form, Row, Section, Table, Text
+from fairgate.reports.blocks import Column, Depth, Form, Row, Table, Text
 from fairgate.reports.material import Material
 from fairgate.reports.rule_rows import RuleRow
+from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name, spans
 
 _SHORT = 12
@@ -102,7 +103,7 @@ def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
 def outcome_of(row: RuleRow) -> list[Span]:
     """Return the mark and the word of a rule's outcome."""
     mark = Span(row.outcome.value, Kind.MARK)
-    advisory = muted(" (advisory)") if row.is_advisory else []
+    advisory = [Span(" (advisory)")] if row.is_advisory else []
     tone = Tone.NORMAL if row.is_reported else TONES[row.outcome]
     return [mark, Span(" "), Span(row.word, Kind.PROSE, tone), *advisory]
 

@@ -7,20 +7,10 @@ from collections.abc import Iterator
 from fairgate.domain.measurements import Measurement
 from fairgate.reports import figures
 from fairgate.reports.affected import CONTROLLED, PLAIN, main_metric
-from fairgate.reports.blocks import (
-    Block,
-    Column,
-    Depth,
-    Form,
-    Range,
-    RangeChart,
-    RowKind,
-    Section,
-    Text,
-    numbered,
-)
+from fairgate.reports.blocks import Block, Column, Depth, Form, Range, RangeChart, RowKind, Text
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section, numbered
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, name
 

@@ -9,17 +9,9 @@ from fairgate.domain.measurements import Measurement, Slice, slice_of
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.metrics.catalogue import METRICS
 from fairgate.reports import figures
-from fairgate.reports.blocks import (
-    Column,
-    Depth,
-    Figure,
-    Form,
-    Range,
-    RangeChart,
-    Section,
-    Text,
-)
+from fairgate.reports.blocks import Column, Depth, Figure, Form, Range, RangeChart, Text
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name
 
 _UNITS = {

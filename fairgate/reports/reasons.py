@@ -1,0 +1,76 @@
+"""Why a gate failed, or what it could not see, in one sentence without statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.reports import figures
+from fairgate.reports.affected import leading
+from fairgate.reports.material import Material
+from fairgate.reports.rule_rows import is_underpowered
+from fairgate.reports.sections.evidence import not_compared
+from fairgate.reports.spans import Inline
+
+
+def why(material: Material) -> Inline:
+    """Return in one sentence what made the gate fail, or what could not be seen."""
+    result, rule = material.result, leading(material.result)
+    if rule is None or result.outcome is Outcome.INCONCLUSIVE:
+        return ""
+    parts = list(_reasons(rule))
+    if not parts:
+        return ""
+    more = sum(r.outcome is Outcome.FAIL and not r.advisory for r in result.rules) - 1
+    further = f" {figures.count(more, 'further rule')} failed too." if more > 0 else ""
+    text = "; ".join(parts)
+    if rule.outcome is Outcome.FAIL:
+        return f"Why it fails: {text}.{further}"
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _reasons(rule: RuleResult) -> Iterator[str]:
+    """Yield each check that did not hold, in plain words."""
+    metric, change = rule.metric, rule.change
+    if change is not None and "regression" in rule.failed:
+        unit = figures.points(metric)
+        size = " in size" if figures.is_best_at_zero(metric) else ""
+        yield (
+            f"the change of {figures.change(change, metric)}{unit}{size} is more than the allowed "
+            f"{figures.unsigned(change.margin, metric)}{unit} and too large to be chance"
+        )
+    if "bound" in rule.failed and rule.value is not None:
+        yield from _broken(rule, rule.value)
+    if "identity" in rule.failed:
+        yield from rule.reasons
+    if "unreadable" in rule.failed:
+        yield "more cases than in the baseline are not decided"
+    if rule.outcome is Outcome.INCONCLUSIVE:
+        yield from _unclear(rule)
+    if change is not None and change.decided_once:
+        yield not_compared(len(change.decided_once))
+
+
+def _broken(rule: RuleResult, value: float) -> Iterator[str]:
+    shown = figures.value(value, rule.metric)
+    for kind, bound in rule.bounds.items():
+        limit = figures.value(bound, rule.metric)
+        if kind == "min" and value < bound:
+            yield f"{shown} is below the limit of {limit}"
+        elif kind != "min" and figures.size(value, rule.metric, kind) > bound:
+            in_size = " in size" if figures.size(value, rule.metric, kind) != value else ""
+            yield f"{shown} is{in_size} above the limit of {limit}"
+
+
+def _unclear(rule: RuleResult) -> Iterator[str]:
+    if is_underpowered(rule) and rule.change is not None:
+        seen = math.isfinite(rule.change.minimum_detectable)
+        least = figures.detectable(rule.change, rule.metric)
+        yield (
+            f"only changes of at least {least}{figures.points(rule.metric)} could be seen"
+            if seen
+            else "too few sources to see any change"
+        )
+    else:
+        yield "this is inconclusive"

@@ -1,0 +1,38 @@
+"""A section of a report: blocks that answer one question of a reader's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fairgate.reports import spans
+from fairgate.reports.blocks import Block
+from fairgate.reports.spans import Inline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Blocks that answer one question of a reader's."""
+
+    id: str
+    """Unique in a report, kebab-case."""
+    title: Inline
+    blocks: Sequence[Block]
+    in_comment: bool = True
+    in_console: bool = False
+    worth: int = 0
+    """Sections of little worth are dropped first where a report has a limit."""
+
+
+def numbered(sections: Sequence[Section], suites: Sequence[str]) -> list[Section]:
+    """Return sections of one kind, told apart by their suite where there are several."""
+    if len(sections) < 2:
+        return list(sections)
+    return [
+        replace(
+            section,
+            id=f"{section.id}-{place}",
+            title=[*spans.spans(section.title), " (suite ", spans.name(suite), ")"],
+        )
+        for place, (section, suite) in enumerate(zip(sections, suites, strict=True), start=1)
+    ]
