@@ -50,12 +50,14 @@ class EndpointEmbedder:
         *,
         api_key_env: str | None = None,
         timeout: float = 30.0,
+        prompt: str = "",
         pause: Callable[[float], None] | None = None,
     ) -> None:
         """Name endpoint, model and the variable that holds the key; nothing is asked yet.
 
-        `timeout` is in seconds, of one attempt; `pause` replaces waiting between attempts.
-        Raises UsageError where the key would travel in the clear.
+        `timeout` is in seconds, of one attempt; `prompt` stands before every text; `pause`
+        replaces waiting between attempts. Raises UsageError where the key would travel in the
+        clear.
         """
         if api_key_env is not None and not keeps_secrets(url):
             raise UsageError(
@@ -66,18 +68,20 @@ class EndpointEmbedder:
         self._model = model
         self._api_key_env = api_key_env
         self._limits = Limits(seconds=timeout)
+        self._prompt = prompt
         self._pause = pause
 
     @property
     def fingerprint(self) -> str:
-        """Identify endpoint and model: what the endpoint does behind that name is not known."""
-        named = hashlib.sha256(f"{self._url}\x00{self._model}".encode()).hexdigest()
+        """Identify endpoint, model and prompt: what the endpoint does behind is not known."""
+        prompt = f"\x00{self._prompt}" if self._prompt else ""
+        named = hashlib.sha256(f"{self._url}\x00{self._model}{prompt}".encode()).hexdigest()
         return f"endpoint/1:{named}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return float32 `[len(texts), dimensions]`, L2-normalised, in order."""
         batches = [
-            self._asked(list(texts[start : start + _AT_ONCE]))
+            self._asked([self._prompt + text for text in texts[start : start + _AT_ONCE]])
             for start in range(0, len(texts), _AT_ONCE)
         ]
         if not batches:

@@ -31,7 +31,7 @@ from fairgate.adapters.onnx_engine.export_parity import (
 )
 from fairgate.adapters.onnx_engine.export_source import (
     ExportSource,
-    check_source,
+    checked_source,
     memory_line,
     reason_of,
 )
@@ -89,11 +89,11 @@ def export_model(
         raise UsageError(
             f"{str(output)!r} exists already. Choose another --output, or remove it first."
         )
-    source = ExportSource(name=model, revision=choice.revision)
+    named = ExportSource(name=model, revision=choice.revision)
     with _quiet():
-        commit = check_source(source, decoder=choice.task == "text-generation")
+        source = checked_source(named, decoder=choice.task == "text-generation")
         say(memory_line(source))
-        record = _export(source, output, choice, commit, open_embedder)
+        record = _export(source, output, choice, open_embedder)
     if not record["parity"].get("within_limits", True):
         say(f"kept all the same: {explain(model, choice.precision, record['parity'])}")
     return record
@@ -103,7 +103,6 @@ def _export(
     source: ExportSource,
     output: Path,
     choice: ExportChoice,
-    commit: str | None,
     open_embedder: OpensEncoder | None,
 ) -> dict[str, Any]:
     """Write the folder and return its record."""
@@ -125,7 +124,7 @@ def _export(
         record = {
             "schema_version": 2,
             "source": source.shown,
-            "revision": commit or choice.revision,
+            "revision": source.revision,
             "task": choice.task,
             "precision": choice.precision,
             "versions": {name: _version(name) for name in (*_NEEDED, "onnxruntime")},

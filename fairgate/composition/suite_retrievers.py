@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fairgate.adapters.files.stances import StanceCollection
 from fairgate.composition.materials import collection_paths
 from fairgate.domain.items import DEFAULT_RETRIEVER
-from fairgate.engine.ports import Retriever
+from fairgate.engine.ports import Embedder, Retriever
 from fairgate.suites.question_items.policy import EndpointPolicy
 from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
@@ -81,15 +81,18 @@ class SuiteRetrievers:
     def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
         from fairgate.adapters.embedding_endpoint import EndpointEmbedder
 
-        endpoint = self.resources.stored(
-            EndpointEmbedder(
-                chosen.endpoint,
-                chosen.model,
-                api_key_env=chosen.api_key_env,
-                timeout=chosen.timeout,
+        def side(prompt: str) -> Embedder:
+            return self.resources.stored(
+                EndpointEmbedder(
+                    chosen.endpoint,
+                    chosen.model,
+                    api_key_env=chosen.api_key_env,
+                    timeout=chosen.timeout,
+                    prompt=prompt,
+                )
             )
-        )
-        return Encoder(documents=endpoint, queries=endpoint)
+
+        return Encoder(documents=side(chosen.document_prompt), queries=side(chosen.query_prompt))
 
 
 def _short(fingerprint: str) -> str:

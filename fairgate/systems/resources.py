@@ -98,6 +98,12 @@ class Resources:
 
         if is_hub_id(name) and not (self.runtime.root / name).exists():
             return fetch(name, revision=revision, models=self.cache / "models")
+        if revision is not None:
+            raise UsageError(
+                f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
+                f"{quoted(name)} is a folder: what is in it decides. Remove `revision`, or the "
+                "folder"
+            )
         return find("models", name, self.runtime.root, confined=self.runtime.confined)
 
 

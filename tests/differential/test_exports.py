@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -219,3 +222,27 @@ def test_an_encoder_in_fewer_bits_is_near_or_refused(tmp_path, precision):
     published = publish(Family(name="x", config="BertConfig", sizes=WORDPIECE), tmp_path)
     record, _ = export(published, tmp_path / "out", task="feature-extraction", precision=precision)
     assert record["parity"]["least_cosine"] >= 0.999
+
+
+def test_of_a_hubs_model_only_the_files_of_one_commit_that_are_used_are_fetched(llama, tmp_path):
+    from fakes.model_hub import COMMIT, model_hub
+
+    repository = tmp_path / "hub" / "org" / "tiny"
+    shutil.copytree(llama, repository)
+    for name in ("pytorch_model.bin", "model.gguf", "onnx/model.onnx", "README.md", "own.py"):
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_bytes(name.encode())
+    command = "import sys; from fairgate.cli import main; sys.exit(main(sys.argv[1:]))"
+    with model_hub(tmp_path / "hub") as (address, fetched):
+        hub = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"}
+        done = subprocess.run(
+            [sys.executable, "-c", command, "export", "org/tiny", "--output", str(tmp_path / "out")],
+            capture_output=True, text=True, check=False, env={**os.environ, **hub},
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("the export needs about 5 MB of memory")
+    used = {"config.json", "generation_config.json", "model.safetensors", *TOKENIZER}
+    assert set(fetched) == used
+    record = json.loads((tmp_path / "out" / "provenance.json").read_text())
+    assert record["revision"] == COMMIT
+    assert record["source"] == "org/tiny"

@@ -70,3 +70,10 @@ def test_an_unknown_choice_is_a_policy_error(run, choice, said):
     assert code == ExitCode.USAGE
     assert said in errors
     assert "p.yaml:6:" in errors
+
+
+def test_a_revision_of_a_folder_is_refused_since_it_would_pin_nothing(run, tmp_path):
+    write_encoder(tmp_path / "mine")
+    code, _, said = run("{model: mine, revision: 0a1b2c}")
+    assert code == ExitCode.USAGE
+    assert "Remove `revision`" in said

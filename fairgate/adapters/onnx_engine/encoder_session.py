@@ -71,7 +71,7 @@ class EncoderSession:
         except ModelError:
             return False
         shared = shared[:3] if shared.ndim > 1 else shared
-        size = max(1.0, float(np.abs(alone).max()))
+        size = float(np.abs(alone).max())
         coarse = any("float16" in node.type for node in self._session.get_outputs())
         return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
 
@@ -102,8 +102,15 @@ class EncoderSession:
             f"the encoder {str(self._folder.path)!r} failed on {len(rows)} texts of {width} tokens",
             _EXPORT,
         ):
-            states = self._session.run([self._output], feeds)[0]
-        return np.asarray(states, dtype=np.float32)
+            states = np.asarray(self._session.run([self._output], feeds)[0], dtype=np.float32)
+        expected = ids.shape[:1] if self._pooled else ids.shape
+        if states.ndim != len(expected) + 1 or states.shape[:-1] != expected:
+            raise ModelError(
+                f"{str(self._folder.graph)!r} returned {self._output} of shape {states.shape} for "
+                f"{len(rows)} texts of {width} tokens; expected one vector a "
+                f"{'text' if self._pooled else 'token'}. {_EXPORT}"
+            )
+        return states
 
     @property
     def dimensions(self) -> int:

@@ -96,6 +96,11 @@ class EncoderTokens:
             if isinstance(said.get(key), bool) and isinstance(token, str):
                 has = bool(ids) and ids[end] == tokenizer.token_to_id(token)
                 self._compare(key, wanted=said[key], found=has)
+        prefixed = said.get("add_prefix_space")
+        for one in _byte_levels(self._folder.mapping("tokenizer.json").get("pre_tokenizer")):
+            found = one.get("add_prefix_space")
+            if isinstance(prefixed, bool) and isinstance(found, bool):
+                self._compare("add_prefix_space", wanted=prefixed, found=found)
         normalizer = self._folder.mapping("tokenizer.json").get("normalizer")
         if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
             for key, name in _BERT_SWITCHES.items():
@@ -110,6 +115,15 @@ class EncoderTokens:
                 f"tokenizer.json behaves as for {str(found).lower()}. Export the model again with "
                 "`fairgate export MODEL --task feature-extraction`, which makes them agree."
             )
+
+
+def _byte_levels(pre_tokenizer: object) -> list[dict[str, Any]]:
+    """Return the byte-level parts of a pre-tokenizer: they may put a space before a text."""
+    if not isinstance(pre_tokenizer, dict):
+        return []
+    inner = pre_tokenizer.get("pretokenizers")
+    parts = inner if isinstance(inner, list) else [pre_tokenizer]
+    return [one for one in parts if isinstance(one, dict) and one.get("type") == "ByteLevel"]
 
 
 def _clean(text: str) -> str:

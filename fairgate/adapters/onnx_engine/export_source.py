@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,25 @@ class ExportSource:
 
     name: str
     revision: str | None = None
+
+    def pinned(self) -> ExportSource:
+        """Return the source at one commit, so that all its files belong together.
+
+        Without a network the local cache decides. Raises whatever the hub raises for a name that
+        it does not know.
+        """
+        if self.is_folder:
+            return self
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HfHubHTTPError
+
+        try:
+            commit = HfApi().model_info(self.name, revision=self.revision).sha
+        except HfHubHTTPError:
+            raise
+        except Exception:  # noqa: BLE001 no network; the hub's HTTP library differs by its version
+            return self
+        return replace(self, revision=commit)
 
     @property
     def is_folder(self) -> bool:
@@ -145,8 +164,8 @@ def available_memory() -> int | None:
     return min(limits, default=None)
 
 
-def check_source(source: ExportSource, *, decoder: bool) -> str | None:
-    """Return the commit of a hub's model after checking that it is one that can be exported.
+def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
+    """Return the source at one commit, after checking that it is one that can be exported.
 
     Raises ModelError with advice for what is wrong: name, network, licence, own code, age,
     adapter, architecture.
@@ -159,6 +178,7 @@ def check_source(source: ExportSource, *, decoder: bool) -> str | None:
             "with config.json, tokenizer and weights. Check the name."
         )
     try:
+        source = source.pinned()
         adapter = source.file("adapter_config.json")
         config = AutoConfig.from_pretrained(
             source.name,
@@ -181,8 +201,7 @@ def check_source(source: ExportSource, *, decoder: bool) -> str | None:
             "decoders alone. Choose a decoder, for example a model of the Llama or Qwen families; "
             "an embedding model is exported with `--task feature-extraction`."
         )
-    commit = getattr(config, "_commit_hash", None)
-    return str(commit) if commit else None
+    return source
 
 
 def reason_of(error: Exception) -> str:

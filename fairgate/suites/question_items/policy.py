@@ -51,6 +51,12 @@ class EndpointPolicy(Strict):
     timeout: Annotated[float, Field(gt=0, le=600)] = Field(
         default=30.0, description="Seconds to wait for one answer."
     )
+    query_prompt: str = Field(
+        default="", description="Stands before every query, where the model wants it."
+    )
+    document_prompt: str = Field(
+        default="", description="Stands before every document, where the model wants it."
+    )
 
 
 DEFAULT_INSTRUCTIONS = (

@@ -251,3 +251,12 @@ def test_inner_products_take_queries_from_an_embedder_of_their_own():
     assert plain.retrieve(["q"], 1)[0][0].text == "east"
     assert prompted.retrieve(["q"], 1)[0][0].text == "north"
     assert plain.fingerprint != prompted.fingerprint
+
+
+def test_a_prompt_stands_before_every_text_that_an_endpoint_sees(endpoint):
+    plain, prompted = client(endpoint), client(endpoint, prompt="query: ")
+    prompted.embed(["a", "b"])
+    [(_, body, _)] = endpoint.seen
+    assert body["input"] == ["query: a", "query: b"]
+    assert plain.fingerprint != prompted.fingerprint
+    assert plain.fingerprint == client(endpoint, prompt="").fingerprint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from fakes.encoders import MODULES, TABLE, WORDS, encoder_graph, tokenizer, write_encoder
 
@@ -394,3 +395,55 @@ def test_texts_beyond_the_place_where_rotary_factors_change_are_refused_with_cou
     assert OnnxEncoder(folder).embed(["a b c d"]).shape == (1, 6)
     with pytest.raises(ModelError, match=r"1 of 2 texts are too long .* has 7 tokens, but after 6"):
         OnnxEncoder(folder).embed(["a b c d a", "a"])
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_limit_that_leaves_no_token_to_a_text_is_refused(tmp_path, limit):
+    files = {"sentence_bert_config.json": {"max_seq_length": limit}}
+    said = refusal(write_encoder(tmp_path / "m", files=files))
+    assert f"reads only {limit}, so nothing of a text is left" in said
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_space_before_texts_that_the_two_tokenizer_files_see_differently_is_refused(
+    tmp_path, value
+):
+    from tokenizers import pre_tokenizers
+
+    folder = write_encoder(
+        tmp_path / "m", files={"tokenizer_config.json": {"add_prefix_space": True}}
+    )
+    found = tokenizer()
+    level = pre_tokenizers.ByteLevel(add_prefix_space=value)
+    found.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(), level])
+    (folder / "tokenizer.json").write_text(found.to_str())
+    if value:
+        assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
+    else:
+        assert "add_prefix_space" in refusal(folder)
+
+
+def test_states_of_another_shape_than_one_a_token_are_not_pooled(tmp_path):
+    folder = write_encoder(tmp_path / "m")
+    model = encoder_graph()
+    [mixed] = [node for node in model.graph.node if list(node.output) == ["mixed"]]
+    mixed.output[0] = "all"
+    slim = onnx.helper.make_node("Slice", ["all", "begin", "end", "axis"], ["mixed"])
+    model.graph.node.insert(list(model.graph.node).index(mixed) + 1, slim)
+    for name, number in (("begin", 0), ("end", 2), ("axis", 1)):
+        model.graph.initializer.append(
+            onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [1], [number])
+        )
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    assert "expected one vector a token" in refusal(folder)
+
+
+def test_padding_is_noticed_in_states_of_any_size(tmp_path, monkeypatch):
+    from fakes import encoders
+
+    monkeypatch.setattr(encoders, "TABLE", TABLE * 1e-6)
+    folder = write_encoder(tmp_path / "m", mixes=True)
+    texts = ["a b", "a b c d soup a b c", "a"]
+    together = OnnxEncoder(folder, batch_size=8).embed(texts)
+    alone = [OnnxEncoder(folder).embed([text])[0] for text in texts]
+    assert np.array_equal(together, alone)

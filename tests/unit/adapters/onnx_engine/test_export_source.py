@@ -12,7 +12,7 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from safetensors.numpy import save_file
 
 from fairgate.adapters.onnx_engine import export_source
-from fairgate.adapters.onnx_engine.export_source import ExportSource, check_source, memory_line
+from fairgate.adapters.onnx_engine.export_source import ExportSource, checked_source, memory_line
 from fairgate.domain.errors import ModelError
 
 CONFIG = {"model_type": "llama", "torch_dtype": "bfloat16"}
@@ -112,7 +112,7 @@ def test_advice_fits_the_error(folder, monkeypatch, raised, said, unsaid):
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", refuse)
     with pytest.raises(ModelError) as refused:
-        check_source(source(folder), decoder=True)
+        checked_source(source(folder), decoder=True)
     advice = str(refused.value).split(")")[-1]
     assert said in advice
     assert unsaid not in advice.lower()
@@ -123,13 +123,13 @@ def test_an_adapter_an_encoder_with_decoder_and_an_empty_folder_are_refused(
 ):
     (folder / "config.json").write_text(json.dumps({"model_type": "bart"}))
     with pytest.raises(ModelError, match="a bart model of encoder and decoder"):
-        check_source(source(folder), decoder=True)
-    assert check_source(source(folder), decoder=False) is None
+        checked_source(source(folder), decoder=True)
+    assert checked_source(source(folder), decoder=False) == source(folder)
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelError, match="merge_and_unload"):
-        check_source(source(folder), decoder=False)
+        checked_source(source(folder), decoder=False)
     with pytest.raises(ModelError, match=r"without a config\.json"):
-        check_source(source(tmp_path_factory.mktemp("empty")), decoder=True)
+        checked_source(source(tmp_path_factory.mktemp("empty")), decoder=True)
 
 
 def test_the_small_files_of_all_modules_belong_to_an_export(folder):
@@ -142,3 +142,18 @@ def test_the_small_files_of_all_modules_belong_to_an_export(folder):
     names = list(source(folder).extras())
     for name in ("modules.json", "1_Pooling/config.json", "2_Dense/config.json", "config_sentence_transformers.json", "0_Transformer/sentence_bert_config.json"):  # fmt: skip
         assert name in names
+
+
+def test_all_files_of_a_hubs_model_are_of_one_commit(monkeypatch):
+    class Found:
+        sha = "0123abcd"
+
+    asked = ExportSource(name="org/model", revision="main")
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: Found)
+    assert asked.pinned().revision == "0123abcd"
+
+    def unreachable(*_, **__):
+        raise RuntimeError("no network")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    assert asked.pinned() == asked
