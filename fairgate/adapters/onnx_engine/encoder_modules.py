@@ -100,7 +100,7 @@ def read_poolings(
     unknown = [one for one in found if one not in POOLINGS]
     if unknown:
         raise ModelError(
-            f"{file!r} asks for the pooling {quoted(unknown[0])}; expected "
+            f"{file!r} asks for the pooling {quoted(str(unknown[0]))}; expected "
             f"{', '.join(POOLINGS)}. Choose another embedding model."
         )
     if chosen is not None:

@@ -131,7 +131,7 @@ def _check_similarity(
 def _max_tokens(folder: ModelFolder, own: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
     """Return the limit that sentence-transformers applies, at most what the positions allow."""
     config = folder.mapping("config.json")
-    kind = config.get("model_type")
+    kind = str(config.get("model_type"))
     name = "n_positions" if kind in _N_POSITIONS else "max_position_embeddings"
     positions = _whole(config.get(name))
     if positions is not None and kind in _OFFSET_POSITIONS:
