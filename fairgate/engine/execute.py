@@ -35,6 +35,8 @@ from fairgate.engine.score import named_option, score
 from fairgate.engine.stored import answer_from, answer_to, documents_from, documents_to, read_back
 
 _RETRIEVAL_BATCH = 64
+ANSWERS = "answer"
+"""Kind of result under which answers are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class System:
     template: str
     document_characters: int
     decoding: Decoding
+    is_exact: bool = True
+    """Whether greedy answers are always the same; what an endpoint promises is not known."""
 
 
 def execute(
@@ -113,7 +117,7 @@ class LocalSystem:
 def request_for(
     case: Case, documents: Sequence[Document] | None, system: System
 ) -> GenerationRequest:
-    """Return the complete prompt of a case and, unless greedy, a seed of the case's own."""
+    """Return the complete prompt of a case and, unless it is certain, a seed of the case's own."""
     prompt = render_prompt(
         system.template,
         instruction=case.instruction,
@@ -122,7 +126,7 @@ def request_for(
         characters=system.document_characters,
     )
     seed = 0
-    if not system.decoding.is_greedy:
+    if not (system.decoding.is_greedy and system.is_exact):
         seed = int(_digest(str(system.decoding.seed), case.suite, case.key)[:15], 16)
     if case.scored:
         return GenerationRequest(prompt=prompt, options=case.scored)
@@ -180,13 +184,13 @@ def _generate(
     progress: Progress,
 ) -> dict[GenerationRequest, Answer]:
     keys = {request: _request_key(generator, request) for request in dict.fromkeys(requests)}
-    stored = store.get_many("answer", list(keys.values()))
+    stored = store.get_many(ANSWERS, list(keys.values()))
     answers = read_back(keys, stored, lambda _, value: answer_from(value))
     missing = [request for request in keys if request not in answers]
     progress.start("generate", len(keys), len(answers))
     for batch in _batches(generator.generate(missing)) if missing else ():
         fresh = {missing[position]: answer for position, answer in batch}
-        store.put_many("answer", [(keys[r], answer_to(a)) for r, a in fresh.items()])
+        store.put_many(ANSWERS, [(keys[r], answer_to(a)) for r, a in fresh.items()])
         answers |= fresh
         progress.advance(len(fresh))
     progress.finish()

@@ -83,7 +83,7 @@ def _unknown(where: Where, root: Schema, data: object) -> str:
     known = list(_properties(_at(root, where[:-1], data), root))
     parent = f" in `{dotted(where[:-1])}`" if where[:-1] else ""
     sentence = f"unknown key `{harmless(name[:60])}`{parent}; "
-    owners = [owner for owner, keys in _owners(root) if name in keys]
+    owners = list(dict.fromkeys(owner for owner, keys in _owners(root) if name in keys))
     if not nearest(name, known) and owners:
         return f"{sentence}it belongs in {listed(owners)}"
     return sentence + suggestion(name, known)

@@ -52,5 +52,11 @@ def test_a_function(place, blocks, monkeypatch):
     assert place.gate(system_of(blocks["yaml"][2])) == 0, place.err
 
 
+def test_a_model_behind_an_endpoint(place, blocks, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "sesame")
+    place.policy(system_of(blocks["yaml"][3]))
+    assert place.call("check", "app.yaml") == 0, place.err  # test_chat_endpoint.py asks one
+
+
 def test_every_block_is_tried(blocks):
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (3, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (4, 2)

@@ -11,8 +11,8 @@ from fairgate.domain.executions import Chat, Decoding
 from fairgate.schema.outside import NamesOutside
 from fairgate.schema.system import SystemModel
 from fairgate.systems.catalogue import SYSTEMS, all_systems, kind_of, registered
-from fairgate.systems.generators import GeneratorPolicy
-from fairgate.systems.local import prompt_facts
+from fairgate.systems.onnx_generator import GeneratorPolicy
+from fairgate.systems.open_local import prompt_facts
 from fairgate.systems.system_kind import SystemKind
 
 POLICY = """\

@@ -1,0 +1,193 @@
+"""Answers from an OpenAI-compatible endpoint: `POST <base>/chat/completions`.
+
+vLLM, Ollama, llama.cpp's server and hosted models speak it. The endpoint puts the messages into
+its own chat template, decides itself how it samples, and may be another model tomorrow: what it
+promises is not known, so equal questions are asked again wherever a run asks for them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fairgate.adapters.http_client.client import HttpClient
+from fairgate.adapters.http_client.messages import (
+    BUSY,
+    Answer,
+    HttpError,
+    Limits,
+    Request,
+    retry_after,
+)
+from fairgate.domain.errors import ModelError, UsageError
+from fairgate.domain.executions import Answer as Said
+from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.secrets import concealed
+from fairgate.domain.wording import harmless, quoted
+
+_VERSION = "chat-1"
+"""Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_MOST_SEED = 2**31
+"""Servers keep seeds in 32 bits."""
+_MOST_CHARACTERS = 1_000_000
+_LEAST_SECRET = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatAddress:
+    """Which model is asked, and where."""
+
+    base_url: str
+    model: str
+    api_key_env: str | None = None
+    """NAME of the environment variable that holds the key."""
+    system: str | None = None
+    revision: str | None = None
+
+
+class ChatEndpoint:
+    """A port `Generator` over the network. Margins are not known."""
+
+    def __init__(
+        self,
+        address: ChatAddress,
+        decoding: Decoding,
+        limits: Limits,
+        *,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        """Take address and decoding; nothing is asked and no variable is read yet."""
+        self._address = address
+        self._decoding = decoding
+        self._limits = limits
+        self._sleep = sleep
+        self._url = address.base_url.rstrip("/") + "/chat/completions"
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify endpoint, model, revision, system turn and decoding."""
+        address = self._address
+        parts = (_VERSION, self._url, address.model, address.revision, address.system)
+        return hashlib.sha256(repr((*parts, self._decoding)).encode()).hexdigest()
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Said]]:
+        """Yield `(position in requests, answer)` as they come.
+
+        Raises ModelError for the first request without a usable answer, UsageError where the key is
+        not set.
+        """
+        asked = (self._request(request) for request in requests)
+        for position, found in self._client.ask_all(asked):
+            yield position, self._said(self._fine(found))
+
+    @property
+    def _where(self) -> str:
+        return f"the endpoint {quoted(self._url)}, model {quoted(self._address.model)}"
+
+    def _request(self, request: GenerationRequest) -> Request:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return Request(
+            method="POST",
+            url=self._url,
+            headers=headers,
+            body=json.dumps(self._body(request)).encode(),
+        )
+
+    def _body(self, request: GenerationRequest) -> dict[str, Any]:
+        decoding, system = self._decoding, self._address.system
+        messages = [{"role": "system", "content": system}] if system else []
+        body: dict[str, Any] = {
+            "model": self._address.model,
+            "messages": [*messages, {"role": "user", "content": request.prompt}],
+            "temperature": decoding.temperature,
+            "max_tokens": decoding.max_new_tokens,
+        }
+        if not decoding.is_greedy:
+            body |= {"top_p": decoding.top_p, "seed": request.seed % _MOST_SEED}
+            # Not every endpoint knows it, so it is only sent where the policy asks for it.
+            body |= {"top_k": decoding.top_k} if decoding.top_k else {}
+        return body
+
+    def _fine(self, found: Answer | HttpError) -> Answer:
+        if isinstance(found, HttpError):
+            what = "cannot be reached" if found.is_lost else "gives no usable answer"
+            raise ModelError(
+                f"{self._where}: {what} ({quoted(str(found))}), tried {found.attempts} times; "
+                "check that it runs, and `base_url`"
+            )
+        if found.status // 100 != 2:
+            said = concealed(found.body[:2000].decode("utf-8", "replace"), [self._key]).strip()
+            words = f", saying {harmless(said[:200])!r}" if said else ""
+            raise ModelError(
+                f"{self._where}: refused with HTTP {found.status}{words}; {self._hint(found)}"
+            )
+        return found
+
+    def _hint(self, answer: Answer) -> str:
+        wait = retry_after(answer)
+        if wait is not None:
+            return f"it asks to wait {wait:g} s: lower `concurrency` or set `per_second`"
+        return {
+            400: "the model may not take these settings: look at `decoding` and `system`",
+            401: f"check the key in {self._address.api_key_env or 'a variable: `api_key_env`'}",
+            403: "the key has no right to this model",
+            404: "check `base_url` (without /chat/completions) and `model`",
+            413: "the prompt is too long: lower `document_characters` or `top_k`",
+        }.get(answer.status, "try again later" if answer.status in BUSY else "check the endpoint")
+
+    def _said(self, answer: Answer) -> Said:
+        try:
+            value = read_json(answer.body, strict=False)
+            choice = value["choices"][0]
+            text = _content(choice["message"])
+        except (JsonError, KeyError, IndexError, TypeError, AttributeError) as error:
+            told = concealed(repr(error), [self._key])
+            raise ModelError(
+                f"{self._where}: the answer is no completion ({quoted(told)}); expected "
+                '{"choices": [{"message": {"content": "…"}}]}'
+            ) from None
+        usage = value.get("usage")
+        tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
+        long_enough = len(self._key) >= _LEAST_SECRET
+        clean = text.encode("utf-8", "replace").decode("utf-8")
+        return Said(
+            text=concealed(clean, [self._key]) if long_enough else clean,
+            tokens=tokens if isinstance(tokens, int) and 0 <= tokens < 10**9 else 0,
+            stopped="length" if choice.get("finish_reason") == "length" else "end",
+        )
+
+    @cached_property
+    def _client(self) -> HttpClient:
+        return HttpClient(self._limits, secrets=[self._key], sleep=self._sleep)
+
+    @cached_property
+    def _key(self) -> str:
+        """Return the key; empty where none is to be sent. Raises UsageError."""
+        name = self._address.api_key_env
+        if name is None:
+            return ""
+        key = os.environ.get(name, "")
+        if not key or not key.isprintable() or not key.isascii():
+            raise UsageError(
+                f"the environment variable {quoted(name)}, which `api_key_env` names, "
+                f"{'holds no usable key' if key else 'is not set'}; set it to the endpoint's key"
+            )
+        return key
+
+
+def _content(message: Any) -> str:
+    """Return what the model said; what refuses says nothing, or why. Raises TypeError."""
+    text = message.get("content")
+    if text is None:
+        text = message.get("refusal") or ""
+    if not isinstance(text, str) or len(text) > _MOST_CHARACTERS:
+        raise TypeError("the content is no text")
+    return text

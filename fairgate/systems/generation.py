@@ -1,0 +1,86 @@
+"""What the policy says of every generator, wherever it runs: its prompt and its decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Tag
+
+from fairgate.domain.executions import Decoding
+from fairgate.engine.prompts import DEFAULT_TEMPLATE
+from fairgate.schema.fields import ByShape, Seed, Strict, Text
+
+PRESETS = {
+    "greedy": Decoding(),
+    "paper-text": Decoding(temperature=0.1, top_p=0.9, top_k=50, max_new_tokens=150, seed=42),
+    "paper-code": Decoding(max_new_tokens=800),
+}
+
+
+class DecodingPolicy(Strict):
+    """How the generator chooses tokens. Temperature 0 is greedy."""
+
+    temperature: Annotated[float, Field(ge=0, le=5)] = Field(
+        default=0.0, description="0 is greedy."
+    )
+    top_p: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=1.0, description="Nucleus mass kept."
+    )
+    top_k: Annotated[int, Field(ge=0)] = Field(default=0, description="Tokens kept; 0 keeps all.")
+    max_new_tokens: Annotated[int, Field(ge=1, le=8192)] = Field(
+        default=150, description="Longest answer, in tokens."
+    )
+    seed: Seed = Field(default=42, description="Seed from which every case's own seed is derived.")
+
+
+class GeneratorModel(Strict):
+    """A generator's prompt and decoding."""
+
+    decoding: Annotated[
+        Annotated[Literal["greedy", "paper-text", "paper-code"], Tag("<scalar>")]
+        | Annotated[DecodingPolicy, Tag("<mapping>")],
+        ByShape,
+    ] = Field(
+        default="greedy",
+        description="A preset (`greedy`; `paper-text` and `paper-code`, as P1) or own values.",
+    )
+    prompt: str | None = Field(
+        default=None,
+        description="Template with {instruction}, {documents} and {text}; default: FairGate's own.",
+    )
+    system: Text | None = Field(
+        default=None, description="System turn of the conversation, before the prompt."
+    )
+    document_characters: Annotated[int, Field(ge=1)] = Field(
+        default=1000, description="Longest excerpt of a document that is put into the prompt."
+    )
+
+    @property
+    def template(self) -> str:
+        """Return the prompt's template."""
+        return self.prompt or DEFAULT_TEMPLATE
+
+    @property
+    def chosen_decoding(self) -> Decoding:
+        """Return how tokens are chosen, presets spelled out."""
+        chosen = self.decoding
+        return PRESETS[chosen] if isinstance(chosen, str) else Decoding(**chosen.model_dump())
+
+
+def template_contradictions(
+    system: Mapping[str, Any],
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what a prompt's template lacks, so that the model would not see it."""
+    generator = system.get("generator")
+    prompt = generator.get("prompt") if isinstance(generator, dict) else None
+    if not isinstance(prompt, str):
+        return
+    place = ("generator", "prompt")
+    if "{text}" not in prompt:
+        yield place, "the template lacks `{text}`, the place of the test case"
+    if system.get("retriever") is not None and "{documents}" not in prompt:
+        yield (
+            place,
+            "the template lacks `{documents}`, so the model would never see what was retrieved",
+        )

@@ -1,0 +1,99 @@
+"""A generator that runs here: a small language model as ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from fairgate.domain.executions import Chat, Decoding
+from fairgate.domain.wording import quoted
+from fairgate.engine.ports import Generator
+from fairgate.schema.fields import Text
+from fairgate.systems.generation import GeneratorModel
+from fairgate.systems.resources import Resources
+
+
+def _plain(value: object) -> bool | int | float | str:
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError("needs true, false, a number or a text")
+
+
+Argument = Annotated[
+    Any,
+    AfterValidator(_plain),
+    WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
+]
+_OURS = (
+    "add_generation_prompt",
+    "chat_template",
+    "continue_final_message",
+    "conversation",
+    "documents",
+    "messages",
+    "padding",
+    "return_dict",
+    "tokenize",
+    "tools",
+    "truncation",
+)
+"""Arguments of a chat template that are not the policy's to choose."""
+
+
+class GeneratorPolicy(GeneratorModel):
+    """The small language model under test."""
+
+    model: Text = Field(
+        default="demo-slm",
+        description="Embedded name, folder of an ONNX decoder, or Hugging Face id.",
+    )
+    revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
+    template_arguments: dict[str, Argument] = Field(
+        default_factory=dict,
+        description="What the model's chat template may ask for besides, such as "
+        "`enable_thinking: true`; thinking is off by default where the template can switch it.",
+    )
+    thinking_tokens: Annotated[int, Field(ge=0, le=65536)] = Field(
+        default=4096,
+        description="Longest thinking, in tokens, of a model that thinks before it answers; "
+        "`max_new_tokens` counts the answer alone.",
+    )
+
+    @property
+    def chosen_decoding(self) -> Decoding:
+        """Return how tokens are chosen, and how long the model may think."""
+        return replace(super().chosen_decoding, thinking_tokens=self.thinking_tokens)
+
+    @property
+    def chat(self) -> Chat:
+        """Return what the model's chat template is given besides the prompt."""
+        return Chat(system=self.system, arguments=tuple(self.template_arguments.items()))
+
+
+def open_generator(chosen: GeneratorPolicy, resources: Resources) -> Generator:
+    """Return the model; nothing is loaded before it is asked."""
+    from fairgate.adapters.onnx_decoder import OnnxDecoder
+
+    return OnnxDecoder(
+        resources.model_folder(chosen.model, chosen.revision),
+        decoding=chosen.chosen_decoding,
+        chat=chosen.chat,
+        batch_size=resources.runtime.batch_size,
+        threads=resources.runtime.threads,
+        device=resources.runtime.device,  # type: ignore[arg-type]
+    )
+
+
+def argument_contradictions(system: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield arguments of the chat template that a policy cannot set."""
+    generator = system.get("generator")
+    given = generator.get("template_arguments") if isinstance(generator, dict) else None
+    for name in given if isinstance(given, dict) else ():
+        where = ("generator", "template_arguments", str(name))
+        if name in _OURS:
+            yield where, f"{quoted(str(name))} is set by FairGate itself; remove it"
+        elif not str(name).isidentifier():
+            yield where, f"{quoted(str(name))} is no name that a template can ask for"

@@ -1,0 +1,146 @@
+"""A local system that was opened for a run: each part is made when it is asked, at most once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Chat, Document, Execution
+from fairgate.engine.burn_in import NoStore, Reordered
+from fairgate.engine.execute import ANSWERS, LocalSystem, System
+from fairgate.engine.ports import (
+    NOTHING,
+    Executed,
+    Generator,
+    Progress,
+    ResultStore,
+    Retriever,
+    SystemUnderTest,
+    Vectors,
+)
+from fairgate.systems.chat_generator import EndpointGeneratorPolicy, open_chat_generator
+from fairgate.systems.generation import GeneratorModel
+from fairgate.systems.index_retriever import OpenIndex, RetrieverPolicy
+from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
+from fairgate.systems.resources import Resources
+
+
+class OpenLocal:
+    """A local system under test; each part is made at most once, when it is asked."""
+
+    def __init__(
+        self,
+        retriever: RetrieverPolicy | None,
+        generator: GeneratorPolicy | EndpointGeneratorPolicy,
+        resources: Resources,
+    ) -> None:
+        """Take the parts that the policy names and what systems share."""
+        self._index = None if retriever is None else OpenIndex(retriever, resources)
+        self._chosen = generator
+        self._resources = resources
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return an execution for every case of the plan, see `engine.execute`."""
+        return self._system.execute(plan, progress, earlier)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the stored embeddings of retrieved documents."""
+        return self._system.vectors(documents)
+
+    def under_test(self) -> dict[str, str]:
+        """Return corpus, embedder, index, collections, model and prompt."""
+        found = {} if self._index is None else self._index.under_test()
+        found |= self._resources.suites_under_test()
+        found["model"] = f"{model_name(self._chosen)} {_short(self._generator.fingerprint)}"
+        found["prompt"] = _short(prompt_facts(self._chosen))
+        return found
+
+    @property
+    def retriever(self) -> Retriever | None:
+        """Return the policy's retriever over its corpus, if it has one."""
+        return None if self._index is None else self._index.retriever
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Return the system with other document orders and sampling seeds, past the store."""
+        parts, changes = self._parts, []
+        if number:
+            if parts.retrievers:
+                changes.append(f"document order {number}")
+            if not parts.decoding.is_greedy:
+                changes.append(f"sampling seed {parts.decoding.seed + number}")
+            parts = replace(
+                parts,
+                retrievers={
+                    name: Reordered(inner, number) for name, inner in parts.retrievers.items()
+                },
+                decoding=replace(parts.decoding, seed=parts.decoding.seed + number),
+            )
+        return changes, LocalSystem(parts, NoStore())
+
+    @cached_property
+    def _system(self) -> LocalSystem:
+        chosen, store = self._chosen, self._resources.store
+        is_known = isinstance(chosen, GeneratorPolicy) or chosen.endpoint.revision is not None
+        return LocalSystem(self._parts, store if is_known else NoAnswers(store))
+
+    @cached_property
+    def _parts(self) -> System:
+        own = {} if self.retriever is None else {"default": self.retriever}
+        return System(
+            retrievers={**own, **self._resources.suite_retrievers()},
+            generator=self._generator,
+            template=self._chosen.template,
+            document_characters=self._chosen.document_characters,
+            decoding=self._chosen.chosen_decoding,
+            is_exact=isinstance(self._chosen, GeneratorPolicy),
+        )
+
+    @cached_property
+    def _generator(self) -> Generator:
+        if isinstance(self._chosen, EndpointGeneratorPolicy):
+            return open_chat_generator(self._chosen)
+        return open_generator(self._chosen, self._resources)
+
+
+class NoAnswers:
+    """A result store that keeps everything but answers: the model behind a name may change."""
+
+    def __init__(self, inner: ResultStore) -> None:
+        """Take the store of everything else."""
+        self._inner = inner
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return what is stored, if it is no answer."""
+        return {} if kind == ANSWERS else self._inner.get_many(kind, keys)
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Store what is no answer."""
+        if kind != ANSWERS:
+            self._inner.put_many(kind, items)
+
+
+def model_name(generator: GeneratorModel) -> str:
+    """Return what reports call the model."""
+    if isinstance(generator, EndpointGeneratorPolicy):
+        return f"{generator.endpoint.model} at {generator.endpoint.base_url}"
+    return generator.model if isinstance(generator, GeneratorPolicy) else ""
+
+
+def prompt_facts(generator: GeneratorModel) -> str:
+    """Return what a prompt is made of, besides the model's own template."""
+    facts = [generator.template, str(generator.document_characters)]
+    chat = (
+        generator.chat if isinstance(generator, GeneratorPolicy) else Chat(system=generator.system)
+    )
+    if chat != Chat():
+        facts.append(repr(chat))
+    return "\0".join(facts)
+
+
+def _short(fingerprint: str) -> str:
+    return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]

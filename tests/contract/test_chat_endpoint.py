@@ -1,0 +1,176 @@
+"""A model behind an OpenAI-compatible endpoint: asked as its makers document it, never believed."""
+
+import http.server
+import json
+import threading
+
+import pytest
+from fakes.rag_app import reply
+
+SECRET = "swordfish-0815"  # noqa: S105  # of nothing
+
+
+class Chat(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            server.seen.append((self.path, self.headers.get("Authorization"), body))
+            fault = server.faults.pop(0) if server.faults else None
+        said = reply(body["messages"][-1]["content"])["answer"]
+        choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+        whole = {"choices": [choice], "usage": {"completion_tokens": 1}}
+        status, value = fault or (200, whole)
+        raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def chat(monkeypatch):
+    async def at_once(seconds):
+        pass
+
+    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Chat) as server:
+        server.daemon_threads = True
+        server.seen, server.faults, server.lock = [], [], threading.Lock()
+        server.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+
+
+@pytest.fixture
+def gate(place, chat):
+    def run(out="out", generator=None, **fields):
+        endpoint = {"base_url": chat.url, "model": "small", **fields}
+        system = {"generator": {"endpoint": endpoint, **(generator or {})}}
+        return place.gate(system, out, **NO_RETRIEVAL)
+
+    return run
+
+
+def test_a_model_behind_an_endpoint_is_gated(place, chat, gate):
+    assert gate(generator={"system": "Be brief."}) == 0, place.err
+    path, key, body = chat.seen[0]
+    assert (path, key) == ("/v1/chat/completions", None)
+    assert [message["role"] for message in body.pop("messages")] == ["system", "user"]
+    assert body == {"model": "small", "temperature": 0.0, "max_tokens": 150}
+    assert "small at http://127.0.0.1" in place.record()["provenance"]["under_test"]["model"]
+
+
+def test_sampling_is_asked_for_as_the_policy_says(chat, gate):
+    gate(
+        generator={"decoding": {"temperature": 0.5, "top_p": 0.9, "top_k": 20, "max_new_tokens": 9}}
+    )
+    bodies = [body for _, _, body in chat.seen]
+    assert {(b["temperature"], b["top_p"], b["top_k"], b["max_tokens"]) for b in bodies} == {
+        (0.5, 0.9, 20, 9)
+    }
+    seeds = [body["seed"] for body in bodies]
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_answers_are_kept_under_a_revision_only(chat, gate):
+    counts = []
+    for revision in ({}, {}, {"revision": "r1"}, {"revision": "r1"}, {"revision": "r2"}):
+        chat.seen.clear()
+        assert gate(**revision) == 0
+        counts.append(len(chat.seen))
+    assert counts == [368, 368, 368, 0, 368]
+
+
+def test_repeats_are_really_asked_again(place, chat, gate):
+    """Greedy or not: an endpoint does not promise the same answer twice."""
+    system = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
+    changes = {**NO_RETRIEVAL, "perturbations": "repeats: 2, perturbations"}
+    assert place.gate(system, **changes) == 0, place.err
+    assert len(chat.seen) == 2 * 368
+
+
+ALWAYS = 10_000
+FAULTS = {
+    "unauthorised": ((401, {"error": {"message": "no"}}), 1, 4, "HTTP 401"),
+    "unknown model": ((404, {"error": "no model small"}), 1, 4, "check `base_url`"),
+    "busy once": ((429, {}), 1, 0, ""),
+    "busy always": ((503, {}), ALWAYS, 4, "HTTP 503"),
+    "a page": ((200, b"<html>"), 1, 4, "no completion"),
+    "another form": ((200, {"text": "x"}), 1, 4, "no completion"),
+    "no choice": ((200, {"choices": []}), 1, 4, "no completion"),
+    "no text": ((200, {"choices": [{"message": {"content": ["x"]}}]}), 1, 4, "no completion"),
+    "a list": ((200, []), 1, 4, "no completion"),
+    "the key": ((500, {"error": f"{SECRET} is wrong"}), ALWAYS, 4, "*** is wrong"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_never_green_and_always_explained(place, chat, gate, monkeypatch, fault):
+    monkeypatch.setenv("MY_KEY", SECRET)
+    answer, times, code, words = FAULTS[fault]
+    chat.faults = [answer] * times
+    assert gate(api_key_env="MY_KEY", concurrency=1) == code, place.err
+    assert words in place.err
+    assert chat.seen[0][1] == f"Bearer {SECRET}"
+    assert SECRET not in place.out + place.err
+    if code:
+        assert "'small'" in place.err
+
+
+def test_a_refusal_is_an_answer_that_says_nothing(place, chat, gate):
+    refusal = {"choices": [{"message": {"content": None, "refusal": "I cannot."}}]}
+    empty = {"choices": [{"message": {"content": None}}]}
+    chat.faults = [(200, refusal), (200, empty)]
+    gate(concurrency=1)
+    responses = {row["response"] for row in place.executions()}
+    assert responses == {"positive", "negative", "I cannot.", ""}
+
+
+def test_the_key_is_in_no_file(place, chat, gate, monkeypatch):
+    monkeypatch.setenv("MY_KEY", SECRET)
+    told = {"choices": [{"message": {"content": f"positive {SECRET}"}}]}
+    chat.faults = [(200, told)] * 5
+    gate(api_key_env="MY_KEY", revision="r")
+    files = [file for file in place.root.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    assert not [file for file in files if b"swordfish" in file.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"base_url": "http://example.org/v1", "api_key_env": "MY_KEY"},
+            "would be sent unencrypted",
+        ),
+        ({"base_url": "ftp://x/"}, "3:"),
+        ({"modl": "x"}, "unknown key `modl` in `system.generator.endpoint`; did you mean `model`?"),
+    ],
+)
+def test_what_a_policy_says_wrong_is_said_with_its_place(place, gate, fields, words):
+    assert gate(**fields) == 2
+    assert "app.yaml:3:" in place.err
+    assert words in place.err
+
+
+def test_probabilities_are_not_compared_by_an_endpoint(place, chat):
+    system = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
+    bias = (
+        "  - {id: b, kind: bbq, items: demo-bbq, limit: 4, settings: [none], read: scored}\ngates:"
+    )
+    assert place.gate(system, **NO_RETRIEVAL, **{"gates:": bias}) == 2
+    assert "compares the probabilities of options" in place.err
+    assert chat.seen == []
