@@ -138,7 +138,10 @@ def _export(
 
 
 def _check_environment(choice: ExportChoice) -> None:
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    needed = [*_NEEDED]
+    needed += ["onnx_ir"] if choice.precision in {"int8", "int4"} else []
+    needed += ["sentence_transformers"] if choice.task == "feature-extraction" else []
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
             f"exporting a model needs {', '.join(missing)}, which the gate's own environment does "

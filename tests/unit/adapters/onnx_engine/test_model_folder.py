@@ -10,9 +10,11 @@ from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import helper
 
 import fairgate
+from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Decoding
 
 MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
 ODD_NAMES = [
@@ -239,3 +241,18 @@ def test_broken_settings_are_a_model_error(folder):
     (folder / "config.json").write_text("[1]")
     with pytest.raises(ModelError, match="holds a list"):
         ModelFolder.find(folder).mapping("config.json")
+
+
+@pytest.mark.parametrize("name", ["weights/data.bin", "NOTICE", "model.safetensors"])
+def test_swapped_weights_in_a_file_of_any_name_are_a_new_decoder(tmp_path, name):
+    folder = tmp_path / "m"
+    shutil.copytree(MINILM.parent / "demo-slm", folder)
+    model = onnx.load(str(folder / "model.onnx"))
+    (folder / "model.onnx").unlink()
+    (folder / name).parent.mkdir(exist_ok=True)
+    onnx.save(model, str(folder / "model.onnx"), save_as_external_data=True, location=name)
+    before = OnnxDecoder(folder, decoding=Decoding()).fingerprint
+    weights = bytearray((folder / name).read_bytes())
+    weights[:1000] = bytes(1000)
+    (folder / name).write_bytes(weights)
+    assert OnnxDecoder(folder, decoding=Decoding()).fingerprint != before
