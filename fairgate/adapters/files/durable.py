@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -41,10 +42,15 @@ def durable_file(path: Path | str, *, option: str = "--out") -> Iterator[Durable
     """Open a file that replaces `path` at the end of the block: old content or new, never half.
 
     Missing folders are made. If the block raises, or the process dies, `path` stays as it was.
-    Raises StoreError where the disk is full or the folder cannot be written; `option` is what the
-    message tells the user to change.
+    What is no file (`/dev/null`, `/dev/stdout`, a pipe) is written to and never replaced. Raises
+    StoreError where the disk is full or the folder cannot be written; `option` is what the message
+    tells the user to change.
     """
     target = Path(path)
+    if _is_device(target):
+        with _written_through(target, option) as file:
+            yield file
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,6 +67,23 @@ def durable_file(path: Path | str, *, option: str = "--out") -> Iterator[Durable
         _sync_folder(target.parent)
     except OSError as error:
         raise StoreError.of_os_error(error, path=target, option=option) from error
+
+
+def _is_device(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # not there, or not to be seen: opening it says so
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextlib.contextmanager
+def _written_through(path: Path, option: str) -> Iterator[DurableFile]:
+    try:
+        with path.open("wb") as file:
+            yield DurableFile(file)
+    except OSError as error:
+        raise StoreError.of_os_error(error, path=path, option=option) from error
 
 
 def write_bytes(path: Path | str, data: bytes, *, option: str = "--out") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +73,32 @@ def test_a_file_where_a_folder_is_needed(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreError, match=r"file/a\.txt: cannot be written.*--output"):
         write_bytes(tmp_path / "file" / "a.txt", b"", option="--output")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to("pipe")
+    for path in (pipe, tmp_path / "link"):
+        # Both ends here: opening one would wait for the other.
+        end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        try:
+            write_text(path, "text\n")
+            assert os.read(end, 100) == b"text\n"
+        finally:
+            os.close(end)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "pipe"]
+    assert pipe.is_fifo()
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_device_stays_one(tmp_path):
+    """Replaced by an account that may, `/dev/null` would be a file for every program."""
+    link = tmp_path / "null"
+    link.symlink_to(os.devnull)
+    write_lines(link, ["x"] * 10)
+    assert link.is_char_device()
+    if (full := Path("/dev/full")).exists():
+        (tmp_path / "full").symlink_to(full)
+        with pytest.raises(StoreError, match="full"):
+            write_text(tmp_path / "full", "x")
