@@ -162,7 +162,7 @@ def test_an_api_that_recovers_leaves_no_warning(red, steps, method, status, head
     done = steps.pull()
     assert done.code == 1, done.log
     assert done.outputs["comment-url"] == steps.job.hub.ours(7)[0]["html_url"]
-    assert "::warning" not in done.log
+    assert "::warning title=FairGate%3A no comment::" not in done.log
     assert len(steps.job.hub.of(7)) == 1
 
 
