@@ -144,7 +144,7 @@ def tracked_below(path: Path) -> list[str]:
     is a checkout and git cannot be asked.
     """
     name = Path(os.path.normpath(path.absolute()))
-    nearest = next(folder for folder in name.parents if folder.is_dir())
+    nearest = next((folder for folder in name.parents if folder.is_dir()), name)
     repository = repository_of(nearest)
     if repository is None:
         return []

@@ -114,3 +114,5 @@ def _require_text(arguments: list[str]) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"{place} is not UTF-8; rename the file or folder") from error
+        if "\0" in text:
+            raise UsageError(f"{place} holds a NUL character; remove it")

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from action import payloads
@@ -220,6 +221,7 @@ def test_a_variable_that_names_another_repository_does_not_count(
     monkeypatch.setenv(name, str(other / ".git"))
     assert current_commit(history.root) == commit
     assert tracked_below(history.root / "policies") == ["policies/small.yaml"]
+    assert tracked_below(Path("/")) == []
 
 
 def test_a_replaced_object_is_not_taken_for_the_commit(history, job):

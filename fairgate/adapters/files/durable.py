@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from fairgate.domain.errors import StoreError
+from fairgate.domain.errors import StoreError, UsageError
 
 _LINES_A_WRITE = 1024
 
@@ -47,6 +47,8 @@ def durable_file(path: Path | str, *, option: str = "--out") -> Iterator[Durable
     tells the user to change.
     """
     target = Path(path)
+    if not target.name:
+        raise UsageError(f"{option} names the folder {str(path)!r}; expected the name of a file")
     if _is_device(target):
         with _written_through(target, option) as file:
             yield file

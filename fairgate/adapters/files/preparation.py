@@ -23,6 +23,7 @@ from fairgate.adapters.files.cleaning import (
 )
 from fairgate.adapters.files.corpus import CorpusColumns
 from fairgate.adapters.files.durable import durable_file
+from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import MAX_TEXT_CHARACTERS, checked_text, file_sha256
 from fairgate.adapters.files.tables import Row
 from fairgate.domain.corpora import CorpusDocument, CorpusSpec
@@ -117,9 +118,9 @@ def manifest_path(output: Path) -> Path:
 
 def _is_intact(target: Path) -> bool:
     try:
-        manifest = json.loads(manifest_path(target).read_bytes())
+        manifest = read_json_object(manifest_path(target))
         return bool(manifest["output"]["sha256"] == file_sha256(str(target)))
-    except (OSError, ValueError, KeyError, TypeError, DataError):
+    except (KeyError, TypeError, DataError):
         return False
 
 

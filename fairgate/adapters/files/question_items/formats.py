@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 from fairgate.adapters.files.lines import capped
@@ -18,6 +17,7 @@ from fairgate.adapters.files.question_items.raw_item import (
 )
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import Condition
+from fairgate.domain.json_text import JsonError, read_json
 from fairgate.oracles.choice import find_unknown
 from fairgate.oracles.folding import folded
 
@@ -236,8 +236,8 @@ def _decoded(value: object) -> object:
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
-        return json.loads(value)
-    except ValueError:
+        return read_json(value, strict=False)
+    except JsonError:
         return value
 
 

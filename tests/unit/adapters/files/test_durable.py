@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from fairgate.adapters.files.durable import durable_file, write_bytes, write_lines, write_text
-from fairgate.domain.errors import StoreError
+from fairgate.domain.errors import StoreError, UsageError
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_folder_is_no_name_of_a_file(path):
+    with pytest.raises(UsageError, match="--output names the folder"):
+        write_text(path, "x", option="--output")
 
 
 def test_content_checksum_and_mode(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.mutations import NO_JSON
 
 from fairgate.adapters.files.cleaning import (
     PreparationOptions,
@@ -181,3 +182,14 @@ def test_an_output_that_cannot_be_one(tmp_path, output):
 def test_a_sample_is_a_fraction(tmp_path, sample):
     with pytest.raises(UsageError, match="expected a fraction"):
         prepared(tmp_path, [{"text": "a text of some length"}], sample=sample)
+
+
+@pytest.mark.parametrize("text", NO_JSON)
+def test_a_manifest_of_something_else_is_made_again(tmp_path, text):
+    spec = table(tmp_path, [{"text": f"Some text of document {i}"} for i in range(3)])
+    found = prepared_corpus(spec, tmp_path / "cache", tokens=Words())
+    manifest = manifest_path(Path(found.path))
+    sound = manifest.read_bytes()
+    manifest.write_bytes(text)
+    assert prepared_corpus(spec, tmp_path / "cache", tokens=Words()) == found
+    assert manifest.read_bytes() == sound

@@ -1,5 +1,6 @@
 """Files of question items, format by format."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -288,3 +289,15 @@ def test_a_file_of_no_known_format_or_without_a_usable_item_is_an_error(tmp_path
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.jsonl").write_text("{")
     assert "broken JSON" in refused(tmp_path / "broken")
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, '{"a": 1, "a": 2}', "9" * 5000, '{"a": '])
+def test_a_nested_value_that_is_no_json_is_told(tmp_path, value):
+    row = bbq_row(0, answer_info=value)
+    path = tmp_path / "items.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(row)
+        writer.writerow(map(str, row.values()))
+    with pytest.raises(DataError, match=r"items\.csv:2"):
+        read(path)
