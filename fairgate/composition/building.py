@@ -70,6 +70,7 @@ class Composition:
             provenance=provenance,
             notices=[
                 *first_run,
+                *self._kind.notices(policy.system),
                 *idle_notices(policy, self._loaded.plan),
                 *quarantine_notices(policy, self._loaded.plan),
                 *environment_notices(provenance, baseline),

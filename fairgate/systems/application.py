@@ -26,6 +26,28 @@ from fairgate.systems.embedders import EmbedderPolicy
 from fairgate.systems.resources import Resources
 
 
+def application_notices(
+    can: Capabilities, *, documents: str, handing: str, has_revision: bool
+) -> list[str]:
+    """Return what an application leaves open; `documents` and `handing` say how to change that."""
+    found = []
+    if not can.gives_documents:
+        found.append(
+            f"retrieval is not measured, because the system's documents are not known: {documents}"
+        )
+    elif not can.takes_documents:
+        found.append(
+            "attribution to retriever and generator is not measured, because the system is handed "
+            f"no documents: {handing}"
+        )
+    if not has_revision:
+        found.append(
+            "every run asks the system everything, because nothing tells whether it changed: name "
+            "its `revision`"
+        )
+    return found
+
+
 class Revised(Application, Protocol):
     """An application whose state has a name."""
 

@@ -8,11 +8,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.applications.over_lines import LineApplication, Program
 from fairgate.schema.fields import ByShape, Strict, Text
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
-from fairgate.systems.application import OpenApplication
+from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.replies import OwnResponsePaths, Variable
 from fairgate.systems.resources import Resources
@@ -101,8 +100,19 @@ class Command(SystemKind[CommandPolicy]):
         del policy
         return {"decoding": "of the application"}
 
+    def notices(self, policy: CommandPolicy) -> Iterable[str]:
+        """Return what the policy does not say of the application."""
+        return application_notices(
+            self.capabilities(policy),
+            documents="say where they stand in `system.command.response.documents`",
+            handing="set `system.command.takes_documents: true` if it can use them",
+            has_revision=policy.part.revision is not None,
+        )
+
     def open(self, policy: CommandPolicy, resources: Resources) -> OpenApplication:
         """Return the application; the program is started when it is first asked."""
+        from fairgate.adapters.applications.over_lines import LineApplication, Program
+
         part = policy.part
         program = Program(
             command=tuple(part.run),

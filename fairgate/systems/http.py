@@ -8,13 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
 from fairgate.adapters.applications.request_template import RequestTemplate, request_template
 from fairgate.adapters.http_client.messages import Limits, keeps_secrets
 from fairgate.schema.fields import Strict
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
-from fairgate.systems.application import OpenApplication
+from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
 from fairgate.systems.resources import Resources
@@ -132,8 +131,19 @@ class Http(SystemKind[HttpPolicy]):
         del policy
         return {"decoding": "of the application"}
 
+    def notices(self, policy: HttpPolicy) -> Iterable[str]:
+        """Return what request and response have no place for."""
+        return application_notices(
+            self.capabilities(policy),
+            documents="say where they stand in `system.http.response.documents`",
+            handing="give `system.http.request` a place for `{{documents}}` if it can use them",
+            has_revision=bool(policy.http.revision or policy.http.revision_url),
+        )
+
     def open(self, policy: HttpPolicy, resources: Resources) -> OpenApplication:
         """Return the application; it is asked for the first time in the run."""
+        from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
+
         part = policy.http
         address = HttpAddress(
             url=part.url,

@@ -7,13 +7,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.applications.over_calls import CallApplication, Function
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 from fairgate.schema.fields import ByShape, Strict
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
-from fairgate.systems.application import OpenApplication
+from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.replies import OwnResponsePaths
 from fairgate.systems.resources import Resources
@@ -86,8 +85,19 @@ class Python(SystemKind[PythonPolicy]):
         del policy
         return {"decoding": "of the application"}
 
+    def notices(self, policy: PythonPolicy) -> Iterable[str]:
+        """Return what the policy does not say of the application."""
+        return application_notices(
+            self.capabilities(policy),
+            documents="say where they stand in `system.python.response.documents`",
+            handing="set `system.python.takes_documents: true` if it can use them",
+            has_revision=policy.part.revision is not None,
+        )
+
     def open(self, policy: PythonPolicy, resources: Resources) -> OpenApplication:
         """Return the application. Raises UsageError where nobody allowed its import."""
+        from fairgate.adapters.applications.over_calls import CallApplication, Function
+
         part = policy.part
         if not resources.runtime.allow_python:
             raise UsageError(

@@ -81,6 +81,11 @@ class SystemKind(ABC, Generic[Model]):
         del policy
         return False
 
+    def notices(self, policy: Model) -> Iterable[str]:
+        """Return what cannot be measured on the system, and what would make it measurable."""
+        del policy
+        return ()
+
     def embedder(self, policy: Model) -> EmbedderPolicy:
         """Return the model that embeds documents for RRS, and collections."""
         return long_embedder(getattr(policy, "embedder", None))

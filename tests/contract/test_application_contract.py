@@ -22,7 +22,7 @@ def test_every_way_gives_the_same_verdict_and_figures(place, ways):
     for name, system in ways.items():
         assert place.gate(system(), name) == 0, place.err
         record = place.record(name)
-        del record["provenance"], record["fingerprint"]
+        del record["provenance"], record["fingerprint"], record["notices"]
         rows = sorted(place.executions(name), key=lambda row: row["key"])
         for row in rows:
             for document in row["documents"]:
@@ -122,6 +122,21 @@ def test_an_earlier_run_is_judged_again_without_its_system(place, start, http_sy
     assert place.record("again")["provenance"]["under_test"] == under_test
     assert place.gate({"python": "fakes.rag_app:ask"}) == 0, place.err
     assert place.call("rescore", "out", "--out", "again") == 0, place.err
+
+
+def test_what_cannot_be_measured_is_said_with_the_way_to_measure_it(place, http_system):
+    without = {"response": {"answer": "$.answer"}}
+    rules = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+    whole = {"request": {"question": "{{query}}", "documents": "{{documents}}"}, "revision": "r"}
+    for fields, words in (
+        (without, "retrieval is not measured, because the system's documents are not known: say"),
+        ({}, "attribution to retriever and generator is not measured"),
+        ({}, "name its `revision`"),
+    ):
+        assert place.gate(http_system(**fields), **rules) == 0, place.err
+        assert words in (place.root / "out" / "report.md").read_text()
+    assert place.gate(http_system(**whole), **rules) == 0, place.err
+    assert "not measured" not in (place.root / "out" / "report.md").read_text()
 
 
 def test_repeats_are_really_asked_again(place, start, http_system):

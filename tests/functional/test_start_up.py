@@ -3,7 +3,16 @@
 import subprocess
 import sys
 
-HEAVY = ("httpx2", "httpcore2", "anyio", "transformers", "torch", "huggingface_hub", "onnxruntime")
+HEAVY = (
+    "asyncio",
+    "httpx2",
+    "httpcore2",
+    "anyio",
+    "transformers",
+    "torch",
+    "huggingface_hub",
+    "onnxruntime",
+)
 LISTING = """
 import sys
 from fairgate.cli import main
