@@ -186,14 +186,12 @@ class OnnxDecoder:
         return is_complete(row.text, row.stop)
 
     def _thinking_room(self, prompt: int) -> int:
-        """Return how many tokens of thinking the context leaves between prompt and answer."""
+        """Return how many tokens of thinking fit between a prompt of this length and its answer."""
         if not self._prompts.may_think:
             return 0
-        room = self._decoding.thinking_tokens
-        context = self._prompts.context_tokens
-        if context is not None:
-            room = min(room, context - prompt - self._decoding.max_new_tokens)
-        return max(0, room)
+        limits = (self._prompts.context_tokens, self._session.reach.furthest(prompt))
+        left = [end - prompt - self._decoding.max_new_tokens for end in limits if end is not None]
+        return max(0, min([self._decoding.thinking_tokens, *left]))
 
     def _score_batch(self, batch: list[tuple[list[int], int]], width: int) -> list[float]:
         rows = batch if len(batch) > 1 else batch * 2
@@ -228,7 +226,10 @@ class OnnxDecoder:
         session.reach.check(lengths, new_tokens, str(self._folder.path))
 
         def width(length: int) -> int:
-            return session.reach.width(length, new_tokens, widest) if session.pads else length
+            if not session.pads:
+                return length
+            thinking = self._thinking_room(length) if new_tokens else 0
+            return session.reach.width(length, new_tokens + thinking, widest)
 
         yield from batches_by_width(lengths, self._batch_size, width)
 

@@ -47,6 +47,11 @@ class Reach:
         same_factors = self.switch is None or length > self.switch or end <= self.switch
         return width if in_window and same_factors else length
 
+    def furthest(self, length: int) -> int | None:
+        """Return how long prompt and answer may become; None where the graph sets no limit."""
+        switch = self.switch if self.switch is not None and length <= self.switch else None
+        return min((end for end in (self.limit, switch) if end is not None), default=None)
+
     def check(self, lengths: Sequence[int], new_tokens: int, name: str) -> None:
         """Raise ModelError, with counts, where a prompt and its answer go beyond the reach."""
         ends = [length + new_tokens for length in lengths]

@@ -37,11 +37,14 @@ class ScriptedSession:
     pads = True
     reach = Reach()
 
-    def __init__(self, scripts, end):
+    def __init__(self, scripts, end, reach=Reach()):  # noqa: B008 (frozen)
+        self.reach = reach
+        self.widths = []
         self._scripts, self._end = list(scripts), end
         self.steps = 0
 
     def prefill(self, rows, width, read=None):
+        self.widths.append((max(map(len, rows)), width))
         scripts = [self._scripts[number % len(self._scripts)] for number, _ in enumerate(rows)]
         cache = [(script, 0) for script in scripts]
         return self._logits(cache)[:, None], cache
@@ -65,7 +68,10 @@ class ScriptedSession:
 def scripted(tmp_path, monkeypatch):
     """Return a function: texts (one a prompt) and a template to the answers of a decoder."""
 
-    def answers(texts, template=OPENS, *, decoding=DECODING, chat=None, config=None, labels=LABELS):
+    def answers(
+        texts, template=OPENS, *, decoding=DECODING, chat=None, config=None, labels=LABELS,
+        reach=Reach(),  # noqa: B008 (frozen)
+    ):  # fmt: skip
         folder = tmp_path / "model"
         shutil.copytree(DEMO, folder, dirs_exist_ok=True)
         settings = json.loads((DEMO / "tokenizer_config.json").read_text())
@@ -76,7 +82,7 @@ def scripted(tmp_path, monkeypatch):
             (folder / "config.json").write_text(json.dumps(config))
         engine = OnnxDecoder(folder, decoding=decoding, chat=chat or Chat(), batch_size=len(texts))
         scripts = [engine._prompts.encode_fragment(text) for text in texts]
-        engine.__dict__["_session"] = ScriptedSession(scripts, 1)
+        answers.session = engine.__dict__["_session"] = ScriptedSession(scripts, 1, reach)
         requests = [
             GenerationRequest(prompt=f"good number {n}?", labels=labels) for n in range(len(texts))
         ]
@@ -148,6 +154,25 @@ def test_thinking_never_takes_the_context_of_the_answer(scripted):
     [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), config=config)
     assert answer.stopped == "length"
     assert answer.tokens < 60
+
+
+@pytest.mark.parametrize("reach", [Reach(limit=70, why="?"), Reach(switch=70)])
+def test_thinking_never_goes_where_the_graph_is_wrong(scripted, reach):
+    [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), reach=reach)
+    assert answer.stopped == "length"
+    length, _ = scripted.session.widths[0]
+    assert answer.tokens == 70 - length - DECODING.max_new_tokens
+
+
+@pytest.mark.parametrize("spare", [0, -1])
+def test_padding_keeps_clear_of_a_window_that_thinking_could_reach(scripted, spare):
+    scripted(["so</think>x"], chat=thinks(enable_thinking=True))
+    length, width = scripted.session.widths[0]
+    assert length < width
+    window = width + DECODING.thinking_tokens + DECODING.max_new_tokens + spare
+    reach = Reach(slot_window=window)
+    scripted(["so</think>x"], chat=thinks(enable_thinking=True), reach=reach)
+    assert scripted.session.widths[0] == (length, length if spare else width)
 
 
 def test_an_answer_without_labels_may_think_too(scripted):
