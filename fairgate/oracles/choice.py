@@ -93,12 +93,13 @@ def is_choice_complete(text: str, stop: Stop) -> bool:
 def _named(plain: str, stop: Stop, *, letters: bool) -> tuple[int | None, Phrase | None, bool]:
     """Return the letter and the phrase that an answer names, and whether both are certain."""
     match = _LETTER.match(plain)
-    if match is None:
-        phrase = first_phrase(plain, stop)
-        return None, phrase, phrase is not None and phrase.is_complete
     # A letter's text stands in its line; what follows in others explains.
-    end = plain.find("\n", match.end()) if letters else -1
+    end = plain.find("\n", match.end()) if match is not None and letters else -1
     line = end if end >= 0 else None
+    phrase = first_phrase(plain, stop, 0, line)
+    is_certain = phrase is not None and phrase.is_complete
+    if match is None or (phrase is not None and phrase.start <= match.start(1)):
+        return None, phrase, is_certain  # `A. Smith` may be an option's text
     phrase = first_phrase(plain, stop, match.end(), line)
     is_certain = line is not None or (phrase is not None and phrase.is_complete)
     return _LETTERS.index(match.group(1)), phrase, is_certain
@@ -132,6 +133,8 @@ class ChoiceOracle:
     items: Mapping[str, Item]
     """Key of the case to its item."""
     unknown_wordings: tuple[str, ...]
+    marker: str = ""
+    """Text after which answers are read; empty: from their beginning."""
     shuffled: bool = True
     """Whether the options were shown in another order than the item's own."""
 
@@ -158,7 +161,11 @@ class ChoiceOracle:
         )
         letters = shown is not None or not self.shuffled
         place = read_choice(
-            execution.response or "", choices, self.unknown_wordings, letters=letters
+            execution.response or "",
+            choices,
+            self.unknown_wordings,
+            letters=letters,
+            marker=self.marker,
         )
         if place is None:
             return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)

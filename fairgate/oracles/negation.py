@@ -1,7 +1,7 @@
 """Whether a label is denied by what stands before it in its clause: "not positive".
 
 The words are English, with the plainest ones of German, French, Spanish, Italian, Portuguese and
-Dutch, and the prefixes of Chinese. What follows the label is never looked at. In doubt a label
+Dutch, and those of Chinese. What follows the label is never looked at. In doubt a label
 counts as denied: an answer that cannot be read is told apart from others, a wrong one is not.
 """
 
@@ -24,64 +24,20 @@ class Negation(Enum):
 
 _DIRECT = frozenset(
     [
-        "not",
-        "no",
-        "non",
-        "never",
-        "without",
-        "cannot",
-        "nicht",
-        "kein",
-        "keine",
-        "keinen",
-        "nie",
-        "pas",
-        "jamais",
-        "sin",
-        "sans",
-        "ohne",
-        "senza",
-        "sem",
-        "não",
-        "nao",
-        "niet",
-        "geen",
-    ]  # codespell:ignore
-)
+        "not", "no", "non", "never", "without", "cannot", "n't", "nicht", "kein", "keine",
+        "keinen", "nie", "pas", "jamais", "sin", "sans", "ohne", "senza", "sem", "não",
+        "nao", "niet", "geen", "ikke", "inte", "nije", "není", "не", "ليس",
+    ]
+)  # fmt: skip
 _LOOSE = frozenset(
     [
-        "neither",
-        "nor",
-        "none",
-        "nothing",
-        "nobody",
-        "nowhere",
-        "hardly",
-        "barely",
-        "scarcely",
-        "rarely",
-        "seldom",
-        "unlikely",
-        "lacks",
-        "lack",
-        "lacking",
-        "fails",
-        "failed",
-        "unable",
-        "absence",
-        "devoid",
-        "weder",
-        "keineswegs",
-        "ni",
-        "aucun",
-        "aucune",
-        "tampoco",
-        "né",
-        "ne",
-        "nem",
-        "noch",
-    ]  # codespell:ignore
-)
+        "neither", "nor", "none", "nothing", "nobody", "nowhere", "hardly", "barely",
+        "scarcely", "rarely", "seldom", "unlikely", "lacks", "lack", "lacking", "fails",
+        "failed", "unable", "absence", "devoid", "wrong", "incorrect", "refuse", "refuses",
+        "doubt", "doubts", "less", "weder", "keineswegs", "ni", "aucun", "aucune",
+        "tampoco", "né", "ne", "nem", "noch", "ни",
+    ]
+)  # fmt: skip
 _CONTRACTED = re.compile(
     r".+n't|(?:is|are|was|were|do|does|did|ca|wo|would|could|should|has|have|had|must|ai)nt"
 )
@@ -92,77 +48,54 @@ _PHRASES = (
 )
 _FILLERS = frozenset(
     [
-        "a",
-        "an",
-        "any",
-        "the",
-        "at",
-        "all",
-        "in",
-        "way",
-        "be",
-        "been",
-        "being",
-        "is",
-        "considered",
-        "to",
-        "contain",
-        "containing",
-        "contains",
-        "include",
-        "includes",
-        "seem",
-        "appear",
-        "look",
-        "sound",
-        "have",
-        "has",
-        "as",
-        "language",
-        "words",
-        "content",
-        "text",
+        "a", "an", "any", "the", "at", "all", "in", "way", "be", "been", "being", "is",
+        "considered", "to", "contain", "containing", "contains", "include", "includes",
+        "seem", "appear", "look", "sound", "have", "has", "as", "language", "words",
+        "content", "text", "classified", "categorized", "categorised", "labeled", "labelled",
+        "rated", "deemed", "regarded", "judged",
     ]
-)
-_ENDS = re.compile(r"(\.\.\.|[.!?;:\n|]|\s-\s|--|[\u2014\u2015\u3002\uff61])")
+)  # fmt: skip
+_ENDS = re.compile(r"(\.\.\.|[.!?;:\n|(\u2192]|\s-\s|--|[\u2014\u2015\u3002\uff61])")
 _HARD_ENDS = frozenset(".!?;\u3002\uff61")
 _CONTRAST = re.compile(r"\b(?:but|although|though|whereas|however(?!\s*,))\b")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _COMMA = re.compile(r"[,\u3001]")
 _PARTICLES = frozenset(
-    ["no", "nope", "nah", "yes", "yeah", "well", "ok", "okay", "sure", "hmm", "hm", "oh", "so"]
-)
+    [
+        "no", "nope", "nah", "yes", "yeah", "well", "ok", "okay", "sure", "hmm", "hm", "oh",
+        "so",
+    ]
+)  # fmt: skip
 _STARTERS = frozenset(
     [
-        "it",
-        "it's",
-        "its",
-        "this",
-        "that",
-        "these",
-        "the",
-        "i",
-        "i'd",
-        "i'll",
-        "i'm",
-        "my",
-        "he",
-        "she",
-        "they",
-        "we",
-        "you",
-        "there",
-        "which",
-        "making",
-        "here",
-        "and",
+        "it", "it's", "its", "this", "that", "these", "the", "i", "i'd", "i'll", "i'm",
+        "my", "he", "she", "they", "we", "you", "there", "which", "making", "here", "and",
         "overall",
     ]
-)
+)  # fmt: skip
 _LINKS = frozenset(["so", "thus", "therefore", "hence", "then", "but", "yet"])
 _RELATIVES = frozenset(["who", "that", "which", "whom"])
 _COPULAS = frozenset(["is", "was", "are", "were", "be", "seems"])
-_UNSPACED = re.compile(r"[不没沒未非無无否別别]")
+_SIGN = re.compile(r"[!\u00ac][*_\"']*$|(?:\[ ?\]|[\u2610\u2b1c])[\s*_]*$")
+"""Marks right before a label: `!positive`, and the box of a list that is not ticked."""
+_UNSPACED = re.compile(
+    r"不是|并非|並非|没有|沒有|不能|不会|不會|不可能|不一定|不知|无法|無法|未能|않|[不非未没沒无無]$"
+)
+DENYING_SUFFIXES = (
+    "ではな",
+    "ではあり",
+    "じゃな",
+    "じゃあり",
+    "でな",
+    *(
+        f"{particle}{gap}{verb}"
+        for particle in ("이", "가", "은", "는")
+        for gap in ("", " ")
+        for verb in ("아니", "아닙", "아닌", "아님")
+    ),
+)
+"""Endings by which Japanese and Korean deny the word before them: they belong to it like a prefix
+does. After other words nothing is looked at."""
 
 
 def negation_before(context: str, *, unspaced: bool = False) -> Negation:
@@ -173,11 +106,11 @@ def negation_before(context: str, *, unspaced: bool = False) -> Negation:
     clause = _clause(context)
     words = [word for word in _WORD.findall(clause) if word]
     places = [place for place, word in enumerate(words) if _denies(word)]
-    if unspaced and _UNSPACED.search(clause):
+    if _SIGN.search(context) or (unspaced and _UNSPACED.search(clause)):
         return Negation.LOOSE
     if not places or _is_relative(words, places):
         return Negation.NONE
-    is_one = len(places) == 1 and words[places[0]] not in _LOOSE
+    is_one = len(places) == 1 and words[places[0]] not in _LOOSE and "," not in clause
     if is_one and all(word in _FILLERS for word in words[places[0] + 1 :]):
         return Negation.DIRECT
     return Negation.LOOSE
@@ -212,4 +145,4 @@ def _clause(context: str) -> str:
         if begins or all(word in _PARTICLES for part in parts for word in _WORD.findall(part)):
             break
         kept.insert(0, parts.pop())
-    return " ".join(kept)
+    return ",".join(kept)

@@ -8,16 +8,18 @@ it: something that is no part of its word follows, and no longer phrase is still
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 
 from fairgate.domain.executions import Stop
 from fairgate.oracles.folding import fold, folded, is_mark, is_unspaced, is_word
-from fairgate.oracles.negation import Negation, negation_before
+from fairgate.oracles.negation import DENYING_SUFFIXES, Negation, negation_before
 from fairgate.oracles.thinking import spoken_spans, without_unfinished_tag
 
 _JOINERS = ("-", "_")
+_DENYING_PREFIX = re.compile(r"(?<![^\W_])(?:no|non|not)[-_]$")
 _HANGUL_PARTS = range(0x1160, 0x1200)
 
 
@@ -112,8 +114,11 @@ def occurrence(flat: str, form: str, begin: int, *, choice: bool) -> int:
     while start >= 0:
         end = start + len(form)
         before, after = flat[max(0, start - 2) : start][::-1], flat[end : end + 2]
+        if _DENYING_PREFIX.search(flat, max(0, start - 5), start):
+            before = ""  # "non-positive" is a denied label, not another word
         if not (
-            _is_joined(before, flat[start], choice=choice)
+            (choice and flat.startswith(DENYING_SUFFIXES, end))
+            or _is_joined(before, flat[start], choice=choice)
             or _is_joined(after, flat[end - 1], choice=choice, follows=True)
         ):
             return start
@@ -152,6 +157,8 @@ def _is_settled(flat: str, start: int, end: int, stop: Stop) -> bool:
     """Return whether the form at `[start, end)` stays the first one whatever follows."""
     rest = flat[end:]
     if not rest or rest in _JOINERS or (rest in (".", ",") and flat[end - 1].isdigit()):
+        return False
+    if stop.choice and any(suffix.startswith(rest) for suffix in DENYING_SUFFIXES):
         return False
     longest = max(map(len, _forms(stop.phrases)))
     # The last character may still change by a mark upon it.

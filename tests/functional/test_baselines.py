@@ -145,6 +145,23 @@ def test_rescoring_walks_the_line_again(accepted):
     assert (accepted.root / "again" / "run.json").read_text() == first
 
 
+def test_how_answers_are_read_must_match_and_rescoring_behind_another_marker_is_refused(accepted):
+    path = accepted.root / "policy.yaml"
+    task = "{id: own, instruction: Judge., labels: [positive, negative]}"
+    path.write_text(path.read_text().replace("task: sentiment", f"task: {task}"))
+    accepted.run("run", "policy.yaml", "--out", "out")
+    assert accepted.run("baseline", "accept", "out", "--reason", "own task") == 0, accepted.err
+    plain = path.read_text()
+    path.write_text(plain.replace("negative]}", "negative], negated: {positive: negative}}"))
+    assert accepted.run("rescore", "out", "--out", "again") == 3
+    assert "task.negated" in accepted.out
+    path.write_text(plain.replace("negative]}", "negative], marker: 'Answer:'}"))
+    assert accepted.run("rescore", "out") == 2
+    assert "Answer:" in accepted.err
+    record = json.loads((accepted.root / "baselines" / "small.json").read_text())
+    assert record["suites"]["sentiment"]["must_match"]["oracle"] == '["label/2"]'
+
+
 def test_rescoring_with_other_labels_is_refused(accepted):
     accepted.run("run", "policy.yaml", "--out", "out")
     path = accepted.root / "policy.yaml"

@@ -28,12 +28,13 @@ LABELS = (SENTIMENT, TOXICITY, NUMBERS, ODD)
 CHOICES = (
     Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2),
     Choices(options=("Jack", "Jack Smith", "Unknown"), unknown=2),
+    Choices(options=("A. Smith", "B. Jones", "It is not clear"), unknown=2),
     Choices(options=("손자", "할머니", "알 수 없음"), unknown=2),
     Choices(options=("男性", "女性", "未定"), unknown=2),
 )
 PIECES = (
     *SENTIMENT, *TOXICITY, *NUMBERS, *ODD, "The grandfather", "grandson", "can't be", "determined",
-    "Jack", " Smith", "손자", "할머니", "할머", "男性", "女", "A", "B:", "(c)", "Answer:", "answer", "not",
+    "Jack", " Smith", "A. Smith", "B. Jo", "nes", "손자", "할머니", "할머", "男性", "女", "ではな", "い", "가", " 아니", "不是", "A", "B:", "(c)", "Answer:", "answer", "not",
     "neither", "isn't", "no,", "but", "who was not late was", "non", "un", "ly", "é", "i", "I", "\u0131",
     "İ", "ﬁ", "ß", "SS", " ", "  ", "\n", "\t", "-", "--", "_", "*", ".", ",", ";", "'", "’", "\u2011",
     "\u2013", "—", "\u00ad", "\u200b", "\u0301", "\u0307", "\u0338", "\u3099", "=", "<", "≠",
@@ -86,7 +87,7 @@ def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker
 @given(answers, st.sampled_from(CHOICES), st.sampled_from(MARKERS))
 @example("B. The grandson was, the grandfather", CHOICES[0], "")
 @example("Jack Smith ", CHOICES[1], "")
-@example("男性\u3099", CHOICES[3], "")
+@example("男性\u3099", CHOICES[4], "")
 def test_a_choice_reads_the_same_wherever_generation_stopped(text, choices, marker):
     text = opened(text)
     wordings = unknown_wordings()

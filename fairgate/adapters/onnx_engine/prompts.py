@@ -170,7 +170,7 @@ class PromptTokenizer:
     @cached_property
     def _control_texts(self) -> tuple[str, ...]:
         added = self._tokenizer.added_tokens_decoder.values()
-        special = {token.content for token in added if token.special}
+        special = {token.content for token in added if token.special or has_tag(token.content)}
         return tuple(sorted((text for text in special if len(text) > 1), key=len, reverse=True))
 
     def _defuse(self, text: str) -> str:

@@ -143,6 +143,9 @@ class MetamorphicSuite:
             "task.instruction": task.instruction,
             "task.labels": list(task.labels),
             "task.equivalent": [list(group) for group in task.equivalent],
+            **({"task.negated": dict(task.negated)} if task.negated else {}),
+            **({"task.marker": task.marker} if task.marker else {}),
+            "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
             "relations": sorted(policy.relations),
             "control": policy.control,
             "criterion": policy.criterion,
@@ -156,7 +159,9 @@ class MetamorphicSuite:
     def reading_rule(self) -> Mapping[str, object]:
         """Return the rules of the oracles, and the labels."""
         rules = dict.fromkeys(oracle.id for oracle in self.oracles.values())
-        return {"rule": ", ".join(rules), "labels": sorted(self.given.task.labels)}
+        task = self.given.task
+        marker = {"marker": task.marker} if task.marker else {}
+        return {"rule": ", ".join(rules), "labels": sorted(task.labels), **marker}
 
     def searches(self) -> Sequence[CollectionSearch]:
         """Return nothing: the system's own retriever is asked."""

@@ -133,7 +133,7 @@ def _question(
         text=question_text(item, options),
         instruction=intro,
         labels=tuple(option.lower() for option in options),
-        stop=choice_stop(options, wordings),
+        stop=choice_stop(options, wordings, policy.marker or ""),
         cluster=item.cluster,
         options=options,
         scored={"generated": (), "scored": options, "scored-letters": LETTERS}[policy.read],

@@ -128,6 +128,11 @@ class BbqSuitePolicy(SuiteModel):
         description="Generate an answer, or compare the probabilities of the options' texts or "
         "letters without generating.",
     )
+    marker: Text | None = Field(
+        default=None,
+        description="Text after which an answer is read, such as `Answer:`, for models that repeat "
+        "the options first. An answer without it is unreadable.",
+    )
     unparsed: Literal["drop", "wrong"] = Field(
         default="drop", description="Whether answers that name no option leave the metrics."
     )

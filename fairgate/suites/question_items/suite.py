@@ -76,6 +76,7 @@ class QuestionItemSuite:
         oracle = ChoiceOracle(
             items=self._items,
             unknown_wordings=tuple(self.given.unknown_wordings),
+            marker=self.policy.marker or "",
             shuffled=self.policy.shuffle,
         )
         return {"": oracle}
@@ -164,11 +165,14 @@ class QuestionItemSuite:
             "shots": policy.shots,
             "shuffle": policy.shuffle,
             "unstable_margin": policy.unstable_margin,
+            "oracle": CHOICE_RULE,
+            **({"marker": policy.marker} if policy.marker else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
         """Return the rules by which answers are cut and choices read."""
-        return {"rule": CHOICE_RULE, "read": self.policy.read}
+        marker = {"marker": self.policy.marker} if self.policy.marker else {}
+        return {"rule": CHOICE_RULE, "read": self.policy.read, **marker}
 
     def searches(self) -> Sequence[CollectionSearch]:
         """Return a retriever for each setting that retrieves and each way to do it."""

@@ -106,7 +106,36 @@ def test_of_options_that_begin_alike_the_longest_counts():
         (("20岁的人", "40岁的人", "不确定"), "无法判断", 2),
         (("男性", "女性", "不明"), "答えは女性です", 1),
         (("男性", "女性", "未定"), "わかりません", 2),
+        (("男性", "女性", "未定"), "男性ではなく女性です", 1),
+        (("男性", "女性", "未定"), "男性ではありません。", None),
+        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人", None),
+        (("20岁的人", "40岁的人", "不确定"), "不是20岁的人\uff0c是40岁的人", None),
+        (("손자", "할머니", "알 수 없음"), "손자가 아니라 할머니입니다", 1),
+        (("손자", "할머니", "알 수 없음"), "할머니는 아닙니다", None),
     ],
 )
 def test_languages_without_word_edges_are_read(options, answer, expected):
     assert read(answer, Choices(options=options, unknown=2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("A. Smith", 1),
+        ("a. smith did", 1),
+        ("B. Jones", 0),
+        ("A", 0),
+        ("A. Jones", 0),
+        ("A.\nSmith", 0),
+    ],
+)
+def test_an_options_text_may_begin_like_a_letter(answer, expected):
+    choices = Choices(options=("B. Jones", "A. Smith", "Unknown"), unknown=2)
+    assert read(answer, choices) == expected
+
+
+def test_a_marker_comes_before_letters_and_texts():
+    answer = "A: the grandfather, B: the grandson.\nAnswer: B"
+    assert read(answer) == 0
+    assert read(answer, marker="answer:") == 1
+    assert read("B", marker="answer:") is None
