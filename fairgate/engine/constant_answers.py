@@ -19,7 +19,7 @@ MOST_ALIKE = 0.98
 """Answers are constant where at least this share of them is one and the same."""
 LEAST_AGREEMENT = 0.05
 """Answers follow their sources where Fleiss' kappa within sources, over the source itself and its
-neutral phrases, is above this. Chance alone gives 0; the shipped policies have 0.8 to 0.97."""
+neutral phrases, is above this. Chance alone gives 0; the shipped policies are far above."""
 
 _ADVICE = (
     "such answers show nothing: look at some of them in the report; if they are meant, say "
