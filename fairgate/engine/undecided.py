@@ -34,6 +34,8 @@ class UndecidedChange:
     evidence: RegressionEvidence
     newly: Mapping[Reason, int]
     """Cases that the baseline decided and the run does not, by reason."""
+    has_controls: bool = False
+    """Whether neutral wording is among the cases."""
 
     @property
     def p_value(self) -> float:
@@ -66,7 +68,8 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
     gone = np.flatnonzero(pairs.now.values > pairs.base.values).tolist()
     why = now.reasons.get(column, {})
     newly = Counter(Reason(why[rows[pairs.now.keys[place]]]) for place in gone)
-    return UndecidedChange(evidence=prepared.evidence, newly=newly)
+    controls = bool(now.control.any())
+    return UndecidedChange(evidence=prepared.evidence, newly=newly, has_controls=controls)
 
 
 def _flags(table: Table, column: str) -> Observations:
@@ -98,9 +101,10 @@ def check_undecided(change: UndecidedChange, corrected: Corrected) -> Check | No
     grown = change.evidence.worsening
     if not corrected.rejected or grown <= MARGIN:
         return None
+    both = ", neutral wording included" if change.has_controls else ""
     return Check(
         outcome=Outcome.FAIL,
         reason=f"{100 * grown:+.1f} points of the cases are no longer decided: "
-        f"{sum(change.newly.values())} that the baseline decided ({counted(change.newly)}; "
+        f"{sum(change.newly.values())} that the baseline decided{both} ({counted(change.newly)}; "
         f"{probability(corrected.adjusted_p)}); a comparison of the rest would hide them",
     )

@@ -37,11 +37,13 @@ class PairRow:
     scores: Mapping[str, float | None]
     """`mean_distance`, `label_changes`, `rrs`, `overlap`; None where it is not decided."""
 
+    main: str
+    """The claim that tells who is affected: `controlled` in a suite with a control arm."""
+
     @property
     def claim(self) -> Claim:
-        """Return whether the answer changed, by the controlled claim where it is decided."""
-        controlled = self.claims["controlled"]
-        return self.claims["generation"] if isinstance(controlled, Reason) else controlled
+        """Return whether the answer changed, by the suite's main claim."""
+        return self.claims[self.main]
 
 
 _VERDICTS = ("generation", "controlled", "retrieval")
@@ -56,6 +58,7 @@ _SCORES = {
 def pair_rows(result: GateResult) -> Iterator[PairRow]:
     """Yield every judged pair in the order of the plan."""
     suites = set(pair_suites(result))
+    controlled = {judged.unit.suite for judged in result.judged if judged.unit.is_control}
     for judged in result.judged:
         unit = judged.unit
         if unit.suite not in suites:
@@ -73,6 +76,7 @@ def pair_rows(result: GateResult) -> Iterator[PairRow]:
             source_answer=judged.readings[SOURCE],
             answer=judged.readings[FOLLOW_UP],
             majority=None if majority is None else str(majority),
+            main="controlled" if unit.suite in controlled else "generation",
             claims={name: _verdict(judged.claims[name]) for name in _VERDICTS},
             scores={name: _score(name, judged.claims[claim]) for name, claim in _SCORES.items()},
         )

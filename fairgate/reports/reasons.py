@@ -48,7 +48,7 @@ def _reasons(rule: RuleResult) -> Iterator[str]:
         yield "more cases than in the baseline are not decided"
     if rule.outcome is Outcome.INCONCLUSIVE:
         yield from _unclear(rule)
-    if change is not None and change.decided_once:
+    if change is not None and change.decided_once and rule.outcome is not Outcome.FAIL:
         yield not_compared(len(change.decided_once))
 
 

@@ -49,8 +49,17 @@ def check(text):
     return len(found)
 
 
+def changed_answers(run, report):
+    """Assert that cases and headline count the same changed answers."""
+    found = re.search(r"Clearest cases: \d+ of ([\d,]+) changed answer", report)
+    known = {m.metric: m.violated for m in run.result.measurements if not m.where}
+    main = known.get("asr/generation/controlled", known.get("asr/generation")) or 0
+    assert (number(found[1]) if found else 0) == main
+
+
 def check_all(run, base):
     view = present(run, ReportOptions(), base)
+    changed_answers(run, render_report(view))
     for render in (render_report, render_html, render_console, render_comment):
         assert check(render(view)) >= 1
     measured = {(m.metric, m.suite): m for m in run.result.measurements if not m.where}

@@ -25,7 +25,10 @@ def test_significantly_more_undecided_cases_fail():
     found = rule(Plant(refusing={"A man": 0.9}), Plant())
     assert found.outcome is Outcome.FAIL
     assert list(found.failed) == ["unreadable"]
-    assert "points of the cases are no longer decided: 25 that" in found.reasons[-1]
+    assert (
+        "points of the cases are no longer decided: 25 that the baseline decided, "
+        in found.reasons[-1]
+    )
     assert "(25 no label in the answer; p < 0.001)" in found.reasons[-1]
 
 
