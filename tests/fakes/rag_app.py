@@ -72,7 +72,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with app.lock:
             app.seen.append((dict(self.headers), body))
             fault = app.faults.pop(0) if app.faults else None
-        time.sleep(app.delay)
+        time.sleep(app.delay)  # lower bound: a slow application
         if fault is not None:
             self._send(*fault)
             return

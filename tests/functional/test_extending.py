@@ -94,6 +94,9 @@ class PingPolicy(SuiteModel):
     def named_files(self):
         return ()
 
+    def narrowed(self, most):
+        return self.model_copy(update={"questions": self.questions[:most]})
+
 
 @dataclass(frozen=True)
 class PingSuite:

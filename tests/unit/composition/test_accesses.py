@@ -1,5 +1,7 @@
 """What a policy reaches outside, whatever it is that reaches there."""
 
+from dataclasses import replace
+
 import pytest
 from fakes.policies import parse_policy
 
@@ -38,7 +40,8 @@ def policy(system):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_says_what_it_reaches(system):
-    assert list(accesses(policy(system))) == SYSTEMS[system]
+    found = [replace(access, way="") for access in accesses(policy(system))]
+    assert found == SYSTEMS[system]
     assert new_accesses(policy(system), policy(system)) == []
     assert len(new_accesses(policy(system), None)) == len(SYSTEMS[system])
 
