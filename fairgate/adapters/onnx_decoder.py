@@ -231,7 +231,8 @@ class OnnxDecoder:
             thinking = self._thinking_room(length) if new_tokens else 0
             return session.reach.width(length, new_tokens + thinking, widest)
 
-        yield from batches_by_width(lengths, self._batch_size, width)
+        size = 1 if session.one_by_one else self._batch_size
+        yield from batches_by_width(lengths, size, width)
 
     def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
         """Return how long a prompt may be by the model's context; None if nobody knows."""

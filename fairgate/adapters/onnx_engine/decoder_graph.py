@@ -19,6 +19,7 @@ _WINDOW = "local_window_size"
 _WINDOW_CACHE = "sliding_window_cache"
 _PAST_LAYER = re.compile(r"past_key_values\.(\d+)\.")
 _WITHOUT_WINDOW = frozenset({"MultiHeadAttention", "DecoderMaskedMultiHeadAttention"})
+_EXPERTS = frozenset({"MoE", "QMoE"})
 _COARSE_KINDS = frozenset({10, 16})
 """TensorProto.FLOAT16 and BFLOAT16."""
 _INTEGER_PRODUCT = 4
@@ -41,6 +42,14 @@ class GraphFacts:
     def counts_rows(self) -> bool:
         """Whether attention counts each row's own tokens, whatever slots they stand in."""
         return "GroupQueryAttention" in self.operators
+
+    @property
+    def mixes_rows(self) -> bool:
+        """Whether tokens of all rows are sorted by expert and multiplied together.
+
+        How many there are decides how a product is summed, so the last bits of one row.
+        """
+        return bool(self.operators & _EXPERTS)
 
     @property
     def cannot_window(self) -> bool:

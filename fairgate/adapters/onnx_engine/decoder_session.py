@@ -72,6 +72,8 @@ class DecoderSession:
         """Whether only needed positions reach the vocabulary projection."""
         self.reach = read_reach(folder, graph.facts)
         """Up to which lengths the graph is right, and where padding would be seen."""
+        self.one_by_one = graph.facts.mixes_rows
+        """Whether a row must not share a batch with others."""
         halves = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
         self._tolerance = _COARSE if halves or graph.facts.coarse else _FINE
         self._alone = self._try([_SHORT, _SHORT], len(_SHORT))

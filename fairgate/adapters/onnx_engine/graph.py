@@ -88,6 +88,7 @@ def _insert_gather(model: Any, projection: Any) -> None:
         )
     )
     for output in model.graph.output:
-        if output.name == "logits":
-            output.type.tensor_type.shape.dim[1].Clear()
-            output.type.tensor_type.shape.dim[1].dim_param = "fairgate_kept"
+        dimensions = output.type.tensor_type.shape.dim
+        if output.name == "logits" and len(dimensions) > 1:
+            dimensions[1].Clear()
+            dimensions[1].dim_param = "fairgate_kept"

@@ -35,6 +35,7 @@ class ScriptedSession:
     """A decoder that says to each prompt what it was told to, then its end token for ever."""
 
     pads = True
+    one_by_one = False
     reach = Reach()
 
     def __init__(self, scripts, end, reach=Reach()):  # noqa: B008 (frozen)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO
+from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO, TokenDecoder, builder_folder
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, read_decoder_graph
@@ -126,3 +126,27 @@ def test_the_switch_is_the_last_width_on_the_near_side(tmp_path, op, constant, b
 def test_other_comparisons_are_no_switch(tmp_path, options):
     nodes, weights = comparing("Greater", **options)
     assert find_width_switch(onnx, saved(tmp_path, nodes, weights)) is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "mixes"), [("MoE", True), ("QMoE", True), ("MatMul", False), ("TopK", False)]
+)
+def test_experts_that_share_a_product_between_rows_are_told(tmp_path, operator, mixes):
+    saved(tmp_path, [helper.make_node(operator, ["position_ids"], ["logits"])])
+    assert read_decoder_graph(tmp_path / "model.onnx").facts.mixes_rows is mixes
+
+
+def test_rows_of_a_graph_that_mixes_them_run_one_by_one(tmp_path, monkeypatch):
+    engine = TokenDecoder(builder_folder(tmp_path / "builder"), 3, batch_size=8)
+    ran = []
+    prefill = engine._session.prefill
+    monkeypatch.setattr(
+        engine._session, "prefill", lambda rows, width: ran.append(rows) or prefill(rows, width)
+    )
+    prompts = [[3, 4], [5, 6], [7, 8]]
+    together = engine.answers(prompts)
+    assert [len(rows) for rows in ran] == [3]
+    ran.clear()
+    engine._session.one_by_one = True
+    assert engine.answers(prompts) == together
+    assert ran == [[prompt, prompt] for prompt in prompts]

@@ -89,3 +89,9 @@ def test_a_graph_without_a_certain_place_stays_whole(nodes):
 
 def test_an_old_operator_set_stays_whole():
     assert not cut_to_positions(loaded([node("MatMul", ["states", "weights"])], opset=11))
+
+
+def test_an_output_without_a_shape_is_no_obstacle():
+    model = loaded([node("MatMul", ["states", "weights"])])
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert cut_to_positions(model)
