@@ -60,7 +60,7 @@ def device_of(asked: str) -> str:
         # The same workflow must work on any runner, but nobody should pay for a GPU unused.
         print(
             "::warning title=FairGate%3A no GPU::device is `cuda`, but nvidia-smi lists no GPU on "
-            "this runner: the gate runs on the CPU. Mend the runner, or say `device: auto`"
+            "this runner: the gate runs on the CPU. Fix the runner, or say `device: auto`"
         )
     return "cpu"
 

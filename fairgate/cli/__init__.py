@@ -37,7 +37,7 @@ _SUMMARIES = {
     "check": "Validate a policy and show what would run; loads no model.",
     "plan": "Write one JSON line for each question that a run would ask.",
     "rescore": "Judge the answers of an earlier run again, without a model.",
-    "explain": "Tell everything about one pair of a run.",
+    "explain": "Show everything about one pair of a run.",
     "power": "Say what the suite can see, and how many sources more would take.",
     "burn-in": "Measure the noise of the unchanged system and of its gate.",
     "baseline": "Accept, compare and verify baselines.",

@@ -20,7 +20,7 @@ from fairgate.composition.loading import load_policy
 from fairgate.domain.errors import ExitCode
 
 
-@click.command(short_help="Tell everything about one pair of a run.")
+@click.command(short_help="Show everything about one pair of a run.")
 @click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
 @click.argument("case", metavar="CASE")
 @click.option("--suite", help="Suite of the case, where several have it.")

@@ -90,7 +90,7 @@ class StickyComment:
             self._delete(found[1:])
             action = "created" if own == oldest.id else "updated" if changed else "unchanged"
             return Posted(url=oldest.url, action=action)
-        raise ApiError("the comment changed under our hands again and again; another job writes it")
+        raise ApiError("the comment was modified concurrently several times; another job writes it")
 
     def _mine(self, marker: Marker) -> list[_Found]:
         """Return our comments of this policy, oldest first."""
