@@ -43,12 +43,33 @@ def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:
             "root mean square, the model subtracts the mean first, so every answer is wrong (seen "
             "with 0.18). Export it with `fairgate export MODEL`."
         )
-    if facts.cannot_window and not has_config:
+    if not has_config and not facts.windows and _may_hide_a_window(builder, facts):
         raise ModelError(
             f"{str(folder.path)!r} does not say whether its model has a sliding window, and its "
-            "attention operator cannot have one. Copy the original model's config.json into the "
-            "folder, or build it again with onnxruntime-genai 0.15 or later."
+            "graph has none. Copy the original model's config.json into the folder, or build it "
+            "for the execution provider `cpu` or `cuda`."
         )
+
+
+def _may_hide_a_window(builder: dict[str, Any], facts: GraphFacts) -> bool:
+    """Return whether a model with a window could have become a folder that tells of none.
+
+    For other execution providers than these two the builder leaves windows out of Mistral and
+    Phi-3, and of the settings.
+    """
+    decoder = builder.get("decoder")
+    if not isinstance(decoder, dict) or "sliding_window" in decoder:
+        return False
+    options = decoder.get("session_options")
+    made_for = options.get("provider_options") if isinstance(options, dict) else None
+    others = {
+        name
+        for one in (made_for if isinstance(made_for, list) else [])
+        if isinstance(one, dict)
+        for name in one
+    } - {"cpu", "cuda"}
+    windowed = str(builder.get("type")).startswith(("mistral", "ministral", "phi3"))
+    return facts.cannot_window or (windowed and bool(others))
 
 
 def _model(folder: ModelFolder) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def cut_to_positions(model: Any) -> bool:
     data `[rows, positions, width]`. Results are the same bytes either way, only slower without.
     """
     projection = _find_projection(model)
-    if projection is None or not _supports_gather(model):
+    if projection is None or not _supports_gather(model) or _keeps_one_position(model):
         return False
     _insert_gather(model, projection)
     return True
@@ -58,6 +58,15 @@ def _depends_on_input(model: Any) -> set[str]:
         if has_subgraph or any(source in varying for source in node.input):
             varying.update(node.output)
     return varying
+
+
+def _keeps_one_position(model: Any) -> bool:
+    """Return whether the graph itself drops all positions but one."""
+    logits = [one for one in model.graph.output if one.name == "logits"]
+    return any(
+        len(dimensions := one.type.tensor_type.shape.dim) > 1 and dimensions[1].dim_value == 1
+        for one in logits
+    )
 
 
 def _supports_gather(model: Any) -> bool:

@@ -87,7 +87,10 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
             why = f"the model attends to the last {window} tokens, its graph to all of them"
             limits.append((window, why))
         elif facts.counts_rows and settings.layers not in {None, frozenset(facts.windows)}:
-            why = f"the graph keeps to the last {window} tokens in other layers than the model"
+            why = (
+                f"the graph keeps to the last {window} tokens in other layers than the model, as "
+                "far as its files tell (config.json of the original, copied beside it, tells more)"
+            )
             limits.append((window, why))
         elif not facts.counts_rows:
             slot_window = window

@@ -105,7 +105,8 @@ def test_attention_without_a_window_needs_the_original_config(folder):
 
     found = ModelFolder.find(folder)
     facts = read_decoder_graph(found.graph).facts
-    with pytest.raises(ModelError, match=r"config\.json .* 0\.15 or later"):
+    edit_settings(folder, lambda model: model["decoder"].pop("sliding_window"))
+    with pytest.raises(ModelError, match=r"config\.json into the folder"):
         refuse_wrong_builds(found, facts)
     (folder / "config.json").write_text("{}")
     refuse_wrong_builds(found, facts)
@@ -118,3 +119,27 @@ def test_a_folder_that_says_nothing_of_its_model_is_refused(tmp_path):
     engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=4))
     with pytest.raises(ModelError, match=r"no config\.json \(says how far back"):
         list(engine.generate([GenerationRequest(prompt="Is it good?")]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "provider", "refused"),
+    [("mistral", "dml", True), ("phi3", "webgpu", True), ("mistral", "cuda", False),
+     ("mistral", None, False), ("llama", "dml", False), ("qwen2", "webgpu", False)],
+)  # fmt: skip
+def test_builds_for_providers_whose_windows_leave_no_trace_are_refused(
+    folder, kind, provider, refused
+):
+    ignore_window(folder)
+
+    def change(model):
+        model["type"] = kind
+        model["decoder"].pop("sliding_window")
+        options = [] if provider is None else [{provider: {}}]
+        model["decoder"]["session_options"]["provider_options"] = options
+
+    edit_settings(folder, change)
+    if refused:
+        with pytest.raises(ModelError, match=r"whether its model has a sliding window"):
+            TokenDecoder(folder, STEPS).answers([[3, 4]])
+        (folder / "config.json").write_text('{"model_type": "llama"}')
+    assert TokenDecoder(folder, STEPS).answers([[3, 4]])

@@ -95,3 +95,9 @@ def test_an_output_without_a_shape_is_no_obstacle():
     model = loaded([node("MatMul", ["states", "weights"])])
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert cut_to_positions(model)
+
+
+def test_a_graph_that_keeps_one_position_itself_stays_whole():
+    model = loaded([node("MatMul", ["states", "weights"])])
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    assert not cut_to_positions(model)
