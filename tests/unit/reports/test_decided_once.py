@@ -50,7 +50,7 @@ def test_the_summary_says_so_and_the_evidence_of_a_full_report(render, times):
 def test_nothing_is_said_where_both_runs_decided_the_same_cases(both):
     run, base = compared(both, both)
     view = present(run, ReportOptions(), base)
-    assert not any(rule.change.decided_once for rule in run.result.rules[:3])
+    assert not any(rule.change and rule.change.decided_once for rule in run.result.rules[:3])
     assert "only one of the runs" not in render_report(view)
 
 
