@@ -72,13 +72,13 @@ class StickyComment:
         Raises ApiError. Of two runs that race the newer one's text stays, once.
         """
         body = f"{marker}\n{text}"
-        own = 0
+        own, failed = 0, None
         for _ in range(_ROUNDS):
             found = self._mine(marker)
             if not found:
                 if not create:
                     return Posted(url="", action="not wanted")
-                own = self._create(body)
+                own, failed = self._create(body)
                 continue  # look again: another run may have created one at the same time
             oldest = found[0]
             if max(comment.run for comment in found) > marker.run:
@@ -90,7 +90,9 @@ class StickyComment:
             self._delete(found[1:])
             action = "created" if own == oldest.id else "updated" if changed else "unchanged"
             return Posted(url=oldest.url, action=action)
-        raise ApiError("the comment was modified concurrently several times; another job writes it")
+        raise failed or ApiError(
+            "the comment was modified concurrently several times; another job writes it"
+        )
 
     def _mine(self, marker: Marker) -> list[_Found]:
         """Return our comments of this policy, oldest first."""
@@ -127,14 +129,15 @@ class StickyComment:
             return _BOT
         return login if isinstance(login, str) else _BOT
 
-    def _create(self, body: str) -> int:
+    def _create(self, body: str) -> tuple[int, ApiError | None]:
+        """Return the new comment's number; 0 and the error where it is unknown if there is one."""
         try:
             answer = self._api.send("POST", self._issue, {"body": body})
         except ApiError as error:
             if error.status < _SERVER_ERROR and error.status != 0:
                 raise
-            return 0  # it may be there all the same: the next round looks
-        return _id_of(answer)
+            return 0, error  # it may be there all the same: the next round looks
+        return _id_of(answer), None
 
     def _update(self, comment: int, body: str) -> bool:
         try:

@@ -36,12 +36,17 @@ def ask(tmp_path):
 
     def asked(name, revision="", **environment):
         with model_hub(tmp_path / "hub") as (address, fetched):
+            inherited = {
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(("HF_", "TRANSFORMERS_"))
+                and not name.lower().endswith("_proxy")
+            }
             environment = {
-                **os.environ,
+                **inherited,
                 "HF_ENDPOINT": address,
                 "HF_HOME": str(tmp_path / "home"),
                 "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-                "NO_PROXY": "127.0.0.1",
                 **environment,
             }
             done = subprocess.run(
