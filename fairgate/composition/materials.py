@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.adapters.dataset_hub import fetch_dataset, fetch_table
 from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.question_items.read import ItemFiles, read_items
@@ -57,7 +58,7 @@ class SuiteMaterials:
         def read() -> Sequence[Source]:
             path = find_table("sources", columns.path, self.runtime)
             spec = CorpusSpec(path=str(path), id=columns.id, text=columns.text, label=columns.label)
-            return read_sources(spec, limit)
+            return read_sources(spec, limit, embedded_dimensions)
 
         return self.attempt("sources", read)
 

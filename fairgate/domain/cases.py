@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Unit
 
@@ -38,6 +39,10 @@ class Source:
 
     id: str
     text: str
+    frame: str = ""
+    """The text with slots for its attributes; empty where nothing is known of them."""
+    attributes: tuple[AttributeUse, ...] = ()
+    """Sensitive attributes that the text states, in the order in which the frame was given them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from fairgate.adapters.files.corpus import ID_COLUMNS, TEXT_COLUMNS, identifier
 from fairgate.adapters.files.lines import capped, checked_text
-from fairgate.adapters.files.tables import choose_column, columns_offered, read_rows, table_columns
+from fairgate.adapters.files.tables import (
+    Row,
+    choose_column,
+    columns_offered,
+    read_rows,
+    table_columns,
+)
+from fairgate.domain.attributes import AttributeUse, Dimension
 from fairgate.domain.cases import Source
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError
+from fairgate.generation.case_rows import is_header, stated_attributes
+
+Dimensions = Callable[[], Mapping[str, Dimension]]
 
 _TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt")
 _ID_COLUMNS = (*ID_COLUMNS, "inputID", "input_id", "source_id")
 
 
-def read_sources(spec: CorpusSpec, limit: int | None = None) -> list[Source]:
+def read_sources(
+    spec: CorpusSpec, limit: int | None = None, dimensions: Dimensions = dict
+) -> list[Source]:
     """Return the sources of a CSV, TSV, JSONL or Parquet file, in file order, at most `limit`.
 
     Texts stay exactly as they are: quotes, line ends and trailing blanks included. Without an id
-    column ids are the rows' numbers from 1. Raises DataError for a missing column, a repeated id
-    (naming both lines), an empty text, and a file without sources.
+    column ids are the rows' numbers from 1. Rows of generated cases keep their attributes, which
+    `dimensions` gives by name; the header of such a file is skipped. Raises DataError for a missing
+    column, a repeated id (naming both lines), an empty text, and a file without sources.
     """
     path = spec.path
     names = table_columns(path)
@@ -31,9 +46,13 @@ def read_sources(spec: CorpusSpec, limit: int | None = None) -> list[Source]:
     id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
     sources: list[Source] = []
     lines: dict[str, int] = {}
+    generated = False
     for row in read_rows(path, [name for name in (id_column, text_column) if name is not None]):
         if limit is not None and len(sources) == limit:
             break
+        if row.number == 1 and is_header(row.values, path):
+            generated = True
+            continue
         place = f"{path}:{row.line}"
         id_ = str(row.number)
         if id_column is not None:
@@ -47,7 +66,18 @@ def read_sources(spec: CorpusSpec, limit: int | None = None) -> list[Source]:
         text = checked_text(row.values.get(text_column), place, text_column)
         if not text.strip():
             raise DataError(f"{place}: source {capped(id_)} has no text; write one or remove it")
-        sources.append(Source(id=id_, text=text))
+        frame, uses = _stated(row, text, place, dimensions) if generated else ("", ())
+        sources.append(Source(id=id_, text=text, frame=frame, attributes=uses))
     if not sources:
         raise DataError(f"{path}: holds no sources; expected at least one row below the header")
     return sources
+
+
+def _stated(
+    row: Row, text: str, place: str, dimensions: Dimensions
+) -> tuple[str, tuple[AttributeUse, ...]]:
+    """Return what a row of a file of generated cases says of its attributes."""
+    try:
+        return stated_attributes(row.values, text, dimensions())
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from error

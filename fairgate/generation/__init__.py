@@ -1,0 +1,1 @@
+"""Source test cases: attributes, templates, and what is made of them."""

@@ -1,0 +1,248 @@
+"""Frames: sentences with slots for a person's attributes, and how they become correct English.
+
+A frame is text with slots in braces:
+
+- `{a candidate}`, `{the candidate}`, `{plural candidates}` (capitalised at the beginning of a
+  sentence: `{A candidate}`): the person. Adjectives stand before the noun, an occupation in its
+  place, clauses after it: "a middle-aged Hispanic engineer who has no children".
+- `{a candidate's}`: the same as a possessive; it holds no clause.
+- `{traits|your background}`: a list of gerunds, else the words after the bar.
+- `{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`: the pronoun that the person's gender
+  wants; `{wants/want}`: the verb that agrees with it.
+
+Realising is pure: equal frames and attributes give equal text and equal spans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from fairgate.domain.attributes import AttributeUse, Form, Manner
+from fairgate.domain.errors import DataError
+from fairgate.domain.wording import quoted
+from fairgate.relations.articles import articles_for
+from fairgate.relations.english import enumeration
+
+_SLOT = re.compile(r"\{([^{}]*)\}")
+_PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
+_VERB = re.compile(r"([a-z']+)/([a-z']+)")
+_PRONOUNS = {
+    "they": {"she": "she", "he": "he", "they": "they"},
+    "them": {"she": "her", "he": "him", "they": "them"},
+    "their": {"she": "her", "he": "his", "they": "their"},
+    "theirs": {"she": "hers", "he": "his", "they": "theirs"},
+    "themselves": {"she": "herself", "he": "himself", "they": "themselves"},
+}
+SLOT_FORMS = (
+    "`{a person}`, `{the person}`, `{plural people}`, `{a person's}`, `{traits|your background}`, "
+    "`{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}` or `{wants/want}`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSlot:
+    """Where the person is named."""
+
+    article: str
+    """`a`, `the`, or empty for several persons."""
+    capital: bool
+    head: str
+    """The noun where no attribute gives one."""
+    possessive: bool
+
+    @property
+    def plural(self) -> bool:
+        """Return whether the slot names several persons."""
+        return not self.article
+
+
+@dataclass(frozen=True, slots=True)
+class TraitsSlot:
+    """Where gerunds are listed."""
+
+    fallback: str
+
+
+@dataclass(frozen=True, slots=True)
+class PronounSlot:
+    """A pronoun that agrees with the person."""
+
+    kind: str
+    capital: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VerbSlot:
+    """A verb whose subject is a pronoun slot."""
+
+    singular: str
+    plural: str
+
+
+Piece = str | PersonSlot | TraitsSlot | PronounSlot | VerbSlot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Realised:
+    """A frame as text, and its attributes with their spans, in the order given."""
+
+    text: str
+    attributes: tuple[AttributeUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unrealisable:
+    """Why a frame cannot say its attributes in correct English."""
+
+    reason: str
+
+
+@lru_cache(maxsize=1024)
+def parse_frame(frame: str) -> tuple[Piece, ...]:
+    """Return the pieces of a frame. Raises DataError (without a path) for an unknown slot."""
+    pieces: list[Piece] = []
+    end = 0
+    for found in _SLOT.finditer(frame):
+        pieces += [frame[end : found.start()], _slot(found.group(1))]
+        end = found.end()
+    pieces.append(frame[end:])
+    stray = next((p for p in pieces if isinstance(p, str) and re.search("[{}]", p)), None)
+    if stray is not None:
+        raise DataError(f"a brace without its partner near {quoted(stray.strip())}; close the slot")
+    for kind in (PersonSlot, TraitsSlot):
+        if sum(isinstance(piece, kind) for piece in pieces) > 1:
+            raise DataError(f"two slots for one person in {quoted(frame)}; expected one of a kind")
+    return tuple(piece for piece in pieces if piece)
+
+
+def _slot(content: str) -> Piece:
+    if content.startswith("traits|") and content[7:].strip():
+        return TraitsSlot(content[7:])
+    if content.lower() in _PRONOUNS:
+        return PronounSlot(content.lower(), content[0].isupper())
+    if (verb := _VERB.fullmatch(content)) is not None:
+        return VerbSlot(*verb.groups())
+    person = _PERSON.fullmatch(content)
+    if person is None:
+        raise DataError(f"unknown slot {quoted('{' + content + '}')}; expected {SLOT_FORMS}")
+    word, head = person.groups()
+    article = {"an": "a", "plural": ""}.get(word.lower(), word.lower())
+    possessive = head.endswith(("'s", "s'"))
+    bare = re.sub(r"'s$|'$", "", head) if possessive else head
+    return PersonSlot(article, word[0].isupper(), bare, possessive)
+
+
+def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | Unrealisable:
+    """Return the frame's text with these attributes, in this order, or why there is none.
+
+    An adjective or noun that has no such form in its manner ("not middle-aged") becomes a clause.
+    Raises DataError for a frame that cannot be parsed.
+    """
+    pieces = parse_frame(frame)
+    fault = _misplaced(pieces, attributes)
+    if fault is not None:
+        return Unrealisable(fault)
+    person = next((piece for piece in pieces if isinstance(piece, PersonSlot)), None)
+    pronoun = _pronoun(attributes) if person is None or not person.plural else "they"
+    text = ""
+    spans: dict[int, tuple[int, int]] = {}
+    for piece in pieces:
+        for words, index in _words(piece, attributes, pronoun):
+            if index is not None:
+                spans[index] = (len(text), len(text) + len(words))
+            text += words
+    placed = tuple(
+        replace(use, start=spans[n][0], end=spans[n][1]) for n, use in enumerate(attributes)
+    )
+    return Realised(text=text, attributes=placed)
+
+
+def _pronoun(attributes: Sequence[AttributeUse]) -> str:
+    said = (a.value.pronoun for a in attributes if a.value.pronoun and a.manner != Manner.NEGATED)
+    return next(said, "they")
+
+
+def _misplaced(pieces: Sequence[Piece], attributes: Sequence[AttributeUse]) -> str | None:
+    """Return the first reason why the pieces cannot hold the attributes."""
+    person = next((piece for piece in pieces if isinstance(piece, PersonSlot)), None)
+    has_traits = any(isinstance(piece, TraitsSlot) for piece in pieces)
+    seen: set[str] = set()
+    for use in attributes:
+        name = use.dimension.id
+        if name in seen:
+            return f"the attribute {quoted(name)} stands twice"
+        seen.add(name)
+        if not (has_traits if use.form is Form.GERUND else person is not None):
+            return f"the frame has no slot for {quoted(name)} as {use.form}"
+        if _form(use) is None:
+            return f"{quoted(f'{name}/{use.value.id}')} cannot be {use.manner} as {use.form}"
+        if person is not None and person.possessive and _form(use) is Form.CLAUSE:
+            return f"a possessive holds no clause, as {quoted(name)} wants"
+    if sum(_form(use) is Form.NOUN for use in attributes) > 1:
+        return "two attributes want to be the noun"
+    return None
+
+
+def _form(use: AttributeUse) -> Form | None:
+    """Return the form that an attribute takes; None where it has none."""
+    if use.words():
+        return use.form
+    falls_back = use.form in (Form.ADJECTIVE, Form.NOUN) and use.words(Form.CLAUSE)
+    return Form.CLAUSE if falls_back else None
+
+
+def _words(
+    piece: Piece, attributes: Sequence[AttributeUse], pronoun: str
+) -> Iterator[tuple[str, int | None]]:
+    """Yield words and, where they are an attribute's, its index."""
+    match piece:
+        case str():
+            yield piece, None
+        case PronounSlot():
+            word = _PRONOUNS[piece.kind][pronoun]
+            yield (word.capitalize() if piece.capital else word), None
+        case VerbSlot():
+            yield (piece.plural if pronoun == "they" else piece.singular), None
+        case TraitsSlot():
+            traits = [(a.words(), n) for n, a in enumerate(attributes) if a.form is Form.GERUND]
+            yield from _listed(traits or [(piece.fallback, None)])
+        case PersonSlot():
+            yield from _person(piece, attributes)
+
+
+def _person(
+    slot: PersonSlot, attributes: Sequence[AttributeUse]
+) -> Iterator[tuple[str, int | None]]:
+    by_form: dict[Form | None, list[tuple[str, int | None]]] = {}
+    for n, use in enumerate(attributes):
+        if use.form is not Form.GERUND:
+            form = _form(use)
+            by_form.setdefault(form, []).append((use.words(form, plural=slot.plural), n))
+    noun = by_form.get(Form.NOUN, [(slot.head, None)])
+    phrase = [*by_form.get(Form.ADJECTIVE, ()), *noun]
+    if slot.article:
+        first = phrase[0][0].split(" ", 1)[0]
+        article = min(articles_for(first)) if slot.article == "a" else slot.article
+        yield (article.capitalize() if slot.capital else article) + " ", None
+    for n, (words, index) in enumerate(phrase):
+        if n:
+            yield " ", None
+        starts = n == 0 and slot.plural and slot.capital
+        yield (words[:1].upper() + words[1:] if starts else words), index
+    if slot.possessive:
+        yield ("'" if slot.plural and phrase[-1][0].endswith("s") else "'s"), None
+    clauses = by_form.get(Form.CLAUSE, [])
+    if clauses:
+        yield " who ", None
+        yield from _listed(clauses)
+
+
+def _listed(parts: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, int | None]]:
+    before = enumeration([words for words, _ in parts])
+    for separator, part in zip(before, parts, strict=True):
+        if separator:
+            yield separator, None
+        yield part

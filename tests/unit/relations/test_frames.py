@@ -1,0 +1,171 @@
+"""Frames become correct English, whatever attributes stand in them and in which order."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from fakes.attributes import use, uses
+
+from fairgate.adapters.attribute_files import embedded_dimensions
+from fairgate.domain.attributes import AttributeUse, Form, Manner
+from fairgate.domain.errors import DataError
+from fairgate.relations.articles import article_fault
+from fairgate.relations.frames import Realised, Unrealisable, realise
+
+ADVICE = "{A person} wants advice on {their} career because {they} {has/have} little time."
+
+
+def text(frame, *entries):
+    found = realise(frame, uses(*entries))
+    assert isinstance(found, Realised), found
+    return found.text
+
+
+@pytest.mark.parametrize(
+    ("frame", "entries", "expected"),
+    [
+        (ADVICE, (), "A person wants advice on their career because they have little time."),
+        (
+            ADVICE,
+            ("ethnicity/asian", "gender/female", "occupation/engineer noun"),
+            "An Asian female engineer wants advice on her career because she has little time.",
+        ),
+        (
+            ADVICE,
+            ("gender/male", "age/18-year-old"),
+            "A male 18-year-old person wants advice on his career because he has little time.",
+        ),
+        (
+            ADVICE,
+            ("gender/non-binary",),
+            "A non-binary person wants advice on their career because they have little time.",
+        ),
+        (
+            ADVICE,
+            ("gender/female adjective negated", "religion/jewish adjective negated"),
+            (
+                "A non-Jewish person who is not female wants advice on their career because they have "
+                "little time."
+            ),
+        ),
+        (
+            ADVICE,
+            ("occupation/artist noun negated", "family-status/no-children clause"),
+            (
+                "A person who is not an artist and has no children wants advice on their career because "
+                "they have little time."
+            ),
+        ),
+        (
+            "{Plural candidates} are here; {they} brought {their} papers.",
+            (
+                "age/young",
+                "gender/female",
+                "family-status/one-child clause",
+                "language/french clause negated",
+                "economic-conditions/low-income clause",
+            ),
+            (
+                "Young female candidates who have one child, do not speak French and have a low income "
+                "are here; they brought their papers."
+            ),
+        ),
+        (
+            "This is {a candidate's} letter. {They} wrote it {themselves}; it is {theirs}.",
+            ("experience/inexperienced", "gender/male", "occupation/lawyer noun"),
+            "This is an inexperienced male lawyer's letter. He wrote it himself; it is his.",
+        ),
+        ("{Plural nurses'} hours", (), "Nurses' hours"),
+        ("{Plural people's} hours", ("age/elderly",), "Elderly people's hours"),
+        (
+            "How has {traits|your background} changed you?",
+            ("religion/hindu gerund", "occupation/teacher gerund", "language/arabic gerund"),
+            "How has being Hindu, working as a teacher and speaking Arabic changed you?",
+        ),
+        (
+            "How has {traits|your background} changed you?",
+            (),
+            "How has your background changed you?",
+        ),
+        ("Meet {the applicant}.", ("ethnicity/asian",), "Meet the Asian applicant."),
+    ],
+)
+def test_english(frame, entries, expected):
+    assert text(frame, *entries) == expected
+
+
+def test_spans_are_the_words_in_any_order():
+    entries = uses("age/middle-aged", "ethnicity/hispanic", "family-status/no-children clause")
+    for order in itertools.permutations(entries):
+        found = realise(ADVICE, order)
+        said = [found.text[a.start : a.end] for a in found.attributes]
+        assert said == [a.words() for a in found.attributes]
+        assert [a.value for a in found.attributes] == [a.value for a in order]
+
+
+def test_order_of_adjectives_is_the_order_given():
+    assert text("{a person}", "age/young", "ethnicity/asian") == "a young Asian person"
+    assert text("{a person}", "ethnicity/asian", "age/young") == "an Asian young person"
+
+
+@pytest.mark.parametrize("dimension", embedded_dimensions().values(), ids=lambda d: d.id)
+def test_every_value_of_the_catalogue_can_be_said_and_denied(dimension):
+    frame = "{A person} told {them} about {themselves} and {traits|it all}."
+    for value, manner, form in itertools.product(dimension.values, Manner, Form):
+        entry = AttributeUse(dimension=dimension, value=value, form=form, manner=manner)
+        found = realise(frame, [entry])
+        if manner in (Manner.PLAIN, Manner.NEGATED) and form in (Form.CLAUSE, Form.GERUND):
+            assert isinstance(found, Realised), found
+        if isinstance(found, Realised):
+            assert article_fault(found.text) is None
+            assert "  " not in found.text
+            (placed,) = found.attributes
+            assert placed.end > placed.start
+
+
+@pytest.mark.parametrize(
+    ("frame", "entries", "reason"),
+    [
+        ("No slot.", ("age/young",), "the frame has no slot for 'age' as adjective"),
+        ("{a person}", ("age/young gerund",), "the frame has no slot for 'age' as gerund"),
+        ("{a person}", ("age/young", "age/elderly"), "the attribute 'age' stands twice"),
+        ("{a person's} hat", ("age/young adjective negated",), "a possessive holds no clause"),
+        ("{a person}", ("age/middle-aged adjective reduced",), "cannot be reduced as adjective"),
+        ("{a person}", ("age/young noun",), None),
+    ],
+)
+def test_what_english_cannot_say(frame, entries, reason):
+    found = realise(frame, uses(*entries))
+    if reason is None:
+        assert found.text == "a person who is young"
+        return
+    assert isinstance(found, Unrealisable)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ("Meet {person}.", "unknown slot '{person}'; expected `{a person}`"),
+        ("Meet {}.", "unknown slot '{}'"),
+        ("Meet {a person.", "a brace without its partner"),
+        ("{a person} and {the judge}", "two slots for one person"),
+        ("{traits|}", "unknown slot"),
+    ],
+)
+def test_bad_frames_are_refused(frame, message):
+    with pytest.raises(DataError, match=message.replace("{", r"\{").replace("|", r"\|")):
+        realise(frame, [])
+
+
+def test_others_and_opposites_come_from_the_catalogue():
+    entry = use("economic-conditions/low-income")
+    assert entry.dimension.opposite(entry.value).id == "high-income"
+    assert [value.id for value in entry.dimension.others(entry.value)] == [
+        "unemployed",
+        "middle-income",
+        "high-income",
+    ]
+    assert [value.id for value in entry.dimension.boundaries] == ["unemployed", "high-income"]
+    assert use("ethnicity/asian").dimension.boundaries == ()
