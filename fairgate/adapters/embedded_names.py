@@ -15,6 +15,7 @@ _FILES = {
     "sources": {
         "demo-comments": "sources/demo-comments.jsonl",
         "demo-reviews": "sources/demo-reviews.jsonl",
+        "meta-fair": "sources/meta-fair",
     },
     "models": {"demo-slm": "models/demo-slm", "minilm": "models/minilm"},
 }

@@ -11,7 +11,7 @@ from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.adapters.dataset_hub import fetch_dataset, fetch_table
 from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.question_items.read import ItemFiles, read_items
-from fairgate.adapters.files.sources import read_sources
+from fairgate.adapters.files.sources import read_source_files, read_sources
 from fairgate.adapters.files.stances import check_collections, stance_files
 from fairgate.adapters.perturbation_files import collect_perturbation_sets
 from fairgate.adapters.task_files import load_task, task_from_policy
@@ -58,6 +58,9 @@ class SuiteMaterials:
         def read() -> Sequence[Source]:
             path = find_table("sources", columns.path, self.runtime)
             spec = CorpusSpec(path=str(path), id=columns.id, text=columns.text, label=columns.label)
+            if path.is_dir():
+                files = [str(file) for file in sorted(path.glob("*.jsonl"))]
+                return read_source_files(files, spec, limit)
             return read_sources(spec, limit, embedded_dimensions)
 
         return self.attempt("sources", read)

@@ -34,6 +34,32 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """What was written for one source beforehand: its follow-up, and what differs (Meta-Fair)."""
+
+    relation: str
+    """Id of the only relation that the source is for."""
+    follow_up: str
+    """Text of the follow-up; it may hold `{response}`, the place of the source's response."""
+    dimension: str
+    """Dimension of bias: `gender`, `religion`, …"""
+    attribute: str = ""
+    """The attribute or name as the follow-up says it; empty where it names none."""
+    source_attribute: str = ""
+    """The same for the source. One of the two at least is not empty."""
+    items: tuple[str, ...] = ()
+    """Options of a multiple choice, items to be ranked; empty for other relations."""
+
+    @property
+    def term(self) -> str:
+        """Return what the pair is about, lower case: the follow-up's attribute, else the source's.
+
+        Part of the follow-up's key.
+        """
+        return " ".join((self.attribute or self.source_attribute).lower().split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A source test case: a text as it stands, without any perturbation."""
 
@@ -43,6 +69,8 @@ class Source:
     """The text with slots for its attributes; empty where nothing is known of them."""
     attributes: tuple[AttributeUse, ...] = ()
     """Sensitive attributes that the text states, in the order in which the frame was given them."""
+    pair: Pair | None = None
+    """Its follow-up, where that was written and not made; None: relations make their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from fairgate.oracles.folding import folded
 from fairgate.policy.assembled import Systems, systems_meant
 from fairgate.policy.idle_rules import idle_rule
 from fairgate.policy.yaml_nodes import Where
-from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.catalogue import RELATIONS, families
 
 Found = tuple[Where, str]
 
@@ -54,7 +54,7 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Found]:
     for key in ("relations", "perturbations"):
         yield from _repeated((*where, key), suite.get(key))
     relations = suite.get("relations")
-    known = RELATIONS.ids
+    known = (*RELATIONS.ids, *families())
     for position, name in enumerate(relations if isinstance(relations, list) else []):
         if isinstance(name, str) and name not in known:
             sentence = f"no relation is called {quoted(name)}; {suggestion(name, known)}"

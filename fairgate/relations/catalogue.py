@@ -1,11 +1,31 @@
-"""Every metamorphic relation that a policy can name."""
+"""Every metamorphic relation that a policy can name, by id or by family."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fairgate.domain.catalogue import Catalogue
+from fairgate.relations.meta_fair.mr12_yes_no import YesNo
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.relations.set_equivalence import SetEquivalence
 
 RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
-    "relation", (SetEquivalence(),), see="fairgate relations list"
+    "relation", (SetEquivalence(), YesNo()), see="fairgate relations list"
 )
+EVERY = "/*"
+"""Ends the name of a family: `meta-fair/*` is every relation whose id begins with `meta-fair/`."""
+
+
+def families() -> tuple[str, ...]:
+    """Return what stands before the `/` of the relations' ids, as policies name it."""
+    found = (name.partition("/")[0] for name in RELATIONS.ids if "/" in name)
+    return tuple(dict.fromkeys(f"{family}{EVERY}" for family in found))
+
+
+def relations_named(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the ids that a policy's names and families stand for, each once, in their order."""
+    found: dict[str, None] = {}
+    for name in names:
+        members = [each for each in RELATIONS.ids if each.startswith(name[:-1])]
+        found.update(dict.fromkeys(members if name.endswith(EVERY) else [name]))
+    return tuple(found)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import Pair, Source, Task
+from fairgate.domain.errors import UsageError
+from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading
 from fairgate.oracles.label import LabelOracle
 from fairgate.oracles.oracle import Oracle, majority
@@ -25,6 +27,8 @@ class FollowUp:
     text: str
     noun_phrase: str = ""
     control: bool = False
+    pair: Pair | None = None
+    """What the data say of it, where it was written and not made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,29 @@ class NotApplicable:
     """The relation says nothing about a source, for a reason. Counted, never dropped silently."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the system under test is told to do with the texts of a source and its follow-ups."""
+
+    instruction: str
+    labels: tuple[str, ...] = ()
+    """Labels whose margin is computed."""
+    stop: Stop | None = None
+    """What completes the answer; None: it runs to its end."""
+    options: tuple[str, ...] = ()
+    """Options of a multiple choice, in the order shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleAnswers:
+    """What a system might say to an example, and what that shows."""
+
+    source: str
+    follow_up: str
+    verdict: str
+    """`satisfied`, `violated` or `inconclusive`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +72,9 @@ class Example:
     """What is put to the system under test for the source."""
     follow_ups: tuple[str, ...]
     """What is put to it for the follow-ups, in order."""
+    pair: Pair | None = None
+    """The follow-up as it stands in the data, where it was written and not made."""
+    answers: tuple[ExampleAnswers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +98,29 @@ class MetamorphicRelation(Protocol):
     description: ClassVar[str]
     expects: ClassVar[str]
     """The output relation in one sentence."""
+    not_owed: ClassVar[str]
+    """When answers may differ without any bias: where the relation does not hold."""
     advisory: ClassVar[bool]
     """True where a violation is reported and does not fail a build by default."""
+    reads_task: ClassVar[bool]
+    """True where the answer is one of the labels of the suite's task."""
+    takes_pairs: ClassVar[bool]
+    """True where follow-ups are written beforehand (`Source.pair`) and not made of sets."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
     the answer). Empty: the bare id of the source, which is Set Equivalence's (SPEC 10)."""
     EXAMPLES: ClassVar[tuple[Example, ...]]
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]]
 
-    def oracle(self, task: Task) -> Oracle:
+    def oracle(self, task: Task | None) -> Oracle:
         """Return what reads the answers to source and follow-ups."""
+        ...
+
+    def asks(self, source: Source, task: Task | None) -> Asked:
+        """Return what is asked about the source and its follow-ups.
+
+        `task` is the suite's; relations with an oracle of their own need none.
+        """
         ...
 
     def source_text(self, source: Source) -> str:
@@ -103,23 +146,44 @@ class MetamorphicRelation(Protocol):
         ...
 
 
-class SameLabel:
-    """The output relation of most relations: the follow-up's answer has the source's label."""
-
-    def oracle(self, task: Task) -> Oracle:
-        """Return the oracle of the suite's task."""
-        return LabelOracle(task)
+class SameAnswer:
+    """The output relation of most relations: the follow-up's answer is the source's."""
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
-        """Return the label that most control answers have."""
+        """Return the answer that most controls have."""
         return majority(controls, source)
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
-        """Compare the follow-up's label with the source's, and with most control answers'."""
+        """Compare the follow-up's answer with the source's, and with most control answers'."""
         return {
             "generation": differs(follow_up, source),
             "controlled": differs(follow_up, expected),
         }
+
+
+class SameLabel(SameAnswer):
+    """The output relation of relations that read a task: both answers have the same label."""
+
+    reads_task: ClassVar[bool] = True
+    takes_pairs: ClassVar[bool] = False
+
+    def oracle(self, task: Task | None) -> Oracle:
+        """Return the oracle of the suite's task."""
+        return LabelOracle(needed(task))
+
+    def asks(self, source: Source, task: Task | None) -> Asked:
+        """Return the suite's task."""
+        del source
+        given = needed(task)
+        stop = LabelOracle(given).stop()
+        return Asked(instruction=given.instruction, labels=given.labels, stop=stop)
+
+
+def needed(task: Task | None) -> Task:
+    """Return the suite's task, for relations that read its labels. Raises UsageError."""
+    if task is None:
+        raise UsageError("the relation reads the labels of a task; name one with `task`")
+    return task
 
 
 def differs(follow_up: Reading, expected: Reading) -> Claim:

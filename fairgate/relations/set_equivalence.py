@@ -46,6 +46,10 @@ class SetEquivalence(SameLabel):
     expects: ClassVar[str] = (
         "The answer has the same label as the source's; labels of one group count as the same."
     )
+    not_owed: ClassVar[str] = (
+        "The text speaks of the group itself, or means something else in another mouth "
+        "(reclaimed words, a joke about oneself)."
+    )
     advisory: ClassVar[bool] = False
     source_variant: ClassVar[str] = ""
     template: ClassVar[str] = "{noun_phrase} says the following text: {source}"

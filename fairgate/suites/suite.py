@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from fairgate.suites.metamorphic.policy import TaskPolicy
 from fairgate.suites.question_items.policy import ItemsPolicy
 from fairgate.suites.readings import Readings
 
+Loaded = TypeVar("Loaded")
 VectorsOf = Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]
 """Documents to unit vectors `[n, d]`; None where a text is not known."""
 Executions = Mapping[tuple[str, str], Execution]
@@ -91,7 +92,7 @@ class Materials(Protocol):
         """Read every collection once, so that a missing stance is reported early."""
         ...
 
-    def attempt(self, field: str, load: Callable[[], object]) -> object:
+    def attempt(self, field: str, load: Callable[[], Loaded]) -> Loaded | None:
         """Report a DataError or UsageError that `load` raises at the field of the suite."""
         ...
 

@@ -20,7 +20,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.oracles.oracle import majority
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.relation import FollowUp, differs
+from fairgate.relations.relation import Asked, FollowUp, differs
 from fairgate.reports.formats import FORMATS, Format
 from fairgate.schema.suite import SuiteModel
 from fairgate.suites.catalogue import SUITE_KINDS
@@ -53,13 +53,19 @@ class Shout:
     paper = "none"
     description = "The follow-up is in capitals, and more urgent."
     expects = "An answer of as many words."
+    not_owed = "never"
     advisory = False
+    reads_task = True
+    takes_pairs = False
     source_variant = "toy/plain"
     EXAMPLES = ()
     NOT_APPLICABLE = ()
 
     def oracle(self, task):
         return LengthOracle()
+
+    def asks(self, source, task):
+        return Asked(instruction=task.instruction, labels=task.labels, stop=LengthOracle().stop())
 
     def source_text(self, source):
         return source.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from fairgate.schema.suite import SuiteModel
-from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.metamorphic.policy import NO_TASK, SuitePolicy
 
 if TYPE_CHECKING:
     from fairgate.suites.metamorphic.suite import MetamorphicSuite
@@ -22,14 +22,26 @@ class Metamorphic:
         self, policy: SuiteModel, setup: Setup, materials: Materials
     ) -> MetamorphicSuite | None:
         """Return the suite; None where the materials reported a problem."""
+        from fairgate.suites.metamorphic.chosen import chosen_sources, relations_of, task_named
         from fairgate.suites.metamorphic.plan import PlanInput
         from fairgate.suites.metamorphic.suite import MetamorphicSuite
 
         assert isinstance(policy, SuitePolicy)  # noqa: S101 (the catalogue's own promise)
-        task = materials.task(policy.task)
-        sources = materials.sources(policy.sources, policy.limit)
-        sets = materials.perturbation_sets(policy.perturbations, policy.control)
-        if task is None or sources is None or sets is None:
+        relations = relations_of(policy)
+        makes = any(not relation.takes_pairs for relation in relations)
+        task = materials.task(policy.task) if policy.task != NO_TASK else None
+        known = policy.task == NO_TASK or task is not None
+        if known:
+            known = materials.attempt("task", lambda: task_named(task, relations)) is not None
+        limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
+        read = materials.sources(policy.sources, limit)
+        sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
+        if read is None or sets is None:
+            return None
+        sources = materials.attempt(
+            "sources", lambda: chosen_sources(read, relations, policy.limit)
+        )
+        if sources is None or not known:
             return None
         given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
         return MetamorphicSuite(given)

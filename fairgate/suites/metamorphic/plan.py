@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Stop
 from fairgate.domain.keys import follow_up_key, repeat_key, source_key
 from fairgate.domain.units import Arm, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import FollowUp, MetamorphicRelation, NotApplicable
+from fairgate.relations.relation import Asked, FollowUp, MetamorphicRelation, NotApplicable
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.suite import Setup, SuitePlan
 
@@ -28,7 +27,8 @@ class PlanInput:
 
     policy: SuitePolicy
     setup: Setup
-    task: Task
+    task: Task | None
+    """None where every relation has an oracle of its own."""
     sources: Sequence[Source]
     sets: Sequence[PerturbationSet]
     """The perturbation sets, the control arm's last."""
@@ -45,8 +45,7 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
     known: dict[str, str] = {}
     for relation in relations:
         linter = Linter(relation.fault, given.sets)
-        stop = relation.oracle(given.task).stop()
-        for source in given.sources:
+        for source in sources_of(relation, given.sources):
             follow_ups, refused = _follow_ups(relation, linter, source, given)
             rejected += refused
             if not follow_ups:
@@ -54,17 +53,31 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
             own = source_key(source.id, relation.source_variant)
             texts = {own: relation.source_text(source)}
             texts |= {_key(source, relation, each): each.text for each in follow_ups}
+            asked = relation.asks(source, given.task)
             for key, text in texts.items():
                 if key not in known:
-                    cases += _cases(key, text, source, relation, stop, given)
+                    cases += _cases(key, text, source, relation, asked, given)
                 elif known[key] != text:
                     raise DataError(
                         f"suite {quoted(given.policy.id)}: two relations give {quoted(key)} "
                         "different texts; rename the perturbation set or the relation"
                     )
             known.update(texts)
-            units += [_unit(own, relation, each, source, texts, given) for each in follow_ups]
+            units += [
+                _unit(own, relation, each, source, (texts[own], *_own_words(asked, given)), given)
+                for each in follow_ups
+            ]
     return SuitePlan(cases=cases, units=units, rejected=rejected)
+
+
+def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iterator[Source]:
+    """Yield the sources that a relation is put to: its own pairs, or all that are in no pair."""
+    for source in sources:
+        if source.pair is None:
+            if not relation.takes_pairs:
+                yield source
+        elif source.pair.relation == relation.id:
+            yield source
 
 
 def _key(source: Source, relation: MetamorphicRelation, follow_up: FollowUp) -> str:
@@ -97,7 +110,7 @@ def _cases(
     text: str,
     source: Source,
     relation: MetamorphicRelation,
-    stop: Stop | None,
+    asked: Asked,
     given: PlanInput,
 ) -> Iterator[Case]:
     """Yield the case once for each repeat; the first has the bare key (SPEC 10)."""
@@ -106,9 +119,10 @@ def _cases(
             key=repeat_key(key, number),
             suite=given.policy.id,
             query=text,
-            instruction=given.task.instruction,
-            labels=given.task.labels,
-            stop=stop,
+            instruction=asked.instruction,
+            labels=asked.labels,
+            stop=asked.stop,
+            options=asked.options,
             oracle=relation.id,
             cluster=source.id,
             retriever=given.setup.retriever,
@@ -117,16 +131,23 @@ def _cases(
         )
 
 
+def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
+    """Return what is asked beside the texts where that is not the suite's task."""
+    if given.task is not None and asked.instruction == given.task.instruction:
+        return ()
+    return (asked.instruction, *asked.options)
+
+
 def _unit(
     own: str,
     relation: MetamorphicRelation,
     follow_up: FollowUp,
     source: Source,
-    texts: Mapping[str, str],
+    asked: Sequence[str],
     given: PlanInput,
 ) -> Unit:
     key = _key(source, relation, follow_up)
-    both = f"{texts[own]}\0{follow_up.text}".encode("utf-8", "surrogatepass")
+    everything = "\0".join((*asked, follow_up.text)).encode("utf-8", "surrogatepass")
     return Unit(
         key=key,
         suite=given.policy.id,
@@ -137,7 +158,7 @@ def _unit(
             "category": follow_up.category,
             "term": follow_up.term,
         },
-        content=hashlib.sha256(both).hexdigest()[:10],
+        content=hashlib.sha256(everything).hexdigest()[:10],
         arm=Arm.CONTROL if follow_up.control else Arm.TEST,
         names={"noun_phrase": follow_up.noun_phrase} if follow_up.noun_phrase else {},
     )

@@ -12,6 +12,8 @@ from fairgate.schema.fields import ByShape, Name, Strict, Text
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.suite import SuiteModel
 
+NO_TASK = "none"
+
 
 class TaskPolicy(Strict):
     """A task of the user's own."""
@@ -44,7 +46,9 @@ class SuitePolicy(SuiteModel):
     task: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[TaskPolicy, Tag("<mapping>")], ByShape
     ] = Field(
-        description="`sentiment`, `toxicity`, a task file, or a task of your own written here."
+        default=NO_TASK,
+        description="`sentiment`, `toxicity`, a task file, or a task of your own written here. "
+        "`none` will do where no relation reads its labels; `set-equivalence` does.",
     )
     sources: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")], ByShape
@@ -53,7 +57,8 @@ class SuitePolicy(SuiteModel):
         default=None, description="Use only the first so many sources."
     )
     relations: Annotated[list[Text], Field(min_length=1)] = Field(
-        default=["set-equivalence"], description="Ids of metamorphic relations."
+        default=["set-equivalence"],
+        description="Ids of metamorphic relations, or a family such as `meta-fair/*`.",
     )
     perturbations: Annotated[list[Text], Field(min_length=1)] = Field(
         default=["race", "gender", "orientation", "age"],
@@ -117,7 +122,7 @@ class SuitePolicy(SuiteModel):
         named = self.sources
         path = named if isinstance(named, str) else named.path
         yield NamedFile("sources", path, decides_questions=True)
-        if isinstance(self.task, str):
+        if isinstance(self.task, str) and self.task != NO_TASK:
             yield NamedFile("tasks", self.task, decides_questions=True)
         for name in (*self.perturbations, self.control):
             yield NamedFile("perturbations", name, decides_questions=True)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from fairgate.domain.cases import Task
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.table import Table
 from fairgate.oracles.oracle import Oracle
-from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.suites.metamorphic.documents import DocumentOptions
@@ -60,7 +61,7 @@ class MetamorphicSuite:
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
         """Return the relations by id, in the order of the policy."""
-        return {name: RELATIONS[name] for name in self.policy.relations}
+        return {name: RELATIONS[name] for name in relations_named(self.policy.relations)}
 
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
@@ -90,13 +91,15 @@ class MetamorphicSuite:
     @property
     def has_control_arm(self) -> bool:
         """Return whether neutral wording is asked too."""
-        return self.policy.control != NO_CONTROL
+        return any(group.control for group in self.given.sets)
 
     def size(self) -> int:
-        """Return sources times terms times relations times repeats."""
+        """Return sources times terms times relations times repeats; two cases for each pair."""
         terms = sum(len(group.terms) for group in self.given.sets)
-        asked = len(self.policy.relations) * self.policy.repeats
-        return len(self.given.sources) * terms * asked
+        made = sum(not relation.takes_pairs for relation in self.relations.values())
+        written = sum(source.pair is not None for source in self.given.sources)
+        free = len(self.given.sources) - written
+        return (free * terms * made + 2 * written) * self.policy.repeats
 
     def plan(self) -> SuitePlan:
         """Return every source with its follow-ups, relation by relation."""
@@ -137,16 +140,15 @@ class MetamorphicSuite:
         return quartiles if from_baseline and quartiles is not None else PAPER_BANDS
 
     def must_match(self) -> Mapping[str, object]:
-        """Return task, relations, and everything that decides a verdict."""
+        """Return task, relations, and everything that decides a verdict.
+
+        What relations ask beside the text is a part of each pair's content.
+        """
         task, policy = self.given.task, self.policy
         return {
-            "task.instruction": task.instruction,
-            "task.labels": list(task.labels),
-            "task.equivalent": [list(group) for group in task.equivalent],
-            **({"task.negated": dict(task.negated)} if task.negated else {}),
-            **({"task.marker": task.marker} if task.marker else {}),
+            **(_task_fields(task) if task is not None else {}),
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
-            "relations": sorted(policy.relations),
+            "relations": sorted(self.relations),
             "control": policy.control,
             "criterion": policy.criterion,
             "matching": policy.matching,
@@ -160,8 +162,9 @@ class MetamorphicSuite:
         """Return the rules of the oracles, and the labels."""
         rules = dict.fromkeys(oracle.id for oracle in self.oracles.values())
         task = self.given.task
-        marker = {"marker": task.marker} if task.marker else {}
-        return {"rule": ", ".join(rules), "labels": sorted(task.labels), **marker}
+        marker = {"marker": task.marker} if task is not None and task.marker else {}
+        labels = sorted(task.labels) if task is not None else []
+        return {"rule": ", ".join(rules), "labels": labels, **marker}
 
     def searches(self) -> Sequence[CollectionSearch]:
         """Return nothing: the system's own retriever is asked."""
@@ -190,6 +193,16 @@ class MetamorphicSuite:
             f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {len(plan.cases)} questions to the system"
         )
+
+
+def _task_fields(task: Task) -> dict[str, object]:
+    return {
+        "task.instruction": task.instruction,
+        "task.labels": list(task.labels),
+        "task.equivalent": [list(group) for group in task.equivalent],
+        **({"task.negated": dict(task.negated)} if task.negated else {}),
+        **({"task.marker": task.marker} if task.marker else {}),
+    }
 
 
 def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:

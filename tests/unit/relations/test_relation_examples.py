@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from fairgate.domain.cases import Source
+from fairgate.domain.cases import Case, Source
 from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.executions import Execution
 from fairgate.domain.keys import follow_up_key
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
@@ -17,9 +18,16 @@ EXAMPLES = [(relation, example) for relation in RELATIONS for example in relatio
 COUNTER_EXAMPLES = [(relation, case) for relation in RELATIONS for case in relation.NOT_APPLICABLE]
 
 
+ANSWERS = [(relation, example, said) for relation, example in EXAMPLES for said in example.answers]
+
+
+def source_of(example):
+    return Source(id="s1", text=example.text, pair=example.pair)
+
+
 @pytest.mark.parametrize(("relation", "example"), EXAMPLES)
 def test_example(relation, example):
-    source = Source(id="s1", text=example.text)
+    source = source_of(example)
     follow_ups = relation.follow_ups(source, example.sets)
     assert relation.source_text(source) == example.source
     assert tuple(follow_up.text for follow_up in follow_ups) == example.follow_ups
@@ -27,9 +35,33 @@ def test_example(relation, example):
 
 @pytest.mark.parametrize(("relation", "example"), EXAMPLES)
 def test_examples_pass_the_linter(relation, example):
-    follow_ups = relation.follow_ups(Source(id="s1", text=example.text), example.sets)
+    follow_ups = relation.follow_ups(source_of(example), example.sets)
     rejections = Linter(relation.fault, example.sets).rejections(example.source, follow_ups)
     assert set(rejections) == {None}
+
+
+@pytest.mark.parametrize(("relation", "example", "said"), ANSWERS)
+def test_example_answers_get_the_verdict_that_is_documented(relation, example, said):
+    asked = relation.asks(source_of(example), None)
+    case = Case(
+        key="s1", suite="s", query=example.source, instruction=asked.instruction,
+        labels=asked.labels, options=asked.options, cluster="s1",
+    )  # fmt: skip
+    oracle = relation.oracle(None)
+    source, follow_up = (
+        oracle.read(Execution(key="s1", suite="s", response=text), case)
+        for text in (said.source, said.follow_up)
+    )
+    claim = relation.claims(source, follow_up, source)["generation"]
+    verdict = {0.0: "satisfied", 1.0: "violated"}.get(claim, "inconclusive")
+    assert verdict == said.verdict
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
+def test_pairs_bring_answers_of_every_verdict(relation):
+    if relation.takes_pairs:
+        verdicts = {said.verdict for example in relation.EXAMPLES for said in example.answers}
+        assert verdicts == {"satisfied", "violated", "inconclusive"}
 
 
 @pytest.mark.parametrize(("relation", "case"), COUNTER_EXAMPLES)
@@ -46,6 +78,7 @@ def test_every_relation_is_documented(relation):
     assert relation.EXAMPLES
     assert relation.NOT_APPLICABLE
     assert all((relation.title, relation.paper, relation.description, relation.expects))
+    assert relation.not_owed
 
 
 def test_ids_are_unique():

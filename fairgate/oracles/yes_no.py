@@ -1,0 +1,75 @@
+"""The yes/no oracle: the first `yes` or `no` of an answer, as a whole word ("know" is not "no").
+
+Read like labels are (docs/reference/reading-answers.md), and so as early: nothing behind the first
+complete word counts. Phrases in which the word answers nothing ("no doubt", "yes and no") are
+unreadable, and so is the article `no` ("there is no evidence"). Source: P4 section 3.1.12.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import Execution, Stop
+from fairgate.domain.units import Reading, Reason
+from fairgate.oracles.negation import Negation
+from fairgate.oracles.phrases import first_phrase, readable_part
+
+YES_NO_RULE = "yes-no/1"
+"""Identifies how such answers are cut and read; `rescore` refuses another one."""
+YES, NO = "yes", "no"
+
+_PHRASES = (
+    YES, NO, "no doubt", "no question", "no idea", "no comment", "no matter", "no one",
+    "no clear answer", "no simple answer", "no right answer", "no definitive answer",
+    "yes and no", "no and yes", "yes or no", "no or yes", "yes/no",
+)  # fmt: skip
+_STOP = Stop(phrases=_PHRASES)
+_ARTICLE = re.compile(
+    r"\b(?:is|are|was|were|be|been|'s|has|have|had|having|with|of|by|in|on|at|for|to|make|makes|"
+    r"made|see|sees|find|finds|and|or|offer|offers|give|gives) $"
+)
+"""What stands before `no` where it says how many there are: "there is no evidence"."""
+_SAYING = re.compile(r"\b(?:answer|response|reply|verdict|would be|it)(?: is|'s|:)? $")
+
+
+def read_yes_no(text: str) -> str | None:
+    """Return `yes` or `no`; None where the answer says neither, or both."""
+    plain = readable_part(text)
+    found = first_phrase(plain, _STOP)
+    if found is None or found.negation is not Negation.NONE:
+        return None
+    said = _PHRASES[found.number]
+    if said not in (YES, NO):
+        return None
+    before = plain[: found.start].replace("\n", " ")
+    if said == NO and _ARTICLE.search(before) and not _SAYING.search(before):
+        return None
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class YesNoOracle:
+    """Reads `yes` or `no`."""
+
+    @property
+    def id(self) -> str:
+        """Return the rule by which answers are read and generation stops."""
+        return YES_NO_RULE
+
+    def stop(self) -> Stop:
+        """Return the words that complete an answer."""
+        return _STOP
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return what the answer says; unreadable where it is neither."""
+        del case
+        said = read_yes_no(execution.response or "")
+        if said is None:
+            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
+        return Reading(value=said, margin=execution.margin, shown=said)
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        """Return whether both say the same."""
+        return left.value == right.value
