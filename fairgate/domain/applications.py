@@ -23,6 +23,8 @@ class Question:
     """Answers to choose from, in the order to show them."""
     documents: tuple[Document, ...] | None = None
     """To be shown instead of what the application would retrieve; None: it retrieves itself."""
+    top_k: int = 0
+    """How many documents a retriever is asked for; 0 where the application decides itself."""
     repeat: int = 0
     """How often the same was asked before (`repeats`): 0 the first time."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from fairgate.domain.cases import Case, TestPlan
@@ -23,6 +23,7 @@ from fairgate.domain.executions import (
 )
 from fairgate.engine.ports import (
     NOTHING,
+    Embedder,
     Executed,
     Generator,
     Progress,
@@ -35,8 +36,8 @@ from fairgate.engine.score import named_option, score
 from fairgate.engine.stored import answer_from, answer_to, documents_from, documents_to, read_back
 
 _RETRIEVAL_BATCH = 64
-ANSWERS = "answer"
-"""Kind of result under which answers are stored."""
+ANSWERS, RETRIEVALS = "answer", "retrieval"
+"""Kinds of results under which answers and found documents are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,8 @@ class System:
     decoding: Decoding
     is_exact: bool = True
     """Whether greedy answers are always the same; what an endpoint promises is not known."""
+    embedder: Callable[[], Embedder] | None = None
+    """Embeds texts of documents whose retriever has no vectors; None: they are not embedded."""
 
 
 def execute(
@@ -107,7 +110,10 @@ class LocalSystem:
         return execute(plan, self._system, self._store, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
-        """Return the stored embeddings of retrieved documents."""
+        """Return the embeddings of retrieved documents, of their index or of their texts."""
+        if self._system.embedder is not None:
+            texts = [document.text for document in documents if document.text is not None]
+            return self._system.embedder().embed(texts) if len(texts) == len(documents) else None
         ids = [document.id for document in documents if document.id is not None]
         if len(ids) < len(documents) or not self._system.retrievers:
             return None
@@ -160,7 +166,7 @@ def _retrieve_queries(
     keys = {
         query: _digest(retriever.fingerprint, str(top_k), query) for query in dict.fromkeys(queries)
     }
-    stored = store.get_many("retrieval", list(keys.values()))
+    stored = store.get_many(RETRIEVALS, list(keys.values()))
     lists = read_back(keys, stored, lambda _, value: documents_from(value, top_k))
     missing = [query for query in keys if query not in lists]
     progress.start("retrieve", len(keys), len(lists))
@@ -168,7 +174,7 @@ def _retrieve_queries(
         batch = missing[start : start + _RETRIEVAL_BATCH]
         results = retriever.retrieve(batch, top_k)
         store.put_many(
-            "retrieval",
+            RETRIEVALS,
             [(keys[q], documents_to(found)) for q, found in zip(batch, results, strict=True)],
         )
         lists |= dict(zip(batch, results, strict=True))

@@ -43,10 +43,12 @@ def documents_to(documents: Sequence[Document]) -> str:
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 
-def documents_from(value: object, count: int) -> list[Document] | None:
-    """Return the documents of a stored list, which must hold `count`."""
-    rows = value if isinstance(value, list) else []
-    if len(rows) != count or not all(isinstance(row, list) and len(row) == 4 for row in rows):
+def documents_from(value: object, most: int) -> list[Document] | None:
+    """Return the documents of a stored list; a retriever may have found fewer than `most`."""
+    if not isinstance(value, list):
+        return None
+    rows = value
+    if len(rows) > most or not all(isinstance(row, list) and len(row) == 4 for row in rows):
         return None
     if not all(_is_text(part) for row in rows for part in row[:3]):
         return None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
-from fairgate.adapters.http_client.messages import Limits, keeps_secrets
+from fairgate.adapters.http_client.messages import keeps_secrets
 from fairgate.engine.ports import Generator
 from fairgate.schema.fields import Strict, Text
 from fairgate.schema.outside import Access
 from fairgate.systems.generation import GeneratorModel
+from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
 from fairgate.systems.replies import Address, Variable
 
 
@@ -31,18 +32,10 @@ class EndpointPart(Strict):
         description="What you change when the model behind the name changes. Answers are reused "
         "as long as it stays; without it everything is asked anew in every run.",
     )
-    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=120.0, description="Seconds to wait for one complete answer."
-    )
-    attempts: Annotated[int, Field(ge=1, le=10)] = Field(
-        default=4, description="How often a prompt is sent where the endpoint is busy."
-    )
-    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(
-        default=4, description="Prompts that are under way at once."
-    )
-    per_second: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="At most so many prompts a second."
-    )
+    timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
+    attempts: Attempts = 4
+    concurrency: Concurrency = 4
+    per_second: PerSecond = None
 
     @model_validator(mode="after")
     def _sends_the_key_safely(self) -> Self:
@@ -77,11 +70,4 @@ def open_chat_generator(chosen: EndpointGeneratorPolicy) -> Generator:
         system=chosen.system,
         revision=part.revision,
     )
-    limits = Limits(
-        seconds=part.timeout,
-        most_bytes=16 << 20,
-        attempts=part.attempts,
-        concurrency=part.concurrency,
-        per_second=part.per_second,
-    )
-    return ChatEndpoint(address, chosen.chosen_decoding, limits)
+    return ChatEndpoint(address, chosen.chosen_decoding, limits_of(part))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, Tag
 
+from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.schema.fields import ByShape, Strict, Text
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
@@ -17,10 +18,13 @@ from fairgate.systems.replies import OwnResponsePaths, Variable
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 
+if TYPE_CHECKING:
+    from fairgate.adapters.applications.over_lines import LineApplication
+
 Arguments = Annotated[list[Text], Field(min_length=1)]
 
 
-class CommandPart(Strict):
+class CommandAsked(Strict):
     """How a program is started and asked."""
 
     run: Arguments = Field(description="Program and arguments; no shell is between.")
@@ -29,23 +33,34 @@ class CommandPart(Strict):
         description="NAMES of the environment variables that the program is given, besides `PATH`, "
         "`HOME` and the like; all others are kept from it.",
     )
-    response: OwnResponsePaths = Field(
-        default_factory=OwnResponsePaths, description="Where answer and documents stand."
-    )
-    takes_documents: bool = Field(
-        default=False,
-        description="Whether it answers with the `documents` of the question where there are some.",
-    )
     revision: str | None = Field(
         default=None,
-        description="What you change when the program changes. Answers are reused as long as it "
-        "stays; without it everything is asked anew in every run.",
+        description="What you change when the program changes. What it said is reused as long as "
+        "it stays; without it everything is asked anew in every run.",
     )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=120.0, description="Seconds to wait for a reply; the first includes the start."
     )
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="How many of the program run side by side."
+    )
+
+    @property
+    def accesses(self) -> list[Access]:
+        """Return the program, with each variable that it is given."""
+        variables: list[str | None] = [*self.env] or [None]
+        return [Access("starts", shlex.join(self.run), variable) for variable in variables]
+
+
+class CommandPart(CommandAsked):
+    """An application that is a program."""
+
+    response: OwnResponsePaths = Field(
+        default_factory=OwnResponsePaths, description="Where answer and documents stand."
+    )
+    takes_documents: bool = Field(
+        default=False,
+        description="Whether it answers with the `documents` of the question where there are some.",
     )
 
 
@@ -77,9 +92,7 @@ class Command(SystemKind[CommandPolicy]):
 
     def accesses(self, policy: CommandPolicy) -> Iterable[Access]:
         """Return the program, with each variable that it is given."""
-        shown = shlex.join(policy.part.run)
-        variables: list[str | None] = [*policy.part.env] or [None]
-        return [Access("starts", shown, variable) for variable in variables]
+        return policy.part.accesses
 
     def named_files(self, policy: CommandPolicy) -> Iterable[NamedFile]:
         """Return nothing: the program is what is under test."""
@@ -111,22 +124,30 @@ class Command(SystemKind[CommandPolicy]):
 
     def open(self, policy: CommandPolicy, resources: Resources) -> OpenApplication:
         """Return the application; the program is started when it is first asked."""
-        from fairgate.adapters.applications.over_lines import LineApplication, Program
-
         part = policy.part
-        program = Program(
-            command=tuple(part.run),
-            folder=resources.runtime.root,
-            env=tuple(part.env),
-            paths=part.response.paths,
-            timeout=part.timeout,
-            processes=part.processes,
-            revision=part.revision,
-        )
         return OpenApplication(
-            LineApplication(program),
+            line_application(part, part.response.paths, resources),
             resources,
             embedder=self.embedder(policy),
             capabilities=self.capabilities(policy),
             shown=f"command {shlex.join(part.run)}",
         )
+
+
+def line_application(
+    part: CommandAsked, paths: ReplyPaths, resources: Resources
+) -> LineApplication:
+    """Return what is asked line by line; the program is not started yet."""
+    from fairgate.adapters.applications.over_lines import LineApplication, Program
+
+    return LineApplication(
+        Program(
+            command=tuple(part.run),
+            folder=resources.runtime.root,
+            env=tuple(part.env),
+            paths=paths,
+            timeout=part.timeout,
+            processes=part.processes,
+            revision=part.revision,
+        )
+    )

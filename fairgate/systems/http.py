@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.adapters.applications.request_template import RequestTemplate, request_template
-from fairgate.adapters.http_client.messages import Limits, keeps_secrets
+from fairgate.adapters.http_client.messages import keeps_secrets
 from fairgate.schema.fields import Strict
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
 from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 
+if TYPE_CHECKING:
+    from fairgate.adapters.applications.over_http import HttpApplication
 
-class HttpPart(Strict):
-    """How an application is asked over HTTP."""
+
+class HttpAsked(Strict):
+    """How something is asked over HTTP."""
 
     url: Address = Field(description="Where each question is sent. Without credentials.")
     method: Literal["POST", "PUT", "GET"] = Field(
@@ -31,9 +36,6 @@ class HttpPart(Strict):
         default={"question": "{{query}}"},
         description="JSON to send; `{{query}}` (the text alone), `{{text}}`, `{{instruction}}`, "
         "`{{prompt}}` (all in one), `{{options}}` and `{{documents}}` are filled in.",
-    )
-    response: ResponsePaths = Field(
-        default_factory=ResponsePaths, description="Where answer and documents stand."
     )
     headers: dict[Header, str] = Field(
         default_factory=dict, description="Headers to send; secrets do not belong here."
@@ -45,24 +47,16 @@ class HttpPart(Strict):
     )
     revision: str | None = Field(
         default=None,
-        description="What you change when the application changes. Answers are reused as long as "
+        description="What you change when it changes. What it said is reused as long as "
         "it stays; without it everything is asked anew in every run.",
     )
     revision_url: Address | None = Field(
         default=None, description="Address that answers with the revision."
     )
-    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=60.0, description="Seconds to wait for one complete answer."
-    )
-    attempts: Annotated[int, Field(ge=1, le=10)] = Field(
-        default=4, description="How often a question is put where the application is busy."
-    )
-    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(
-        default=4, description="Questions that are under way at once."
-    )
-    per_second: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="At most so many questions a second."
-    )
+    timeout: Seconds = Field(default=60.0, description="Seconds to wait for one complete answer.")
+    attempts: Attempts = 4
+    concurrency: Concurrency = 4
+    per_second: PerSecond = None
 
     @field_validator("request")
     @classmethod
@@ -81,9 +75,26 @@ class HttpPart(Strict):
         return self
 
     @property
+    def accesses(self) -> list[Access]:
+        """Return both addresses, with each variable that is sent there."""
+        variables: list[str | None] = [*self.headers_env.values()] or [None]
+        urls = [url for url in (self.url, self.revision_url) if url is not None]
+        headers = (sorted(self.headers.items()), sorted(self.headers_env.items()))
+        way = json.dumps([self.method, self.request, *headers], sort_keys=True)
+        return [Access("asks", url, variable, way) for url in urls for variable in variables]
+
+    @property
     def template(self) -> RequestTemplate:
         """Return what is sent."""
         return request_template(self.request)
+
+
+class HttpPart(HttpAsked):
+    """How an application is asked over HTTP."""
+
+    response: ResponsePaths = Field(
+        default_factory=ResponsePaths, description="Where answer and documents stand."
+    )
 
 
 class HttpPolicy(SystemModel):
@@ -105,12 +116,7 @@ class Http(SystemKind[HttpPolicy]):
 
     def accesses(self, policy: HttpPolicy) -> Iterable[Access]:
         """Return both addresses, with each variable that is sent there."""
-        variables: list[str | None] = [*policy.http.headers_env.values()] or [None]
-        urls = [url for url in (policy.http.url, policy.http.revision_url) if url is not None]
-        part = policy.http
-        headers = (sorted(part.headers.items()), sorted(part.headers_env.items()))
-        way = json.dumps([part.method, part.request, *headers], sort_keys=True)
-        return [Access("asks", url, variable, way) for url in urls for variable in variables]
+        return policy.http.accesses
 
     def named_files(self, policy: HttpPolicy) -> Iterable[NamedFile]:
         """Return nothing: no file of the repository is read."""
@@ -142,30 +148,28 @@ class Http(SystemKind[HttpPolicy]):
 
     def open(self, policy: HttpPolicy, resources: Resources) -> OpenApplication:
         """Return the application; it is asked for the first time in the run."""
-        from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
-
         part = policy.http
-        address = HttpAddress(
-            url=part.url,
-            method=part.method,
-            template=part.template,
-            paths=part.response.paths,
-            headers=part.headers,
-            headers_env=part.headers_env,
-            revision=part.revision,
-            revision_url=part.revision_url,
-        )
-        limits = Limits(
-            seconds=part.timeout,
-            most_bytes=16 << 20,
-            attempts=part.attempts,
-            concurrency=part.concurrency,
-            per_second=part.per_second,
-        )
         return OpenApplication(
-            HttpApplication(address, limits),
+            http_application(part, part.response.paths),
             resources,
             embedder=self.embedder(policy),
             capabilities=self.capabilities(policy),
             shown=f"http {part.url}",
         )
+
+
+def http_application(part: HttpAsked, paths: ReplyPaths) -> HttpApplication:
+    """Return what is asked over HTTP; nothing is asked yet."""
+    from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
+
+    address = HttpAddress(
+        url=part.url,
+        method=part.method,
+        template=part.template,
+        paths=paths,
+        headers=part.headers,
+        headers_env=part.headers_env,
+        revision=part.revision,
+        revision_url=part.revision_url,
+    )
+    return HttpApplication(address, limits_of(part))

@@ -19,6 +19,7 @@ from fairgate.systems.generation import template_contradictions
 from fairgate.systems.index_retriever import RetrieverPolicy
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
+from fairgate.systems.own_retriever import OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 from fairgate.systems.tables import named_on_hub
@@ -30,13 +31,28 @@ def _place(value: object) -> str:
     return "<endpoint>" if "endpoint" in named else "<here>"
 
 
+def _whose(value: object) -> str:
+    """Return which kind of retriever is meant: keys of one's own tell it."""
+    named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
+    return "<own>" if any(key in named for key in ("http", "command", "python")) else "<index>"
+
+
 class LocalPolicy(SystemModel):
     """A retriever and a language model, put together by FairGate."""
 
     keys: ClassVar[tuple[str, ...]] = ("retriever", "generator")
 
-    retriever: RetrieverPolicy | None = Field(
-        default=None, description="Left out: the generator is asked without documents."
+    retriever: (
+        Annotated[
+            Annotated[RetrieverPolicy, Tag("<index>")]
+            | Annotated[OwnRetrieverPolicy, Tag("<own>")],
+            Discriminator(_whose),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="An index over `corpus`, or one of your own (`http`, `command` or `python`). "
+        "Left out: the generator is asked without documents.",
     )
     generator: Annotated[
         Annotated[GeneratorPolicy, Tag("<here>")]
@@ -69,13 +85,14 @@ class Local(SystemKind[LocalPolicy]):
     model = LocalPolicy
 
     def accesses(self, policy: LocalPolicy) -> Iterable[Access]:
-        """Return the endpoint of the generator, if it is one: files are read, not asked."""
-        generator = policy.generator
-        return generator.accesses if isinstance(generator, EndpointGeneratorPolicy) else ()
+        """Return what retriever and generator reach; models and corpora are files."""
+        parts = (policy.retriever, policy.generator)
+        asked = (OwnRetrieverPolicy, EndpointGeneratorPolicy)
+        return [access for part in parts if isinstance(part, asked) for access in part.accesses]
 
     def named_files(self, policy: LocalPolicy) -> Iterable[NamedFile]:
         """Return the corpus: that it changes is why there is a gate."""
-        if policy.retriever is None:
+        if not isinstance(policy.retriever, RetrieverPolicy):
             return ()
         corpus = long_form(policy.retriever.corpus)
         return (NamedFile("corpora", corpus.path, decides_questions=False),)
@@ -102,7 +119,7 @@ class Local(SystemKind[LocalPolicy]):
         self, policy: LocalPolicy, runtime: Runtime
     ) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield the corpus where there is no such file."""
-        if policy.retriever is None:
+        if not isinstance(policy.retriever, RetrieverPolicy):
             return
         name = long_form(policy.retriever.corpus).path
         try:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Chat, Document, Execution
 from fairgate.engine.burn_in import NoStore, Reordered
-from fairgate.engine.execute import ANSWERS, LocalSystem, System
+from fairgate.engine.execute import ANSWERS, RETRIEVALS, LocalSystem, System
 from fairgate.engine.ports import (
     NOTHING,
     Executed,
@@ -25,6 +25,7 @@ from fairgate.systems.chat_generator import EndpointGeneratorPolicy, open_chat_g
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.index_retriever import OpenIndex, RetrieverPolicy
 from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
+from fairgate.systems.own_retriever import OpenOwnRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
 
 
@@ -33,12 +34,12 @@ class OpenLocal:
 
     def __init__(
         self,
-        retriever: RetrieverPolicy | None,
+        retriever: RetrieverPolicy | OwnRetrieverPolicy | None,
         generator: GeneratorPolicy | EndpointGeneratorPolicy,
         resources: Resources,
     ) -> None:
         """Take the parts that the policy names and what systems share."""
-        self._index = None if retriever is None else OpenIndex(retriever, resources)
+        self._index = None if retriever is None else _open_retriever(retriever, resources)
         self._chosen = generator
         self._resources = resources
 
@@ -84,9 +85,13 @@ class OpenLocal:
 
     @cached_property
     def _system(self) -> LocalSystem:
-        chosen, store = self._chosen, self._resources.store
-        is_known = isinstance(chosen, GeneratorPolicy) or chosen.endpoint.revision is not None
-        return LocalSystem(self._parts, store if is_known else NoAnswers(store))
+        chosen, kinds = self._chosen, set()
+        if isinstance(chosen, EndpointGeneratorPolicy) and chosen.endpoint.revision is None:
+            kinds.add(ANSWERS)
+        if isinstance(self._index, OpenOwnRetriever) and not self._index.is_known:
+            kinds.add(RETRIEVALS)
+        store = self._resources.store
+        return LocalSystem(self._parts, StoreWithout(store, kinds) if kinds else store)
 
     @cached_property
     def _parts(self) -> System:
@@ -98,6 +103,7 @@ class OpenLocal:
             document_characters=self._chosen.document_characters,
             decoding=self._chosen.chosen_decoding,
             is_exact=isinstance(self._chosen, GeneratorPolicy),
+            embedder=self._index.embedder if isinstance(self._index, OpenOwnRetriever) else None,
         )
 
     @cached_property
@@ -107,21 +113,30 @@ class OpenLocal:
         return open_generator(self._chosen, self._resources)
 
 
-class NoAnswers:
-    """A result store that keeps everything but answers: the model behind a name may change."""
+class StoreWithout:
+    """A result store that keeps nothing of some kinds: what gives them may change unnoticed."""
 
-    def __init__(self, inner: ResultStore) -> None:
+    def __init__(self, inner: ResultStore, kinds: Collection[str]) -> None:
         """Take the store of everything else."""
         self._inner = inner
+        self._kinds = kinds
 
     def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return what is stored, if it is no answer."""
-        return {} if kind == ANSWERS else self._inner.get_many(kind, keys)
+        """Return what is stored, if it is of another kind."""
+        return {} if kind in self._kinds else self._inner.get_many(kind, keys)
 
     def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
-        """Store what is no answer."""
-        if kind != ANSWERS:
+        """Store what is of another kind."""
+        if kind not in self._kinds:
             self._inner.put_many(kind, items)
+
+
+def _open_retriever(
+    policy: RetrieverPolicy | OwnRetrieverPolicy, resources: Resources
+) -> OpenIndex | OpenOwnRetriever:
+    if isinstance(policy, OwnRetrieverPolicy):
+        return OpenOwnRetriever(policy, resources)
+    return OpenIndex(policy, resources)
 
 
 def model_name(generator: GeneratorModel) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, Tag
 
+from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 from fairgate.schema.fields import ByShape, Strict
@@ -18,23 +19,36 @@ from fairgate.systems.replies import OwnResponsePaths
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 
+if TYPE_CHECKING:
+    from fairgate.adapters.applications.over_calls import CallApplication
+
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
 
 
-class PythonPart(Strict):
-    """What is called, and how its result is read."""
+class PythonAsked(Strict):
+    """What is imported and called."""
 
     call: Target = Field(description="`module:function`.")
+    revision: str | None = Field(
+        default=None,
+        description="What you change when the function changes. What it said is reused as long "
+        "as it stays; without it everything is asked anew in every run.",
+    )
+
+    @property
+    def accesses(self) -> list[Access]:
+        """Return the code that is imported."""
+        return [Access("imports", self.call)]
+
+
+class PythonPart(PythonAsked):
+    """An application that is a function, and how its result is read."""
+
     response: OwnResponsePaths = Field(
         default_factory=OwnResponsePaths, description="Where answer and documents stand."
     )
     takes_documents: bool = Field(
         default=False, description="Whether it answers with `documents` that it is handed."
-    )
-    revision: str | None = Field(
-        default=None,
-        description="What you change when the function changes. Answers are reused as long as it "
-        "stays; without it everything is asked anew in every run.",
     )
 
 
@@ -64,7 +78,7 @@ class Python(SystemKind[PythonPolicy]):
 
     def accesses(self, policy: PythonPolicy) -> Iterable[Access]:
         """Return the code that is imported."""
-        return (Access("imports", policy.part.call),)
+        return policy.part.accesses
 
     def named_files(self, policy: PythonPolicy) -> Iterable[NamedFile]:
         """Return nothing: the code is what is under test."""
@@ -96,24 +110,30 @@ class Python(SystemKind[PythonPolicy]):
 
     def open(self, policy: PythonPolicy, resources: Resources) -> OpenApplication:
         """Return the application. Raises UsageError where nobody allowed its import."""
-        from fairgate.adapters.applications.over_calls import CallApplication, Function
-
         part = policy.part
-        if not resources.runtime.allow_python:
-            raise UsageError(
-                f"the policy's system is the function {quoted(part.call)}, which runs with all "
-                "your rights; say --allow-python if you trust it"
-            )
-        function = Function(
-            target=part.call,
-            folder=resources.runtime.root,
-            paths=part.response.paths,
-            revision=part.revision,
-        )
         return OpenApplication(
-            CallApplication(function),
+            call_application(part, part.response.paths, resources),
             resources,
             embedder=self.embedder(policy),
             capabilities=self.capabilities(policy),
             shown=f"python {part.call}",
         )
+
+
+def call_application(part: PythonAsked, paths: ReplyPaths, resources: Resources) -> CallApplication:
+    """Return what is called, not imported yet. Raises UsageError where nobody allowed it."""
+    from fairgate.adapters.applications.over_calls import CallApplication, Function
+
+    if not resources.runtime.allow_python:
+        raise UsageError(
+            f"the policy's system calls {quoted(part.call)}, which runs with all your rights; say "
+            "--allow-python if you trust it"
+        )
+    return CallApplication(
+        Function(
+            target=part.call,
+            folder=resources.runtime.root,
+            paths=paths,
+            revision=part.revision,
+        )
+    )

@@ -27,7 +27,17 @@ class DocumentPaths(Strict):
     @field_validator("text", "id", "label", "score")
     @classmethod
     def _paths(cls, path: str) -> str:
-        return _checked_path(path, single=True)
+        return checked_path(path, single=True)
+
+    def within(self, paths: ReplyPaths) -> ReplyPaths:
+        """Return the paths with those of a document's parts, read."""
+        return replace(
+            paths,
+            text=json_path(self.text),
+            id=json_path(self.id),
+            label=json_path(self.label),
+            score=json_path(self.score),
+        )
 
 
 class ResponsePaths(Strict):
@@ -46,25 +56,18 @@ class ResponsePaths(Strict):
     @field_validator("answer")
     @classmethod
     def _answer(cls, path: str) -> str:
-        return _checked_path(path, single=True)
+        return checked_path(path, single=True)
 
     @field_validator("documents")
     @classmethod
     def _documents(cls, path: str | None) -> str | None:
-        return None if path is None else _checked_path(path, single=False)
+        return None if path is None else checked_path(path, single=False)
 
     @property
     def paths(self) -> ReplyPaths:
         """Return the paths, read."""
-        parts = self.document
-        return ReplyPaths(
-            answer=json_path(self.answer),
-            documents=None if self.documents is None else json_path(self.documents),
-            text=json_path(parts.text),
-            id=json_path(parts.id),
-            label=json_path(parts.label),
-            score=json_path(parts.score),
-        )
+        documents = None if self.documents is None else json_path(self.documents)
+        return self.document.within(ReplyPaths(answer=json_path(self.answer), documents=documents))
 
 
 class OwnResponsePaths(ResponsePaths):
@@ -81,7 +84,8 @@ class OwnResponsePaths(ResponsePaths):
         return replace(super().paths, may_lack_documents="documents" not in self.model_fields_set)
 
 
-def _checked_path(text: str, *, single: bool) -> str:
+def checked_path(text: str, *, single: bool) -> str:
+    """Return the text of a path. Raises ValueError where it is none, or names several parts."""
     path: JsonPath = json_path(text)
     if single and not path.is_single:
         raise ValueError(f"`{text}` names several parts, expected a path of one")

@@ -48,8 +48,11 @@ class Place:
     def __init__(self, root, capsys):
         self.root, self._capsys = root, capsys
         self.out = self.err = ""
-        rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(16)]
-        (root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.sources(16)
+
+    def sources(self, count):
+        rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]
+        (self.root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def call(self, *arguments):
         code = main(list(arguments))

@@ -1,36 +1,9 @@
 """A model behind an OpenAI-compatible endpoint: asked as its makers document it, never believed."""
 
-import http.server
-import json
-import threading
-
 import pytest
-from fakes.rag_app import reply
+from fakes.chat_server import chat_server
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
-
-
-class Chat(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with server.lock:
-            server.seen.append((self.path, self.headers.get("Authorization"), body))
-            fault = server.faults.pop(0) if server.faults else None
-        said = reply(body["messages"][-1]["content"])["answer"]
-        choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        whole = {"choices": [choice], "usage": {"completion_tokens": 1}}
-        status, value = fault or (200, whole)
-        raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture
@@ -39,15 +12,8 @@ def chat(monkeypatch):
         pass
 
     monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Chat) as server:
-        server.daemon_threads = True
-        server.seen, server.faults, server.lock = [], [], threading.Lock()
-        server.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+    with chat_server() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}

@@ -58,5 +58,10 @@ def test_a_model_behind_an_endpoint(place, blocks, monkeypatch):
     assert place.call("check", "app.yaml") == 0, place.err  # test_chat_endpoint.py asks one
 
 
+def test_a_retriever_of_your_own(place, blocks):
+    place.policy(system_of(blocks["yaml"][4]))
+    assert place.call("check", "app.yaml") == 0, place.err  # test_own_retrievers.py asks some
+
+
 def test_every_block_is_tried(blocks):
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (4, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (5, 2)

@@ -1,14 +1,17 @@
 """An application that is a Python function of the user's: `my_app.rag:ask`.
 
-Called as the function can be called: with the query, and with `instruction`, `prompt`, `options`
-or `documents` where it names them; or in promptfoo's form, `call_api(prompt, options, context)`.
-It may be a coroutine. The code runs in this process with all its rights, so it is only imported
-where the person who starts FairGate allows it, never because a policy says so.
+Called as the function can be called: with the query, and with `instruction`, `prompt`, `options`,
+`documents` or `top_k` where it names them; or in promptfoo's form, `call_api(prompt, options,
+context)`. It may be a coroutine. Retrievers of LangChain, LlamaIndex and Haystack, and documents of
+theirs in what is returned, are recognised by their form, without importing them. The code runs in
+this process with all its rights, so it is only imported where the person who starts FairGate allows
+it, never because a policy says so.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import importlib
 import inspect
@@ -100,6 +103,7 @@ class CallApplication:
             "instruction": question.instruction,
             "prompt": question.prompt,
             "options": list(question.options),
+            "top_k": question.top_k,
             "documents": None
             if question.documents is None
             else [asdict(document) for document in question.documents],
@@ -140,10 +144,27 @@ class CallApplication:
                 f"{harmless(str(error)[:300])}); expected `module:function`, found from "
                 f"{quoted(folder)} or installed beside FairGate"
             ) from error
-        if not callable(found):
-            raise UsageError(f"{self.name} is no function; expected `module:function`")
-        function: Callable[..., Any] = found
-        return function
+        return _callable(found, self.name)
+
+
+def _callable(found: Any, name: str) -> Callable[..., Any]:
+    """Return a function, or the method by which a retriever of a framework is asked."""
+    if not inspect.isroutine(found) and not isinstance(found, type):
+        for method in ("invoke", "retrieve"):  # LangChain; LlamaIndex
+            if callable(getattr(found, method, None)):
+                asking = getattr(found, method)
+                # Its own signature has settings of the framework's that are not ours to give.
+                return functools.partial(_first_argument_alone, asking)
+        if callable(getattr(found, "run", None)):  # Haystack
+            return lambda query: found.run(query=query)
+    if not callable(found):
+        raise UsageError(f"{name} is no function; expected `module:function`")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _first_argument_alone(asking: Callable[[str], Any], query: str) -> Any:
+    return asking(query)
 
 
 async def _awaited(value: Any) -> Any:
@@ -151,9 +172,44 @@ async def _awaited(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a function returned as JSON values: a text alone, a mapping, or an object."""
+    """Return what was returned as JSON values: a text alone, documents alone, or a mapping."""
     if isinstance(value, str):
         return {"answer": value}
+    if isinstance(value, list | tuple):
+        return {"documents": _values(value)}
+    return _values(value)
+
+
+def _values(value: Any) -> Any:
+    """Return mappings, lists and the objects of frameworks as plain values."""
+    if isinstance(value, Mapping):
+        return {str(name): _values(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_values(inner) for inner in value]
+    document = _document(value)
+    if document is not None:
+        return document
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return _values(asdict(value))
     return value
+
+
+def _document(value: Any) -> dict[str, Any] | None:
+    """Return a document of LangChain, LlamaIndex or Haystack, recognised by its attributes."""
+    if hasattr(value, "page_content"):  # LangChain
+        kept, text, name = value.metadata, value.page_content, getattr(value, "id", None)
+        score = kept.get("score") if isinstance(kept, Mapping) else None
+    elif hasattr(value, "node") and hasattr(value, "get_content"):  # LlamaIndex
+        kept, text, name = value.node.metadata, value.get_content(), value.node.node_id
+        score = value.score
+    elif hasattr(value, "content") and hasattr(value, "meta"):  # Haystack
+        kept, text, name, score = value.meta, value.content, value.id, value.score
+    else:
+        return None
+    about = kept if isinstance(kept, Mapping) else {}
+    return {
+        "id": name if name is not None else about.get("id"),
+        "text": text,
+        "label": about.get("label"),
+        "score": None if score is None else float(score),
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,10 +23,12 @@ from fairgate.adapters.http_client.messages import (
     HttpError,
     Limits,
     Request,
+    no_answer,
     retry_after,
 )
+from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.applications import Question, Reply
-from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless, quoted
 
@@ -132,10 +133,9 @@ class HttpApplication:
     def _fine(self, found: Answer | HttpError, about: str) -> Answer:
         """Return the answer. Raises ApplicationError unless it says that all is well."""
         if isinstance(found, HttpError):
-            what = "cannot be reached" if found.is_lost else "gives no usable answer"
             raise ApplicationError(
-                f"{self.name}, asked {about}: {what} ({quoted(str(found))}), tried "
-                f"{found.attempts} times; check that it runs, and its address"
+                f"{self.name}, asked {about}: {no_answer(found)}; check that it runs, "
+                "and its address"
             )
         if found.status // 100 != 2:
             said = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
@@ -188,17 +188,15 @@ class HttpApplication:
     @cached_property
     def _secrets(self) -> list[str]:
         """Return what the variables of `headers_env` hold. Raises UsageError."""
-        found = []
-        for header, name in self._address.headers_env.items():
-            value = os.environ.get(name, "")
-            if not value or not value.isprintable() or not value.isascii():
-                raise UsageError(
-                    f"the environment variable {quoted(name)}, which `headers_env` names for "
-                    f"{quoted(header)}, {'holds no usable value' if value else 'is not set'}; set "
-                    "it to the whole value of the header"
-                )
-            found.append(value)
-        return found
+        return [
+            secret_in(
+                name,
+                named_by=f"`headers_env` names for {quoted(header)}",
+                is_a="value",
+                remedy="set it to the whole value of the header",
+            )
+            for header, name in self._address.headers_env.items()
+        ]
 
 
 def _flat(value: object) -> list[tuple[str, str]]:

@@ -30,7 +30,8 @@ _LEAST_SECRET = 8
 class ReplyPaths:
     """Where answer and documents stand in what came back."""
 
-    answer: JsonPath
+    answer: JsonPath | None
+    """None: documents alone are expected."""
     documents: JsonPath | None = None
     """The documents one by one (`$.contexts[*]`), or one list of them; None: they are not told."""
     may_lack_documents: bool = False
@@ -72,6 +73,8 @@ def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
 
 
 def _answer(value: Any, paths: ReplyPaths) -> str:
+    if paths.answer is None:
+        return ""
     found = paths.answer.find(value)
     if not found:
         raise ApplicationError(

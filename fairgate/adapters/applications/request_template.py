@@ -1,6 +1,6 @@
 """What is sent to an application: a JSON value of the user's with places for the question.
 
-`{{query}}`, `{{text}}`, `{{instruction}}` and `{{prompt}}` stand anywhere inside texts;
+`{{query}}`, `{{text}}`, `{{instruction}}`, `{{prompt}}` and `{{top_k}}` stand anywhere in texts;
 `{{options}}` and `{{documents}}` are lists and stand alone. What a question says is not expanded.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from fairgate.domain.applications import Question
 from fairgate.domain.wording import quoted, suggestion
 
-TEXTS = ("query", "text", "instruction", "prompt")
+TEXTS = ("query", "text", "instruction", "prompt", "top_k")
 LISTS = ("options", "documents")
 _CASE = frozenset({"query", "text", "prompt"})
 """One of these must be sent: without it every test case would be the same."""
@@ -79,6 +79,8 @@ def _filled(value: Any, question: Question) -> Any:
     if not isinstance(value, str):
         return value
     alone = _PLACE.fullmatch(value)
+    if alone is not None and alone[1] == "top_k":
+        return question.top_k
     if alone is not None and alone[1] in LISTS:
         return _list(question, alone[1])
     return _PLACE.sub(lambda match: str(getattr(question, match[1])), value)

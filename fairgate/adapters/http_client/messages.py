@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from fairgate.domain.wording import quoted
+
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another attempt may change."""
 
@@ -58,6 +60,12 @@ class HttpError(Exception):
         super().__init__(text)
         self.attempts = attempts
         self.is_lost = is_lost
+
+
+def no_answer(error: HttpError) -> str:
+    """Return what the sentence of every asker says of it, behind the name of what was asked."""
+    what = "cannot be reached" if error.is_lost else "gives no usable answer"
+    return f"{what} ({quoted(str(error))}), tried {error.attempts} times"
 
 
 Pause = Callable[[Request, Answer | None, int], float | None]
