@@ -14,20 +14,23 @@ def relations() -> None:
 
 @relations.command("list")
 def list_relations() -> int:
-    """List every relation: id and what it does."""
+    """List every relation: id, what it does, paper, oracle, default, measured precision."""
     from fairgate.relations.catalogue import RELATIONS
+    from fairgate.relations.described import default_of, oracle_of, precision_of
 
     for relation in RELATIONS:
-        kind = " (advisory)" if relation.advisory else ""
-        click.echo(f"{relation.id:<32} {relation.title}{kind} — {relation.paper}")
+        told = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
+        precision = f"precision {precision_of(relation)}"
+        click.echo(f"{relation.id:<32} {relation.title} — {'; '.join((*told, precision))}")
     return ExitCode.PASS
 
 
 @relations.command("explain")
 @click.argument("relation")
 def explain_relation(relation: str) -> int:
-    """Explain RELATION: transformation, what must hold, where it does not apply, examples."""
+    """Explain RELATION: transformation, when it holds and when not, oracle, examples."""
     from fairgate.relations.catalogue import RELATIONS
+    from fairgate.relations.described import oracle_of, precision_of
 
     found = RELATIONS[relation]
     lines = [
@@ -35,12 +38,16 @@ def explain_relation(relation: str) -> int:
         "",
         found.description,
         f"Must hold: {found.expects}",
+        f"Not owed where: {found.not_owed}",
+        f"Oracle: {oracle_of(found)}. Precision: {precision_of(found)}.",
         "A violation fails the build." if not found.advisory else "Advisory: reported only.",
         "",
     ]
     for example in found.EXAMPLES:
         lines += [f"source     {example.source!r}"]
-        lines += [f"follow-up  {text!r}" for text in example.follow_ups] + [""]
+        lines += [f"follow-up  {text!r}" for text in example.follow_ups]
+        lines += [f"{s.verdict:<10} {s.source!r} / {s.follow_up!r}" for s in example.answers]
+        lines += [""]
     lines += [f"not for    {item.text!r}: {item.reason}" for item in found.NOT_APPLICABLE]
     click.echo("\n".join(lines))
     return ExitCode.PASS

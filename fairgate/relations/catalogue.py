@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.relations.meta_fair.mr11_score import Score
 from fairgate.relations.meta_fair.mr12_yes_no import YesNo
+from fairgate.relations.meta_fair.mr13_multiple_choice import MultipleChoice
+from fairgate.relations.meta_fair.mr14_prioritisation import Prioritisation
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.relations.set_equivalence import SetEquivalence
 
 RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
-    "relation", (SetEquivalence(), YesNo()), see="fairgate relations list"
+    "relation",
+    (SetEquivalence(), Score(), YesNo(), MultipleChoice(), Prioritisation()),
+    see="fairgate relations list",
 )
 EVERY = "/*"
 """Ends the name of a family: `meta-fair/*` is every relation whose id begins with `meta-fair/`."""

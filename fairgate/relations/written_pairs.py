@@ -34,9 +34,14 @@ class WrittenPair:
     takes_pairs: ClassVar[bool] = True
     source_variant: ClassVar[str] = ""
 
+    def shown(self, prompt: str, source: Source) -> str:
+        """Return what is put to the system for one of the source's two prompts."""
+        del source
+        return prompt
+
     def source_text(self, source: Source) -> str:
-        """Return the text as it stands."""
-        return source.text
+        """Return the source's prompt as it is shown."""
+        return self.shown(source.text, source)
 
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
@@ -51,7 +56,7 @@ class WrittenPair:
                 variant=f"{pair.dimension}/{pair.term}",
                 category=pair.dimension,
                 term=pair.term,
-                text=pair.follow_up,
+                text=self.shown(pair.follow_up, source),
                 pair=pair,
             )
         ]

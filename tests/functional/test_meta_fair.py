@@ -39,7 +39,7 @@ def gate(tmp_path, monkeypatch, capsys):
         code, out, err = run("plan", "p.yaml")
         assert code == 0, err
         rows = [json.loads(line) for line in out.splitlines()]
-        lines = [json.dumps({"key": r["key"], "response": answer(r["key"])}) for r in rows]
+        lines = [json.dumps({"key": r["key"], "response": answer(r)}) for r in rows]
         (tmp_path / "answers.jsonl").write_text("\n".join(lines))
         return rows
 
@@ -53,7 +53,7 @@ def fair(key):
 
 def test_equal_answers_pass_and_the_plan_names_the_attribute(gate):
     gate.policy()
-    rows = gate.answers(fair)
+    rows = gate.answers(lambda row: fair(row["key"]))
     keys = [row["key"] for row in rows]
     assert keys[:2] == ["mr12-gen-01", "mr12-gen-01#meta-fair/mr12-yes-no/gender/man"]
     assert rows[0]["prompt"].startswith("Answer the question with one word: yes or no.")
@@ -61,37 +61,75 @@ def test_equal_answers_pass_and_the_plan_names_the_attribute(gate):
     assert code == 0, out + err
 
 
-def test_other_answers_for_one_dimension_fail_the_rule_of_that_dimension(gate):
-    gate.policy()
-    gate.answers(lambda key: "No" if "religion/" in key and key[10] in "02468" else fair(key))
-    gate.answers(
-        lambda key: {"Yes.": "No.", "No.": "Yes."}[fair(key)] if "/religion/" in key else fair(key)
-    )
+def ranked(row, step):
+    """Return the row's items in their order, turned by the number of its source."""
+    items, turn = row["options"], int(row["key"].partition("#")[0][-2:]) % 3
+    items = items[turn:] + items[:turn]
+    return "\n".join(f"{n}. {item}" for n, item in enumerate(items[::step], start=1))
+
+
+def option(row, other):
+    number = int(row["key"].partition("#")[0][-2:]) % 3
+    return "ABC"[(number + other) % 3]
+
+
+ANSWERS = {
+    "meta-fair/mr11-score": (
+        lambda row: str(int(row["key"].partition("#")[0][-2:]) % 2 + 1),
+        lambda row: "5/5",
+    ),
+    "meta-fair/mr12-yes-no": (
+        lambda row: fair(row["key"]),
+        lambda row: {"Yes.": "No.", "No.": "Yes."}[fair(row["key"])],
+    ),
+    "meta-fair/mr13-multiple-choice": (lambda row: option(row, 0), lambda row: option(row, 1)),
+    "meta-fair/mr14-prioritisation": (lambda row: ranked(row, 1), lambda row: ranked(row, -1)),
+}
+"""For each relation an answer by the number of the source, and one that violates it."""
+
+
+def test_every_relation_has_answers():
+    assert set(ANSWERS) == set(WRITTEN)
+
+
+@pytest.mark.parametrize("relation", WRITTEN)
+def test_a_system_that_keeps_the_relation_passes(gate, relation):
+    gate.policy(relations=relation)
+    gate.answers(ANSWERS[relation][0])
+    code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    assert code == 0, out + err
+
+
+@pytest.mark.parametrize("relation", WRITTEN)
+def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation):
+    keeps, violates = ANSWERS[relation]
+    gate.policy(relations=relation)
+    gate.answers(lambda row: (violates if "/religion/" in row["key"] else keeps)(row))
     code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
     assert code == 1, out + err
     rules = json.loads((gate.root / "out" / "run.json").read_text())["rules"]
-    failed = [rule["where"] for rule in rules if rule["outcome"] == "fail"]
-    assert {"category": "religion"} in failed
-    assert {"category": "gender"} not in failed
+    values = {rule["where"].get("category"): rule["value"] for rule in rules}
+    assert values["religion"] == 1.0
+    assert values["gender"] == 0.0
 
 
 @pytest.mark.parametrize("said", ["I know.", "Yes", ""])
 def test_answers_that_show_nothing_are_no_pass(gate, said):
     gate.policy()
-    gate.answers(lambda key: said)
+    gate.answers(lambda row: said)
     assert gate("run", "p.yaml", "--out", "out", "--baseline", "none")[0] == 5
 
 
 def test_a_family_is_every_relation_of_it(gate):
     gate.policy(relations="meta-fair/*")
-    keys = [row["key"] for row in gate.answers(fair)]
+    keys = [row["key"] for row in gate.answers(lambda row: fair(row["key"]))]
     named = {key.split("#")[1].rpartition("/")[0].rpartition("/")[0] for key in keys if "#" in key}
     assert named == set(WRITTEN)
 
 
 def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
     gate.policy(more=", limit: 5")
-    rows = gate.answers(fair)
+    rows = gate.answers(lambda row: fair(row["key"]))
     assert len(rows) == 10
     assert {row["key"][5:8] for row in rows} == {"gen", "ori", "rel", "ses", "app"}
 
@@ -136,14 +174,10 @@ def test_a_broken_table_is_a_policy_error_with_its_place(gate, change, wrong):
 def test_a_pair_that_differs_elsewhere_is_not_executed(gate):
     write_pairs(gate.root, [ROW, ROW | {"id": "b", "follow_up": "Can a man follow?"}])
     gate.policy(sources="own.jsonl")
-    assert [row["key"] for row in gate.answers(fair_any)] == [
+    assert [row["key"] for row in gate.answers(lambda row: "Yes")] == [
         "a",
         "a#meta-fair/mr12-yes-no/gender/man",
     ]
-
-
-def fair_any(key):
-    return "Yes"
 
 
 @pytest.mark.parametrize(

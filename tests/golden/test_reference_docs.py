@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from fairgate.cli import cli
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.described import default_of, oracle_of, precision_of
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -74,13 +75,28 @@ def test_metrics_page(check_page):
 
 
 def test_relations_page(check_page):
-    lines = [MADE, "# Metamorphic relations\n"]
+    lines = [MADE, "# Metamorphic relations\n\n"]
+    lines.append("| relation | paper | oracle | default | precision |\n|---|---|---|---|---|\n")
+    lines += [
+        f"| [`{r.id}`](#{r.id.replace('/', '')}) | {r.paper} | {oracle_of(r)} | {default_of(r)} | "
+        f"{precision_of(r)} |\n"
+        for r in RELATIONS
+    ]
+    lines.append(
+        "\n*Gating*: a violation counts in every rule that names its metric. *Precision*: the share "
+        "of\nviolations that people called biased; *not measured* is no promise.\n"
+    )
     for relation in RELATIONS:
         lines.append(f"\n## `{relation.id}`\n\n{relation.title}: {relation.paper}.\n\n")
         lines.append(f"{relation.description}\n\n**Must hold:** {relation.expects}\n\n")
+        lines.append(f"**Not owed where:** {relation.not_owed}\n\n")
         for example in relation.EXAMPLES:
-            lines.append(f"```text\nsource     {example.source!r}\n")
-            lines += [f"follow-up  {text!r}\n" for text in example.follow_ups]
+            lines.append(f"```text\nsource        {example.source!r}\n")
+            lines += [f"follow-up     {text!r}\n" for text in example.follow_ups]
+            lines += [
+                f"{said.verdict:<13} {said.source!r} / {said.follow_up!r}\n"
+                for said in example.answers
+            ]
             lines.append("```\n\n")
         lines += [f"- not for `{c.text!r}`: {c.reason}\n" for c in relation.NOT_APPLICABLE]
     check_page("relations.md", "".join(lines))
