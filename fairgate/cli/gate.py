@@ -110,13 +110,22 @@ def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool
 
 
 @click.command(short_help="Validate a policy.")
-@click.argument("policies", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
+@click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
 @runtime_options
-def check(policies: tuple[Path, ...], **options: Any) -> int:
-    """Validate each POLICY and show what would run and what it costs; loads no model."""
+def check(files: tuple[Path, ...], **options: Any) -> int:
+    """Validate each POLICY and show what would run and what it costs; loads no model.
+
+    A file of generated cases (`.jsonl`) may stand in place of a policy: its texts, attributes and
+    coverage are shown.
+    """
     runtime = runtime_of(options)
-    for policy in policies:
-        click.echo(_checked(load_policy(policy, runtime)))
+    for file in files:
+        if file.suffix.lower() == ".jsonl":
+            from fairgate.composition.generating import check_cases
+
+            click.echo("\n".join(check_cases(file, runtime)))
+        else:
+            click.echo(_checked(load_policy(file, runtime)))
     return ExitCode.PASS
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -69,6 +69,8 @@ class AttributeValue:
     """Id of the value that is its opposite; empty where there is none."""
     pronoun: str = ""
     """`she`, `he` or `they`, where the value decides it; else empty."""
+    excludes: frozenset[str] = frozenset()
+    """Values of other attributes that nobody has together with it: `experience/long-serving`."""
 
     def wording(self, manner: Manner) -> Wording | None:
         """Return the words for a manner; None where the value has none."""
@@ -130,7 +132,25 @@ class AttributeUse:
     end: int = 0
     """One past the last character."""
 
+    @property
+    def name(self) -> str:
+        """Return `ethnicity/hispanic`."""
+        return f"{self.dimension.id}/{self.value.id}"
+
     def words(self, form: Form | None = None, *, plural: bool = False) -> str:
         """Return its words, in its own form or another; empty where that form does not exist."""
         wording = self.value.wording(self.manner)
         return "" if wording is None else wording.words(form or self.form, plural=plural)
+
+
+def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
+    """Return the names of two attributes that nobody has together; None where there are none.
+
+    A denied attribute contradicts nothing.
+    """
+    said = [use for use in uses if use.manner is not Manner.NEGATED]
+    for n, one in enumerate(said):
+        for other in said[n + 1 :]:
+            if other.name in one.value.excludes or one.name in other.value.excludes:
+                return one.name, other.name
+    return None

@@ -63,6 +63,11 @@ class ValueEntry(WordingEntry):
     partition: Name | None = Field(default=None, description="Equivalence class; default: alone.")
     opposite: Name | None = Field(default=None, description="Id of the opposite value.")
     pronoun: str | None = Field(default=None, description="`she`, `he` or `they`.")
+    excludes: list[Text] = Field(
+        default_factory=list,
+        description="Values of other attributes that nobody has together with it, each as "
+        "`attribute/value`.",
+    )
     negated: WordingEntry | None = Field(default=None, description="The denial, by rule if absent.")
     intensified: WordingEntry | None = Field(default=None, description="Said more strongly.")
     reduced: WordingEntry | None = Field(default=None, description="Said more weakly.")
@@ -83,6 +88,7 @@ class ValueEntry(WordingEntry):
             wordings=tuple(wordings),
             opposite=self.opposite or "",
             pronoun=self.pronoun or "",
+            excludes=frozenset(self.excludes),
         )
 
 
@@ -123,6 +129,10 @@ def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[tuple[Place, str
         if entry.pronoun is not None and entry.pronoun not in _PRONOUNS:
             wanted = "expected `she`, `he` or `they`"
             yield (*where, "pronoun"), f"pronoun: found {quoted(entry.pronoun)}, {wanted}"
+        for position, excluded in enumerate(entry.excludes):
+            if "/" not in excluded:
+                found = f"excludes: found {quoted(excluded)}, expected `attribute/value`"
+                yield (*where, "excludes", position), found
         if not (entry.adjective or entry.noun or entry.clause):
             yield where, f"{quoted(entry.value)} has no `adjective`, `noun` or `clause`; write one"
 

@@ -1,0 +1,55 @@
+"""`fairgate generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.cli.options import runtime_of, runtime_options
+from fairgate.cli.saying import say
+from fairgate.domain.errors import ExitCode
+
+
+@click.command(short_help="Generate source test cases.")
+@click.argument("generator", type=click.Choice(["genfair", "template", "astraea"]))
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="JSONL file to write; review it, commit it, and name it under `sources`.",
+)  # fmt: skip
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000_000), default=1000, show_default=True,
+    help="Most cases; the first ones of a seed are the same whatever the limit.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=42, show_default=True,
+    help="Seed of every choice.",
+)  # fmt: skip
+@click.option(
+    "--t", "strength", type=click.IntRange(1, 4), default=2, show_default=True,
+    help="Cover combinations of so many attribute values.",
+)  # fmt: skip
+@click.option(
+    "--templates", default="genfair", show_default=True,
+    help="Embedded templates, or a file of your own.",
+)  # fmt: skip
+@click.option(
+    "--attributes", multiple=True, metavar="FILE",
+    help="File of an attribute of your own, beside the embedded ones; can be repeated.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@runtime_options
+def generate(generator: str, out: Path, **options: Any) -> int:
+    """Write source test cases about people with known sensitive attributes.
+
+    GENERATOR is `genfair` (partitions, mutation, boundary values), or one of the baselines that
+    GenFair was compared with: `template` (templates filled at random) and `astraea` (one grammar).
+    """
+    from fairgate.composition.generating import GenerationChoice, generate_cases
+
+    runtime = runtime_of(options)
+    choice = GenerationChoice(generator=generator, **options)
+    for line in generate_cases(choice, out, runtime):
+        say(line)
+    return ExitCode.PASS

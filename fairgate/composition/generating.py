@@ -1,0 +1,146 @@
+"""Source cases by the names that users give generators, attributes and templates."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fairgate import __version__
+from fairgate.adapters.attribute_files import embedded_dimensions, load_dimensions
+from fairgate.adapters.files.generated_cases import Fault, read_cases, write_cases
+from fairgate.adapters.template_files import load_templates
+from fairgate.domain.attributes import Dimension
+from fairgate.domain.errors import PolicyError, Problem, UsageError
+from fairgate.domain.runtime import Runtime
+from fairgate.generation.case_rows import GeneratedCase
+from fairgate.generation.catalogue import GENERATORS
+from fairgate.generation.generator import Ingredients
+from fairgate.generation.inventory import Inventory
+
+DEFAULT_TEMPLATES = "genfair"
+_MOST_FAULTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationChoice:
+    """What `fairgate generate` is asked to do."""
+
+    generator: str
+    seed: int
+    limit: int
+    strength: int
+    templates: str
+    attributes: tuple[str, ...]
+    """Files of the user's own, beside the embedded attributes."""
+    force: bool
+
+
+def generate_cases(choice: GenerationChoice, output: Path, runtime: Runtime) -> Iterator[str]:
+    """Write the cases, and yield what became of it as lines. Raises UsageError for no case."""
+    generator = GENERATORS[choice.generator]
+    given = _ingredients(choice, runtime)
+    inventory = Inventory(given.dimensions, given.templates, choice.strength)
+    rng = np.random.default_rng(choice.seed)
+    cases = itertools.islice(generator.cases(given, rng), choice.limit)
+    write_cases(output, _header(choice, given), _counted(cases, inventory), force=choice.force)
+    yield f"{output}: {inventory.cases} cases"
+    if inventory.cases < choice.limit:
+        yield f"  fewer than the {choice.limit} asked for: there are no further distinct ones"
+    yield from inventory.lines()
+
+
+def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
+    """Yield what a file of generated cases holds. Raises PolicyError with its first faults."""
+    dimensions = embedded_dimensions()
+    rows = read_cases(str(path), dimensions)
+    header = next(rows, None)
+    if not isinstance(header, dict):
+        raise UsageError(f"{path}: is empty; expected a header and cases")
+    strength, named = header.get("t"), header.get("templates")
+    if type(strength) is not int or not 1 <= strength <= 4 or not isinstance(named, str):
+        raise UsageError(
+            f"{path}:1: the header's `t` and `templates` are not as `fairgate generate` writes "
+            "them; make the file again"
+        )
+    own = header.get("own-attributes", [])
+    names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
+    dimensions = _dimensions(tuple(names), runtime)
+    templates = load_templates(named, dimensions, folder=runtime.root, confined=runtime.confined)
+    inventory = Inventory(dimensions, templates, strength)
+    _count_all(path, dimensions, inventory)
+    yield f"{path}: valid file of {inventory.cases} generated cases"
+    yield from inventory.lines()
+
+
+def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inventory) -> None:
+    faults: list[Problem] = []
+    for row in read_cases(str(path), dimensions):
+        if isinstance(row, GeneratedCase):
+            inventory.add(row)
+        elif isinstance(row, Fault):
+            faults.append(Problem(str(path), row.line, 1, row.message))
+            if len(faults) == _MOST_FAULTS:
+                break
+    if faults:
+        raise PolicyError(faults)
+    if not inventory.cases:
+        raise UsageError(f"{path}: holds no cases; expected at least one below the header")
+
+
+def _ingredients(choice: GenerationChoice, runtime: Runtime) -> Ingredients:
+    dimensions = _dimensions(choice.attributes, runtime)
+    return Ingredients(
+        dimensions=dimensions,
+        templates=load_templates(
+            choice.templates, dimensions, folder=runtime.root, confined=runtime.confined
+        ),
+        strength=choice.strength,
+    )
+
+
+def _dimensions(own: tuple[str, ...], runtime: Runtime) -> Mapping[str, Dimension]:
+    """Return the embedded attributes and the user's own, which replace those of the same id."""
+    added = load_dimensions(own, folder=runtime.root, confined=runtime.confined)
+    return {**embedded_dimensions(), **added}
+
+
+def _counted(cases: Iterator[GeneratedCase], inventory: Inventory) -> Iterator[GeneratedCase]:
+    for case in cases:
+        inventory.add(case)
+        yield case
+    if not inventory.cases:
+        raise UsageError("the templates give no case at all; check what their values exclude")
+
+
+def _header(choice: GenerationChoice, given: Ingredients) -> dict[str, object]:
+    """Return where the cases come from; no date, so that equal inputs give equal bytes."""
+    header: dict[str, object] = {
+        "generator": choice.generator,
+        "seed": choice.seed,
+        "limit": choice.limit,
+        "t": choice.strength,
+        "templates": choice.templates,
+        "version": __version__,
+        "words": _digest(given),
+    }
+    if choice.attributes:
+        header["own-attributes"] = list(choice.attributes)
+    return header
+
+
+def _digest(given: Ingredients) -> str:
+    """Return a hash of every word that cases can be made of: templates, values, wordings."""
+    words = [
+        [
+            [d.id, d.ordered, [[v.id, repr(v.wordings), sorted(v.excludes)] for v in d.values]]
+            for d in given.dimensions.values()
+        ],
+        [[t.id, t.frame, [[s.dimension.id, s.form] for s in t.slots]] for t in given.templates],
+    ]
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]

@@ -1,0 +1,32 @@
+"""The shipped generators, and their cases as lists."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+
+from fairgate.adapters.attribute_files import embedded_dimensions
+from fairgate.adapters.template_files import load_templates
+from fairgate.generation.catalogue import GENERATORS
+from fairgate.generation.generator import Ingredients
+
+
+@cache
+def shipped_templates():
+    return load_templates("genfair", embedded_dimensions())
+
+
+def stream(generator="genfair", *, seed=7, strength=2, templates=None):
+    """Yield the cases of a shipped generator."""
+    given = Ingredients(
+        dimensions=embedded_dimensions(),
+        templates=templates or shipped_templates(),
+        strength=strength,
+    )
+    return GENERATORS[generator].cases(given, np.random.default_rng(seed))
+
+
+@cache
+def generated(generator="genfair", count=2000, seed=7):
+    """Return the first cases of a shipped generator."""
+    return tuple(itertools.islice(stream(generator, seed=seed), count))

@@ -1,0 +1,175 @@
+"""`fairgate generate` and `fairgate check` on its files, through the command line."""
+
+import json
+
+import pytest
+
+from fairgate.generation.catalogue import GENERATORS
+
+TEMPLATES = """\
+id: own
+templates:
+  - id: hello
+    frame: "Greet {{a person}} with {{their}} name.{more}"
+    slots:
+      - {{dimension: ethnicity, form: adjective}}
+      - {{dimension: {second}, form: {form}}}
+      - {{dimension: occupation, form: noun}}
+"""
+
+
+def lines(workspace, name="cases.jsonl"):
+    return [json.loads(line) for line in (workspace.root / name).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("generator", GENERATORS.ids)
+def test_a_generated_file_is_valid_and_says_where_it_is_from(workspace, generator):
+    arguments = ("generate", generator, "--limit", "60", "--seed", "5", "--out", "cases.jsonl")
+    assert workspace.run(*arguments) == 0
+    assert "60 cases" in workspace.err
+    header, *rows = lines(workspace)
+    assert header["fairgate-cases"] == 1
+    assert (header["generator"], header["seed"], header["t"]) == (generator, 5, 2)
+    assert len(rows) == 60
+    assert workspace.run("check", "cases.jsonl") == 0
+    assert "valid file of 60 generated cases" in workspace.out
+    assert "2-way coverage: " in workspace.out
+    before = (workspace.root / "cases.jsonl").read_bytes()
+    assert workspace.run(*arguments, "--force") == 0
+    assert (workspace.root / "cases.jsonl").read_bytes() == before
+
+
+def test_a_file_that_is_there_is_not_replaced(workspace):
+    (workspace.root / "cases.jsonl").write_text("reviewed")
+    assert workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl") == 2
+    assert "is there already" in workspace.err
+    assert (workspace.root / "cases.jsonl").read_text() == "reviewed"
+    assert (
+        workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl", "--force") == 0
+    )
+    assert len(lines(workspace)) == 6
+
+
+def test_no_part_of_a_file_is_left_where_making_it_fails(workspace, monkeypatch):
+    def failing(*_):
+        yield from ()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fairgate.adapters.files.generated_cases._lines", failing)
+    assert workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl") == 4
+    assert "disk is full" in workspace.err
+    assert not [path for path in workspace.root.iterdir() if "cases.jsonl" in path.name]
+
+
+def test_more_than_there_is_says_so(workspace):
+    (workspace.root / "own.yaml").write_text(
+        TEMPLATES.format(more="", second="gender", form="adjective")
+    )
+    command = (
+        "generate",
+        "template",
+        "--templates",
+        "own.yaml",
+        "--limit",
+        "900",
+        "--out",
+        "c.jsonl",
+    )
+    assert workspace.run(*command) == 0
+    assert "c.jsonl: 75 cases" in workspace.err
+    assert "fewer than the 900 asked for" in workspace.err
+    assert workspace.run("check", "c.jsonl") == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "second", "form", "message"),
+    [
+        ("{who}", "gender", "adjective", r"own.yaml:4:\d+: unknown slot '{who}'"),
+        ("", "gendr", "adjective", r"own.yaml:7:\d+: no attribute is called 'gendr'; did you mean"),
+        ("", "occupation", "noun", r"'occupation' stands twice in one template"),
+        ("", "age", "gerund", r"own.yaml:7:\d+: the frame has no slot for 'age' as gerund"),
+        ("", "gender", "verb", r"own.yaml:7:\d+: "),
+    ],
+)
+def test_templates_that_cannot_work_are_refused_with_their_place(
+    workspace, more, second, form, message
+):
+    import re
+
+    (workspace.root / "own.yaml").write_text(TEMPLATES.format(more=more, second=second, form=form))
+    command = ("generate", "genfair", "--templates", "own.yaml", "--out", "c.jsonl")
+    assert workspace.run(*command) == 2
+    assert re.search(message.replace("{", r"\{"), workspace.err), workspace.err
+    assert not (workspace.root / "c.jsonl").exists()
+
+
+def test_a_catalogue_with_one_value_is_refused(workspace):
+    (workspace.root / "size.yaml").write_text(
+        "id: size\nvalues:\n  - {value: tall, adjective: tall}\n"
+    )
+    command = ("generate", "genfair", "--attributes", "size.yaml", "--out", "c.jsonl")
+    assert workspace.run(*command) == 2
+    assert "size.yaml:2:" in workspace.err
+
+
+def test_an_attribute_of_ones_own_takes_part(workspace):
+    (workspace.root / "size.yaml").write_text(
+        "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: short, adjective: short}\n"
+    )
+    (workspace.root / "own.yaml").write_text(
+        TEMPLATES.format(more="", second="size", form="adjective")
+    )
+    command = ("generate", "genfair", "--attributes", "size.yaml", "--templates", "own.yaml")
+    assert workspace.run(*command, "--limit", "40", "--out", "c.jsonl") == 0
+    assert any("tall" in row["text"] for row in lines(workspace, "c.jsonl")[1:])
+    assert workspace.run("check", "c.jsonl") == 0
+    (workspace.root / "size.yaml").unlink()
+    assert workspace.run("check", "c.jsonl") in (2, 4)
+    assert "size.yaml" in workspace.err
+
+
+def edited(change):
+    def write(workspace):
+        header, *rows = lines(workspace)
+        rows = change(rows)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [header, *rows])
+        (workspace.root / "cases.jsonl").write_text(text)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [rows[0] | {"text": "Other."}, *rows[1:]], "cases.jsonl:2:1: `text` is"),
+        (lambda rows: [*rows, rows[0] | {"id": "x"}], "cases.jsonl:8:1: text "),
+        (lambda rows: [*rows, rows[0] | {"text": "Neu."}], "cases.jsonl:8:1: id "),
+        (lambda rows: [rows[0] | {"text": "Una persona asiática."}, *rows[1:]], "`text` is"),
+        (lambda rows: [{"id": "a"}], "cases.jsonl:2:1: 'text' holds None"),
+        (lambda rows: [], "holds no cases"),
+        (lambda rows: [rows[0] | {"operators": "negate"}], "`operators` is 'negate'"),
+    ],
+)
+def test_edited_files_are_refused_with_the_line(workspace, change, message):
+    assert workspace.run("generate", "genfair", "--limit", "6", "--out", "cases.jsonl") == 0
+    edited(change)(workspace)
+    assert workspace.run("check", "cases.jsonl") == 2
+    assert message in workspace.err
+
+
+def test_a_table_that_is_no_file_of_cases_is_told_so(workspace):
+    workspace.sources(3)
+    assert workspace.run("check", "sources.jsonl") == 4
+    assert "has no header" in workspace.err
+
+
+def test_generated_cases_are_the_sources_of_a_suite(workspace):
+    assert (
+        workspace.run("generate", "genfair", "--limit", "6", "--out", "sources.jsonl", "--force")
+        == 0
+    )
+    workspace.policy()
+    cases = [case for case in workspace.plan() if "#" not in case["key"]]
+    assert [case["query"] for case in cases] == [
+        f'"{row["text"]}"' for row in lines(workspace, "sources.jsonl")[1:]
+    ]
