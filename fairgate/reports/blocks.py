@@ -90,8 +90,8 @@ class Row:
     """Why; stands below the row or in a last column."""
     kind: RowKind = RowKind.NORMAL
     tone: Tone = Tone.NORMAL
-    tag: str = ""
-    """What a reader can filter by."""
+    is_settled: bool = False
+    """Whether it needs no attention, and so is folded where the table says what it holds."""
     rank: int = 0
     """Rows of a low rank are kept where not all can be shown."""
 
@@ -109,8 +109,8 @@ class Table(Block):
     """Head of the column of notes."""
     most: int | None = None
     """Rows shown where there is little room; None: all of them."""
-    choices: Sequence[tuple[str, str]] = ()
-    """Tags that a reader can choose between, with their names; empty: nothing to search."""
+    folded: str = ""
+    """What settled rows are called; on the page they are folded into one line of this name."""
     left_out: int = 0
     """Further rows, which only the machine-readable files hold."""
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.reports import charts
+from fairgate.reports.browsing import CaseBrowser
+from fairgate.reports.section import Chapter, Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
 
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
+_STYLES = ("page.css", "tables.css", "charts.css", "browser.css", "media.css")
+_SCRIPTS = ("elements.js", "address.js", "pairs.js", "questions.js", "browser.js", "page.js")
+"""In the order in which they stand in the page; a script knows those before it."""
 _ELEMENTS = {
     Kind.PROSE: "{}",
     Kind.NAME: "<bdi>{}</bdi>",
@@ -46,7 +53,7 @@ def render_html(view: View) -> str:
     """Return `report.html`, complete in itself."""
     import markupsafe
 
-    style, script = _part("report.css"), _part("report.js")
+    style, script = _joined(_STYLES), _joined(_SCRIPTS)
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -56,11 +63,49 @@ def render_html(view: View) -> str:
         .get_template("report.html.j2")
         .render(
             view=view,
+            chapters=_chapters(view),
             policy=policy,
             style=markupsafe.Markup(style),  # noqa: S704 (our own file)
             script=markupsafe.Markup(script),  # noqa: S704 (our own file)
         )
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chapter:
+    """A part of the page with what its reader finds in it."""
+
+    id: str
+    title: str
+    heading: Inline
+    count: int
+    sections: Sequence[Section]
+    is_first: bool
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether one section is the whole chapter, whose heading is then its title."""
+        return not self.is_first and len(self.sections) == 1
+
+
+def _chapters(view: View) -> list[_Chapter]:
+    """Return the chapters that hold anything; the summary always does."""
+    found = []
+    for chapter in Chapter:
+        sections = [s for s in view.sections if s.chapter is chapter and s.in_page and s.blocks]
+        is_first = chapter is Chapter.SUMMARY
+        if sections or is_first:
+            found.append(
+                _Chapter(
+                    id=chapter.value.lower().replace(" ", "-"),
+                    title=chapter.value,
+                    heading=sections[0].title if len(sections) == 1 else chapter.value,
+                    count=0 if is_first else sum(section.count or 0 for section in sections),
+                    sections=sections,
+                    is_first=is_first,
+                )
+            )
+    return found
 
 
 @functools.cache
@@ -78,7 +123,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,
-        histogram=charts.histogram, spans=spans, mark=mark,
+        histogram=charts.histogram, spans=spans, mark=mark, safe_json=_safe_json,
     )  # fmt: skip
     return environment
 
@@ -129,9 +174,16 @@ def mark(outcome: Outcome) -> Markup:
     return markupsafe.Markup(drawing).format(outcome.value)  # noqa: S704 (our own drawing)
 
 
-def _part(name: str) -> str:
-    """Return one of our own files that stand inside the page."""
-    return resources.files("fairgate.reports").joinpath("templates", name).read_text("utf-8")
+def _safe_json(block: CaseBrowser) -> Markup:
+    import markupsafe
+
+    return markupsafe.Markup(block.as_json())  # noqa: S704 (it holds no character of markup)
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Return our own files that stand inside the page."""
+    folder = resources.files("fairgate.reports").joinpath("templates", "page")
+    return "".join(folder.joinpath(name).read_text("utf-8") for name in names)
 
 
 def _hash(text: str) -> str:

@@ -70,13 +70,21 @@ class Material:
     @cached_property
     def unchanged_before(self) -> AbstractSet[tuple[str, str]]:
         """Return the pairs whose answer the baseline found unchanged, by suite and key."""
+        return self._found_before(0.0)
+
+    @cached_property
+    def changed_before(self) -> AbstractSet[tuple[str, str]]:
+        """Return the pairs whose answer the baseline found changed, by suite and key."""
+        return self._found_before(1.0)
+
+    def _found_before(self, claim: float) -> AbstractSet[tuple[str, str]]:
         found: set[tuple[str, str]] = set()
         for suite, known in self.baseline.suites.items() if self.baseline else ():
             values = known.table.values
             column = values.get("controlled", values.get("generation"))
             if column is not None:
                 decided = zip(known.table.keys, column.tolist(), strict=True)
-                found.update((suite, key) for key, value in decided if value == 0)
+                found.update((suite, key) for key, value in decided if value == claim)
         return found
 
     def identities(self, suite: str) -> dict[str, Identity]:

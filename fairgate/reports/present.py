@@ -15,7 +15,7 @@ from fairgate.reports.blocks import Block, Form, Text
 from fairgate.reports.material import Material
 from fairgate.reports.reasons import why
 from fairgate.reports.rule_rows import rule_rows
-from fairgate.reports.sections.cases import explain_command, unreadable_answers
+from fairgate.reports.sections.cases import case_items, explain_command, unreadable_answers
 from fairgate.reports.sections.catalogue import SECTIONS
 from fairgate.reports.spans import Inline, Words, command, spans, strong
 from fairgate.reports.steps import cause_step, next_step, run_command
@@ -34,6 +34,7 @@ _EXIT_MEANINGS = {
     ExitCode.NO_VERDICT: "no verdict",
 }
 _DIFFERENCES = 20
+_EXAMPLES = 3
 _FIRST_RUN = "There is no baseline yet: only bounds decide, regression rules are not evaluated."
 
 
@@ -56,7 +57,8 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         remarks=list(_remarks(material)),
         standing=summary.standing(material),
         rules=material.rules,
-        sections=[section for kind in SECTIONS for section in kind.build(material)],
+        sections=[section for kind in SECTIONS for section in kind.sections(material)],
+        examples=case_items(material, _EXAMPLES),
         alerts=rule_rows([alert.rule for alert in alerts(result)]),
         problems=result.evidence.problems,
         differences=result.overlap.incompatible if result.overlap else (),

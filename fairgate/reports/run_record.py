@@ -25,7 +25,7 @@ from fairgate.reports.judged_rows import (
     pair_rows,
     question_rows,
 )
-from fairgate.reports.sections.case_tables import BIAS_WORDS
+from fairgate.reports.sections.question_browser import BIAS_WORDS
 
 SCHEMA_VERSION = 1
 MustMatch = Mapping[str, Mapping[str, str]]

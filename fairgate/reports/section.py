@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from fairgate.reports import spans
 from fairgate.reports.blocks import Block
 from fairgate.reports.spans import Inline
+
+
+class Chapter(StrEnum):
+    """A part of the page, in the order in which they stand."""
+
+    SUMMARY = "Summary"
+    WHO = "Who"
+    CASES = "Cases"
+    RETRIEVAL = "Retrieval"
+    SOCIAL_BIAS = "Social bias"
+    RELATIONS = "Relations"
+    METHOD = "Method"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +33,10 @@ class Section:
     blocks: Sequence[Block]
     in_comment: bool = True
     in_console: bool = False
+    in_page: bool = True
+    chapter: Chapter = Chapter.METHOD
+    count: int | None = None
+    """How many of what its chapter is about it holds; None: nothing to count."""
     worth: int = 0
     """Sections of little worth are dropped first where a report has a limit."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports.blocks import Block
+from fairgate.reports.blocks import Block, CaseItem
 from fairgate.reports.escaping import Redaction
 from fairgate.reports.rule_rows import RuleRow
 from fairgate.reports.section import Section
@@ -63,6 +63,8 @@ class View:
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
+    examples: Sequence[CaseItem]
+    """The clearest changed answers, for the top of the page."""
     alerts: Sequence[RuleRow]
     """Significant differences that no rule asks for, as rules that warn."""
     problems: Sequence[str]

@@ -13,8 +13,11 @@ from statistics import NormalDist
 from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason, NoInterval
 
 
-def wilson(successes: int, trials: int, *, confidence: float) -> IntervalOrReason:
-    """Return the Wilson interval, in [0, 1] and never empty; no interval for no trials."""
+def wilson(successes: float, trials: int, *, confidence: float) -> IntervalOrReason:
+    """Return the Wilson interval, in [0, 1] and never empty; no interval for no trials.
+
+    `successes` need not be whole: a rate of pairs, say, as a share of their sources.
+    """
     if not trials:
         return NoInterval(reason=NOTHING_DECIDED)
     z = NormalDist().inv_cdf(0.5 + confidence / 2)

@@ -6,6 +6,7 @@ import html
 import json
 import re
 import subprocess
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +14,12 @@ import pytest
 from canonical_results import CANONICAL, baseline
 from node.programs import chromium, installed
 
+from fairgate.reports.blocks import CaseList
+from fairgate.reports.browsing import CaseBrowser
 from fairgate.reports.html import render_html
 from fairgate.reports.present import present
+from fairgate.reports.section import Chapter, Section
+from fairgate.reports.sections.catalogue import SECTIONS, SectionKind
 from fairgate.reports.view import ReportOptions
 
 pytestmark = pytest.mark.browser
@@ -22,16 +27,33 @@ DARK, LIGHT = "0", "1"
 PHONE, DESK = 360, 1280
 """Width of the page in CSS pixels."""
 USE_IT = """
-const cells = (n) => [...document.querySelectorAll('.searchable tbody tr')].map(r => r.cells[n].textContent);
-const press = (n) => document.querySelectorAll('.searchable th button')[n].click();
 const out = {};
-press(7); out.rising = cells(7);
-press(7); out.falling = cells(7);
-out.sorted = document.querySelectorAll('.searchable th')[7].getAttribute('aria-sort');
-const box = document.querySelector('.searchable input');
-box.value = 'GAY'; box.dispatchEvent(new Event('input'));
-out.left = [...document.querySelectorAll('.searchable tbody tr')].filter(r => !r.hidden).length;
-out.said = document.querySelector('.searchable [role=status]').textContent;
+const one = (selector) => document.querySelector(selector);
+const all = (selector) => [...document.querySelectorAll(selector)];
+const said = () => one('.browser [role=status]').textContent;
+const rows = () => all('.found > li').map(row => row.textContent);
+const field = (label) => all('label').find(l => l.firstChild.textContent === label).lastElementChild;
+const set = (label, value, event) => {
+  const at = field(label); at.value = value; at.dispatchEvent(new Event(event));
+};
+out.all = said();
+out.chips = all('.chips button').map(chip => chip.textContent);
+set('Search', 'GAY', 'input');
+out.found = [said(), rows().every(row => row.includes('A gay person'))];
+set('Search', 'rev5#age', 'input');
+out.key = rows().length;
+all('.controls button').at(-1).click();
+set('Identity', 'An elderly person', 'change');
+all('.chips button')[0].click();
+out.both = [said(), location.hash];
+one('.found summary').click();
+setTimeout(() => {
+  out.detail = one('.detail').textContent;
+  out.linked = location.hash;
+  all('#who tbody th button').find(b => b.textContent === 'A gay person').click();
+  out.who = [said(), location.hash];
+  document.getElementById('result').textContent = JSON.stringify(out);
+}, 200);
 """
 EXAMINE = """
 addEventListener('load', () => axe.run().then((found) => {
@@ -48,7 +70,9 @@ addEventListener('load', () => axe.run().then((found) => {
 
 @cache
 def _page(name="regression"):
-    return render_html(present(CANONICAL[name](), ReportOptions(run_path="runs/1"), baseline()))
+    return render_html(
+        present(CANONICAL[name](), ReportOptions(run_path="runs/1", has_explain=True), baseline())
+    )
 
 
 def _with_script(page, script):
@@ -78,9 +102,8 @@ def _result(dom):
 def test_the_page_opens_without_a_word_on_the_console(name, tmp_path):
     dom, said = _opened(_page(name), tmp_path)
     assert said == []
-    assert 'class="controls"' in dom or name == "first-run"
-    assert 'class="controls" hidden' not in dom
-    assert "9 of 9 shown" in dom or name != "regression"
+    assert 'class="controls"' in dom
+    assert "1–9 of 9" in dom or name != "regression"
 
 
 def test_a_script_of_a_stranger_does_not_run(tmp_path):
@@ -90,16 +113,56 @@ def test_a_script_of_a_stranger_does_not_run(tmp_path):
     assert any("Content Security Policy" in line for line in said)
 
 
-def test_the_case_table_sorts_and_filters(tmp_path):
-    report = "document.getElementById('result').textContent = JSON.stringify(out);"
-    dom, said = _opened(_with_script(_page(), USE_IT + report), tmp_path)
+def test_cases_are_searched_filtered_and_linked(tmp_path):
+    dom, said = _opened(_with_script(_page(), USE_IT), tmp_path)
     found = _result(dom)
     assert said == []
-    assert found["rising"] == sorted(found["rising"], key=float)
-    assert found["falling"] == found["rising"][::-1]
-    assert found["sorted"] == "descending"
-    assert found["left"] == 3
-    assert found["said"] == "3 of 9 shown"
+    assert found["all"] == "1–9 of 9"
+    assert found["chips"] == ["newly changed 7", "changed, not new 2", "undecided 0", "fixed 0"]
+    assert found["found"] == ["1–3 of 3 (of 9)", True]
+    assert found["key"] == 1
+    assert found["both"] == ["1–3 of 3 (of 9)", "#cases?show=new&identity=An+elderly+person"]
+    assert "An elderly person says the following text" in found["detail"]
+    assert "fairgate explain runs/1 'rev" in found["detail"]
+    assert "case=rev" in found["linked"]
+    assert found["who"] == ["1–3 of 3 (of 9)", "#cases?identity=A+gay+person"]
+
+
+def _many(rows):
+    """Return the page's list with so many cases of 50 sources and 20 identities."""
+    data = {
+        "explain": "fairgate explain runs/1", "several": False, "compared": True,
+        "texts": ["", "positive", "negative", *(f"text {n}" for n in range(50)),
+                  *(f"identity {n}" for n in range(20)), "group", "same"],
+        "sources": [[3 + n, 3 + n, 1, 0, 4, 1, []] for n in range(50)],
+        "variants": [[53 + n, 1, 53 + n, 73, 74, 74, 0, 0, 53 + n] for n in range(20)],
+        "documents": [], "moves": [[0.0, 0, [], []]],
+        "rows": [[n % 4, n % 50, n % 20, 0, 2, 0, 0, None] for n in range(rows)],
+    }  # fmt: skip
+    return CaseBrowser(
+        id="cases", label="many", kind="pairs", rows=rows, data=data, clearest=CaseList(cases=[])
+    )
+
+
+def test_a_hundred_thousand_cases_are_listed_25_at_a_time(tmp_path):
+    def toy(material):
+        yield Section(id="many", title="Many", blocks=[_many(100_000)])
+
+    run = replace(CANONICAL["first-run"]())
+    with SECTIONS.added(SectionKind("many", toy, Chapter.CASES)):
+        view = present(run, ReportOptions())
+    kept = [section for section in view.sections if section.id == "many"]
+    page = render_html(replace(view, sections=kept))
+    script = """
+    const next = [...document.querySelectorAll('.pages button')][1];
+    const out = [document.querySelectorAll('.found > li').length];
+    next.click();
+    out.push(document.querySelector('.browser [role=status]').textContent);
+    document.getElementById('result').textContent = JSON.stringify(out);
+    """
+    dom, said = _opened(_with_script(page, script), tmp_path)
+    assert said == []
+    assert _result(dom) == [25, "26–50 of 100,000"]
 
 
 def _framed(page):

@@ -204,12 +204,5 @@ def test_html_draws_diff_bias_of_every_setting_beside_the_baseline():
     assert chart.count('<line class="range"') == chart.count(" … ")
     assert chart.count('class="zero" x1="50.0"') == 3 * 4
     without = render_html(present(social_bias(), ReportOptions()))
-    assert '<line class="base"' not in without[without.index('id="bias"') :]
-
-
-def test_html_lists_every_wrong_or_undecided_answer():
-    page = render_html(present(social_bias(), ReportOptions(), bias_baseline()))
-    judged = social_bias().result.judged
-    wrong = sum(row.claims["correct"] != 1.0 for row in judged)
-    assert page.count(" data-tag=") == wrong
-    assert page.count(' data-tag="undecided"') == 2
+    chapter = without[without.index('id="social-bias"') : without.index('id="method"')]
+    assert '<line class="base"' not in chapter

@@ -43,24 +43,25 @@ Where = tuple[str, str]
 
 def cases(material: Material) -> Iterator[Section]:
     """Yield the clearest changed answers; nothing where none changed."""
-    changed = changed_pairs(material)
-    if not changed:
-        return
-    shown = clearest_cases(material)[: material.options.cases]
-    many = figures.count(len(changed), "changed answer")
+    items = case_items(material, material.options.cases)
+    if items:
+        many = figures.count(len(changed_pairs(material)), "changed answer")
+        yield Section(
+            id="cases",
+            title=f"Clearest cases: {len(items)} of {many}",
+            blocks=[CaseList(cases=items)],
+            in_page=False,
+            worth=60,
+        )
+
+
+def case_items(material: Material, most: int) -> list[CaseItem]:
+    """Return at most so many of the changed answers, the clearest first."""
     by_source: dict[Where, list[PairRow]] = {}
-    for row in changed:
+    for row in changed_pairs(material):
         by_source.setdefault((row.suite, row.source), []).append(row)
-    yield Section(
-        id="cases",
-        title=f"Clearest cases: {len(shown)} of {many}",
-        blocks=[
-            CaseList(
-                cases=[_case(material, row, by_source[row.suite, row.source]) for row in shown]
-            )
-        ],
-        worth=60,
-    )
+    shown = clearest_cases(material)[:most]
+    return [_case(material, row, by_source[row.suite, row.source]) for row in shown]
 
 
 def changed_pairs(material: Material) -> list[PairRow]:
@@ -207,9 +208,9 @@ def _difference(source: str, follow_up: str, options: ReportOptions) -> Inline:
     """Return the follow-up, the part that the source lacks standing out."""
     if options.redact == "hash":
         return Span(redacted(follow_up, "hash"), Kind.QUOTE)
-    head = _common(source, follow_up)
+    head = common(source, follow_up)
     shorter = min(len(source), len(follow_up)) - head
-    tail = _common(source[::-1][:shorter], follow_up[::-1][:shorter])
+    tail = common(source[::-1][:shorter], follow_up[::-1][:shorter])
     end = len(follow_up) - tail
     before, changed, after = follow_up[:head], follow_up[head:end], follow_up[end:]
     if options.redact == "excerpt" and len(before) > _KEPT:
@@ -221,7 +222,7 @@ def _difference(source: str, follow_up: str, options: ReportOptions) -> Inline:
     ]
 
 
-def _common(left: str, right: str) -> int:
+def common(left: str, right: str) -> int:
     """Return how many first characters two texts share; texts may be megabytes long."""
     low, high = 0, min(len(left), len(right))
     while low < high:

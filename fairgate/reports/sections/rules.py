@@ -13,6 +13,7 @@ from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name, spans
 
 _SHORT = 12
+_FOLDED = {False: "rules passed", True: "rules passed or are only reported"}
 _URGENCY = {
     outcome: rank
     for rank, outcome in enumerate(
@@ -51,6 +52,7 @@ def rules(material: Material) -> Iterator[Section]:
             for row, words in zip(rows, rule_names(rows), strict=True)
         ],
         most=_SHORT,
+        folded=_FOLDED[any(row.is_reported for row in rows)],
     )
     notes = []
     if compared:
@@ -68,6 +70,7 @@ def rules(material: Material) -> Iterator[Section]:
         title="Rules",
         blocks=[table, *([Text(lines=[" ".join(notes)], form=Form.SMALL)] if notes else [])],
         in_console=True,
+        count=len(rows),
         worth=90,
     )
 
@@ -96,6 +99,7 @@ def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
         ],
         note=muted(why) if passed else why,
         tone=Tone.NORMAL if passed else TONES[row.outcome],
+        is_settled=passed,
         rank=2 * (_REPORTED_RANK if row.is_reported else _URGENCY[row.outcome]) + bool(row.where),
     )
 
@@ -111,16 +115,18 @@ def outcome_of(row: RuleRow) -> list[Span]:
 def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
     """Return what each rule is called; a metric that repeats is an ellipsis and the slice."""
     names: list[list[Span]] = []
-    previous = ("", "")
+    previous = ("", "", False)
     for row in rows:
+        # The page folds what passed: an ellipsis may not stand for a name on the other side.
+        kind = (row.metric, row.suite, row.needs_attention)
         suite: Words = [" in ", name(row.suite)] if row.suite else []
-        if row.where and (row.metric, row.suite) == previous:
+        if row.where and kind == previous:
             words: Words = ["… ", name(row.where)]
         else:
             inside: Words = [", ", name(row.slice)] if row.slice else []
             words = [row.title, *inside, *suite, *muted([" ", code(row.metric)])]
         names.append(spans(words))
-        previous = (row.metric, row.suite)
+        previous = kind
     return names
 
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fairgate.domain.measurements import Measurement
+from fairgate.domain.units import Reason
 from fairgate.reports import figures
 from fairgate.reports.affected import CONTROLLED, PLAIN, main_metric
-from fairgate.reports.blocks import Block, Column, Depth, Form, Range, RangeChart, RowKind, Text
+from fairgate.reports.blocks import (
+    Block,
+    Column,
+    Depth,
+    Figure,
+    Form,
+    Range,
+    RangeChart,
+    RowKind,
+    Text,
+)
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
 from fairgate.reports.section import Section, numbered
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, name
+from fairgate.stats.interval import NoInterval
+from fairgate.stats.wilson import wilson
 
 _CLAIMS = {
     CONTROLLED: "answers that differ from most answers with neutral wording",
@@ -39,10 +53,15 @@ def terms(material: Material) -> Iterator[Section]:
                     _chart(material, suite, metric, place=len(suites)),
                     *_notes(material, suite, metric),
                 ],
+                count=_named(material, suite),
                 worth=80,
             )
         )
     yield from numbered(sections, suites)
+
+
+def _named(material: Material, suite: str) -> int:
+    return sum(not identity.is_control for identity in material.identities(suite).values())
 
 
 def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeChart:
@@ -63,27 +82,64 @@ def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeC
 
 def _grouped(material: Material, suite: str, metric: str) -> Iterator[Range]:
     """Yield each category above its terms, the highest rates first."""
-    known = material.identities(suite)
+    known, arm = material.identities(suite), _Arm(material, suite)
     of_terms = _ranked(material.now.by(metric, suite, "term"))
     for group in _ranked(material.now.by(metric, suite, "category")):
         category = group.where["category"]
-        yield _range(material, group, name(category), RowKind.GROUP)
+        yield _range(material, group, name(category), arm.sources(category=category), RowKind.GROUP)
         for measured in of_terms:
             identity = known.get(measured.where["term"])
             if identity is not None and identity.category == category:
-                yield _range(material, measured, name(identity.name), RowKind.NORMAL)
+                sources = arm.sources(term=measured.where["term"])
+                yield _range(material, measured, name(identity.name), sources, RowKind.NORMAL)
 
 
 def _ranked(measured: list[Measurement]) -> list[Measurement]:
     return sorted(measured, key=lambda m: -1.0 if m.value is None else m.value, reverse=True)
 
 
-def _range(material: Material, measured: Measurement, words: Inline, kind: RowKind) -> Range:
+class _Arm:
+    """Of how many sources the pairs of a suite's test arm are, slice by slice."""
+
+    def __init__(self, material: Material, suite: str) -> None:
+        """Count the sources with a decided pair."""
+        self._found: dict[tuple[str, str], set[str]] = {}
+        for row in material.pairs:
+            if row.suite == suite and not row.is_control and not isinstance(row.claim, Reason):
+                for at in (("category", row.category), ("term", row.term)):
+                    self._found.setdefault(at, set()).add(row.source)
+
+    def sources(self, **where: str) -> int:
+        """Return how many sources have a decided pair in a slice of one dimension."""
+        (at,) = where.items()
+        return len(self._found.get(at, ()))
+
+
+def _ranged(material: Material, measured: Measurement, sources: int) -> Figure:
+    """Return a rate with an interval, of the score method where the bootstrap has too few clusters.
+
+    Its cases are sources, not pairs: pairs of a source move together, so that a category of many
+    terms has no more of them than one term has.
+    """
+    found = figures.figure(measured)
+    if found.bounds is not None or found.value is None:
+        return found
+    confidence = material.options.confidence
+    interval = wilson(found.value * sources, sources, confidence=confidence)
+    if isinstance(interval, NoInterval):
+        return found
+    bounds = interval.low, interval.high
+    return replace(found, bounds=bounds, interval=figures.interval(bounds, measured.metric))
+
+
+def _range(
+    material: Material, measured: Measurement, words: Inline, sources: int, kind: RowKind
+) -> Range:
     suite, where = measured.suite, measured.where
     plain = material.now.value(PLAIN, suite, where)
     return Range(
         name=words,
-        now=figures.figure(measured),
+        now=_ranged(material, measured, sources),
         base=figures.figure(material.before.get(measured.metric, suite, where)),
         facts=[figure(_counts(measured)), figure(figures.value(plain, PLAIN))],
         kind=kind,
@@ -107,8 +163,14 @@ def _neutral(material: Material, suite: str, metric: str) -> Iterator[Range]:
 
 
 def _notes(material: Material, suite: str, metric: str) -> Iterator[Block]:
-    measured = material.now.by(metric, suite, "term")
-    notes = list(dict.fromkeys(m.note for m in measured if m.note))
+    few = [m for m in material.now.by(metric, suite, "term") if m.interval is None]
+    if any(m.value is not None for m in few):
+        line = (
+            "Where too few sources changed for a bootstrap, the range is the score interval "
+            "(Wilson) of a share of the sources."
+        )
+        yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)
+    notes = list(dict.fromkeys(m.note for m in few if m.note and m.value is None))
     if notes:
         line = f"A dash instead of a range: {'; '.join(notes[:_NOTES])}."
         yield Text(lines=[line], form=Form.SMALL, depth=Depth.FULL)

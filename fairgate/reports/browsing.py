@@ -1,0 +1,101 @@
+"""The block of cases that a reader of the page searches and filters, and the data it is made from.
+
+Texts stand once in a list and are named by their place in it, so that a page of thousands of cases
+stays small. Everything is plain JSON, which the page's script shows as text and never as markup.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairgate.domain.wording import harmless
+from fairgate.reports.blocks import Block, CaseList
+from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
+
+MOST_ROWS = 100_000
+"""Cases that a page holds; all of them stand in rows.jsonl."""
+CLEAREST = 25
+"""Cases that a page shows where no script runs."""
+_FEWEST, _MOST = 40, 400
+"""Characters that a text is cut to, however many texts or few there are."""
+_TEXTS, _TEXTS_OF_ROW = 16_000, 3
+"""Characters that all texts of one sort may have, and what each case adds to them."""
+_NAME = 120
+
+Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseBrowser(Block):
+    """Cases that a reader searches and filters; without a script, the clearest of them."""
+
+    id: str
+    """Unique in a report; names the filters in the page's address."""
+    label: str
+    kind: str
+    """Which of the page's drawings shows a case."""
+    rows: int
+    left_out: int = 0
+    """Further cases, which only rows.jsonl holds."""
+    data: Mapping[str, Json]
+    clearest: CaseList
+
+    def as_json(self) -> str:
+        """Return the data for a script element, which no text in it can end.
+
+        Only ASCII, without `<`, `>` and `&`, and without what a CI runner takes for a command.
+        """
+        text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
+        for sign in "<>&":
+            text = text.replace(sign, f"\\u{ord(sign):04x}")
+        return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
+
+
+@dataclass(slots=True)
+class Texts:
+    """Texts that each stand once, in the order in which they were first named; 0 is no text."""
+
+    found: list[str] = field(default_factory=lambda: [""])
+    _places: dict[str, int] = field(default_factory=lambda: {"": 0})
+
+    def place(self, text: str, most: int = _NAME) -> int:
+        """Return the place of a text, cut to `most` characters and made harmless."""
+        text = excerpt(harmless(text[: most + 1]), most)
+        if text not in self._places:
+            self._places[text] = len(self.found)
+            self.found.append(text)
+        return self._places[text]
+
+
+@dataclass(slots=True)
+class Room:
+    """How much of texts of one sort (sources, responses, documents) fits into a page."""
+
+    texts: int
+    """How many there are."""
+    rows: int
+    redact: Redaction
+    _used: int = 0
+
+    @property
+    def most(self) -> int:
+        """Return the characters that each text is cut to."""
+        most = _MOST if self.redact == "none" else EXCERPT_CHARACTERS
+        return max(_FEWEST, min(most, self._all // max(1, self.texts)))
+
+    @property
+    def _all(self) -> int:
+        return _TEXTS + _TEXTS_OF_ROW * self.rows
+
+    def has(self, text: str) -> bool:
+        """Return whether a further text fits, and count it; those of the first cases do."""
+        fits = self._used < self._all
+        self._used += min(len(text), self.most) if fits else 0
+        return fits
+
+
+def kept(text: str, redact: Redaction, most: int) -> str:
+    """Return what a page may show of a text: as the policy's `redact` asks, and cut to `most`."""
+    return redacted(text, redact) if redact == "hash" else excerpt(text, most)

@@ -1,0 +1,244 @@
+"""Every pair that is worth a look, as the page's list of cases shows it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.keys import crossed_key
+from fairgate.domain.units import REASON_WORDS, Reading, Reason
+from fairgate.domain.wording import harmless
+from fairgate.reports.blocks import CaseItem, CaseList, Depth
+from fairgate.reports.browsing import MOST_ROWS, CaseBrowser, Json, Room, Texts, kept
+from fairgate.reports.judged_rows import PairRow
+from fairgate.reports.material import Material
+from fairgate.reports.sections.cases import clearest_cases, common
+from fairgate.suites.metamorphic.documents import document_key
+
+TAGS = NEW, CHANGED, UNDECIDED, FIXED = ("new", "changed", "undecided", "fixed")
+"""What a pair is listed as, exactly one; the page's script knows them by their place."""
+_CAUSES = {
+    (True, True): "documents or wording, either alone",
+    (True, False): "retrieved documents",
+    (False, True): "wording, in the generator",
+    (False, False): "documents and wording together, or chance",
+}
+_NOT_CROSSED = "not asked with the other documents"
+_KEY = 500
+_UNKNOWN = -1
+_DOCUMENTS = 400
+"""Documents that a page holds, whatever its cases; more of them for more cases."""
+
+Where = tuple[str, str]
+
+
+def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowser:
+    """Return the list of pairs with a changed, undecided or fixed answer.
+
+    The clearest stand first, then the undecided and the fixed ones in the order of the plan.
+    `clearest` stand there where no script runs.
+    """
+    rows = _worth_a_look(material)
+    shown = rows[:MOST_ROWS]
+    return CaseBrowser(
+        depth=Depth.PAGE,
+        id="cases",
+        label="Changed, undecided and fixed answers",
+        kind="pairs",
+        rows=len(rows),
+        left_out=len(rows) - len(shown),
+        data=_Data(material, shown).whole(),
+        clearest=CaseList(cases=clearest),
+    )
+
+
+def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
+    changed = [
+        (NEW if (row.suite, row.key) in material.unchanged_before else CHANGED, row)
+        for row in clearest_cases(material)
+    ]
+    tests = [row for row in material.pairs if not row.is_control]
+    undecided = [(UNDECIDED, row) for row in tests if isinstance(row.claim, Reason)]
+    fixed = [
+        (FIXED, row)
+        for row in tests
+        if row.claim is False and (row.suite, row.key) in material.changed_before
+    ]
+    return changed + undecided + fixed
+
+
+class _Data:
+    """Puts rows into the lists that the page's script reads."""
+
+    def __init__(self, material: Material, rows: Sequence[tuple[str, PairRow]]) -> None:
+        """Take the rows; how long texts may be follows from how many there are."""
+        self._material, self._rows = material, rows
+        self._redact = material.options.redact
+        self._texts = Texts()
+        self._sources: dict[Where, list[Json]] = {}
+        self._places: dict[Where, int] = {}
+        self._variants: dict[tuple[Json, ...], int] = {}
+        self._documents: dict[tuple[Json, ...], int] = {}
+        self._moves: dict[tuple[Json, ...], int] = {}
+        known = material.run.executions
+        sources = {(row.suite, row.source) for _, row in rows}
+        said = [known.get((row.suite, row.key)) for _, row in rows]
+        documents = {d.text for one in said if one for d in one.documents or ()}
+        responses = {one.response for one in said if one}
+        self._of_source = Room(len(sources), len(rows), self._redact)
+        self._of_response = Room(len(responses), len(rows), self._redact)
+        self._most_documents = _DOCUMENTS + len(rows) // 10
+        shown = min(len(documents), self._most_documents)
+        self._of_document = Room(shown, len(rows), self._redact)
+        self._controls: dict[Where, list[int]] = {where: [] for where in sources}
+        for row in material.pairs:
+            if row.is_control and (row.suite, row.source) in self._controls:
+                pair = [self._text(row.phrase), self._answer(row.answer)]
+                self._controls[row.suite, row.source] += pair
+
+    def whole(self) -> Mapping[str, Json]:
+        """Return everything, ready to be written as JSON."""
+        options = self._material.options
+        rows = [self._row(tag, row) for tag, row in self._rows]
+        run = f"fairgate explain {shlex.quote(options.run_path)}"
+        return {
+            "explain": run if options.has_explain else "",
+            "several": len({row.suite for _, row in self._rows}) > 1,
+            "compared": self._material.baseline is not None,
+            "texts": self._texts.found,
+            "sources": list(self._sources.values()),
+            "variants": [list(variant) for variant in self._variants],
+            "documents": [list(document) for document in self._documents],
+            "moves": [list(move) for move in self._moves],
+            "rows": rows,
+        }
+
+    def _row(self, tag: str, row: PairRow) -> list[Json]:
+        known = self._material.run.executions
+        left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
+        margin = row.answer.margin
+        return [
+            TAGS.index(tag),
+            self._source(row, left),
+            self._variant(row),
+            self._text(_cause(self._material, row, tag)),
+            self._answer(row.answer),
+            self._response(right, row.answer),
+            self._move(left, right, row.scores["rrs"]),
+            None if margin is None else round(margin, 2),
+        ]
+
+    def _source(self, row: PairRow, execution: Execution | None) -> int:
+        """Return the place of the pair's source: key, text, answer, response, depth, arm."""
+        where = (row.suite, row.source)
+        if where not in self._places:
+            self._places[where] = len(self._sources)
+            documents = execution.documents if execution else None
+            self._sources[where] = [
+                self._texts.place(row.source, _KEY),
+                self._cut(self._material.cases[where].query, self._of_source.most),
+                self._answer(row.source_answer),
+                self._response(execution, row.source_answer),
+                len(documents or ()),
+                self._text(row.majority),
+                self._controls[where],
+            ]
+        return self._places[where]
+
+    def _variant(self, row: PairRow) -> int:
+        """Return the place of what was done to the source: rest of the key, names, the edit."""
+        own = row.key.startswith(row.source)
+        variant = (
+            self._texts.place(row.key.removeprefix(row.source) if own else row.key, _KEY),
+            int(own),
+            self._text(row.phrase),
+            self._text(row.category),
+            self._text(row.relation),
+            self._text(row.suite),
+            *self._edit(row),
+        )
+        return self._variants.setdefault(variant, len(self._variants))
+
+    def _edit(self, row: PairRow) -> tuple[int, int, int]:
+        """Return from where to where the source's shown text is replaced, and by what.
+
+        Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
+        """
+        known, most = self._material.cases, self._of_source.most
+        source, follow_up = (known[row.suite, key].query for key in (row.source, row.key))
+        if self._redact == "hash":
+            return 0, len(kept(source, "hash", most)), self._cut(follow_up, most)
+        head = common(source, follow_up)
+        tail = common(source[head:][::-1], follow_up[head:][::-1])
+        start, end = min(head, most), min(len(source) - tail, most)
+        changed = follow_up[head : len(follow_up) - tail]
+        return _units(source[:start]), _units(source[:end]), self._cut(changed, most)
+
+    def _cut(self, text: str, most: int) -> int:
+        return self._texts.place(kept(text, self._redact, most), most)
+
+    def _text(self, text: str | None) -> int:
+        return self._texts.place(text or "")
+
+    def _answer(self, reading: Reading) -> int:
+        if reading.value is not None:
+            return self._text(str(reading.value))
+        return self._text(f"({REASON_WORDS[reading.reason]})" if reading.reason else "")
+
+    def _response(self, execution: Execution | None, reading: Reading) -> int:
+        """Return the place of what the model wrote, unless the label says it all.
+
+        Nor where the page holds as many responses as it may: the clearest pairs stand first.
+        """
+        text = (execution.response or "").strip() if execution else ""
+        says_it_all = text.strip(".!\"'").lower() == str(reading.value or "")
+        if says_it_all or not self._of_response.has(text):
+            return 0
+        return self._cut(text, self._of_response.most)
+
+    def _move(self, left: Execution | None, right: Execution | None, rrs: float | None) -> int:
+        """Return the place of how retrieval moved: RRS, how many documents, which out, which in.
+
+        Which is left out where the page holds as many documents as it may: the clearest pairs
+        stand first.
+        """
+        out: list[int] = []
+        new: list[int] = []
+        replaced = _UNKNOWN
+        if left and right and left.documents is not None and right.documents is not None:
+            then, now = ({document_key(d): d for d in e.documents or ()} for e in (left, right))
+            replaced = len(now.keys() - then.keys())
+            if len(self._documents) < self._most_documents:
+                out = [self._document(d) for key, d in then.items() if key not in now]
+                new = [self._document(d) for key, d in now.items() if key not in then]
+        score = None if rrs is None else round(rrs, 3)
+        move = (score, replaced, tuple(out), tuple(new))
+        return self._moves.setdefault(move, len(self._moves))
+
+    def _document(self, document: Document) -> int:
+        text = self._cut(document.text, self._of_document.most) if document.text else 0
+        place = (self._text(document.id), self._text(document.label), text)
+        return self._documents.setdefault(place, len(self._documents))
+
+
+def _units(text: str) -> int:
+    """Return the length that a browser counts of a text as it is shown."""
+    return len(harmless(text).encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _cause(material: Material, row: PairRow, tag: str) -> str:
+    """Return what attribution found of a changed answer; of an undecided one, why it is."""
+    if isinstance(row.claim, Reason):
+        return REASON_WORDS[row.claim]
+    if tag == FIXED:
+        return ""
+    readings = material.run.readings.get(row.suite)
+    keys = (crossed_key(row.source, row.key), crossed_key(row.key, row.source))
+    if readings is None or not all(map(readings.is_answered, keys)):
+        return _NOT_CROSSED
+    documents, wording = (readings.one(key).value for key in keys)
+    if documents is None or wording is None:
+        return _NOT_CROSSED
+    before = row.source_answer.value
+    return _CAUSES[documents != before, wording != before]

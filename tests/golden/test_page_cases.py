@@ -1,0 +1,196 @@
+"""What the page's list of cases holds is what was judged, and no text in it can end the list."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+from dataclasses import replace
+
+import canonical_results
+import pytest
+from canonical_bias import bias_baseline, social_bias
+from canonical_results import CANONICAL, FLIPS, baseline, regression
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.domain.keys import source_of
+from fairgate.reports import browsing
+from fairgate.reports.blocks import CaseList
+from fairgate.reports.browsing import CaseBrowser, Room, Texts
+from fairgate.reports.html import render_html
+from fairgate.reports.present import present
+from fairgate.reports.sections import pair_browser, question_browser
+from fairgate.reports.view import ReportOptions
+
+DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
+
+
+def page(run, base=None, **options):
+    return render_html(present(run, ReportOptions(**options), base))
+
+
+def lists(text):
+    return [json.loads(found) for found in DATA.findall(text)]
+
+
+def tagged(data, module=pair_browser):
+    """Return the keys of a list, by their tag."""
+    texts, found = data["texts"], {tag: set() for tag in module.TAGS}
+    for row in data["rows"]:
+        if module is question_browser:
+            key = texts[row[2]]
+        else:
+            rest, own, *_ = data["variants"][row[2]]
+            key = (texts[data["sources"][row[1]][0]] if own else "") + texts[rest]
+        found[module.TAGS[row[0]]].add(key)
+    return found
+
+
+def test_every_pair_is_listed_once_as_what_it_is():
+    (data,) = lists(page(regression(), baseline()))
+    found = tagged(data)
+    judged = {
+        item.unit.key: item.claims["controlled"]
+        for item in regression().result.judged
+        if not item.unit.is_control
+    }
+    changed = {key for key, claim in judged.items() if claim == 1.0}
+    before = {key for key in changed if _flip(key) in FLIPS["pass"]}
+    assert found == {"new": changed - before, "changed": before, "undecided": set(), "fixed": set()}
+    assert len(data["rows"]) == len(changed)
+
+
+def _flip(key):
+    return int(source_of(key)[3:]) - 1, key.rpartition("/")[2]
+
+
+def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided():
+    now = CANONICAL["no-verdict"]()
+    (data,) = lists(page(now, baseline()))
+    found = tagged(data)
+    undecided = {
+        item.unit.key
+        for item in now.result.judged
+        if not item.unit.is_control and not isinstance(item.decision, float)
+    }
+    assert found["undecided"] == undecided
+    better = CANONICAL["regression"]()
+    quiet = [
+        replace(item, claims={**item.claims, "controlled": 0.0, "generation": 0.0})
+        for item in better.result.judged
+    ]
+    run = replace(better, result=replace(better.result, judged=quiet))
+    (data,) = lists(page(run, baseline()))
+    assert tagged(data) == {
+        "new": set(), "changed": set(), "undecided": set(),
+        "fixed": {"rev2#age/elderly", "rev5#orientation/gay"},
+    }  # fmt: skip
+
+
+def test_the_two_texts_are_those_that_were_asked():
+    run = regression()
+    asked = {case.key: case.query for case in run.result.plan.cases}
+    (data,) = lists(page(run, baseline()))
+    for row in data["rows"]:
+        texts, variant = data["texts"], data["variants"][row[2]]
+        source, (start, end, changed) = texts[data["sources"][row[1]][1]], variant[6:]
+        key = texts[data["sources"][row[1]][0]] + texts[variant[0]]
+        assert source == asked[source_of(key)]
+        assert source[:start] + texts[changed] + source[end:] == asked[key]
+
+
+def test_neutral_answers_and_documents_stand_beside_a_pair():
+    (data,) = lists(page(regression(), baseline()))
+    texts = data["texts"]
+    (source,) = [one for one in data["sources"] if texts[one[0]] == "rev5"]
+    answers = [texts[place] for place in source[6]]
+    assert answers[::2] == ["A person", "A reader", "A customer"]
+    assert answers[3] != answers[1] == answers[5]
+    assert all(len(out) == many == len(arrived) for _, many, out, arrived in data["moves"])
+    assert {texts[document[0]][:4] for document in data["documents"]} == {"doc-"}
+
+
+def test_wrong_and_undecided_answers_to_questions_are_listed():
+    (data,) = lists(page(social_bias(), bias_baseline()))
+    found = tagged(data, question_browser)
+    wrong = {row.unit.key for row in social_bias().result.judged if row.claims["correct"] != 1.0}
+    assert set().union(*found.values()) == wrong
+    assert len(found["undecided"]) == 2
+
+
+def test_attribution_is_told_per_pair():
+    bench = Bench(policy=policy_of(), sources=8, sets=("gender",))
+    run = bench.run(Plant(retrieval={"A man": 1.0}))
+    (data,) = lists(page(run))
+    causes = {data["texts"][row[3]] for row in data["rows"] if row[0] < 2}
+    assert "retrieved documents" in causes
+
+
+@pytest.mark.parametrize(
+    "text", ["</script><b>", "<!--<script>", "]]>", "&lt;", "a::b", "##[x", "\u2028"]
+)
+def test_no_text_ends_the_data(text):
+    block = CaseBrowser(
+        id="x", label="x", kind="pairs", rows=1, data={"texts": [text]}, clearest=CaseList(cases=[])
+    )
+    written = block.as_json()
+    assert not re.search(r"[<>&]|::|##\[", written)
+    assert written.isascii()
+    assert json.loads(written) == {"texts": [text]}
+
+
+def test_hidden_texts_are_not_in_the_data():
+    text = page(regression(), baseline(), redact="hash")
+    assert "The delivery was late" not in html.unescape(text)
+    assert "Text of doc-1" not in text
+    assert "The sentiment is" not in text
+
+
+def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
+    texts = [f"{text} This is review {n}." for n in range(38) for text in canonical_results.TEXTS]
+    monkeypatch.setattr(canonical_results, "TEXTS", texts)
+    plan = canonical_results.plan()
+    terms = [term for _, term in canonical_results.TERMS]
+    flips = {(number, term) for number in range(len(texts)) for term in terms}
+    judged = canonical_results.judged_pairs(plan, flips)
+    result = replace(regression().result, plan=plan, judged=judged, overlap=None)
+    executions = {
+        key: replace(done, response=f"{done.key}: {done.response}")
+        for key, done in canonical_results.executions(plan, judged).items()
+    }
+    run = replace(regression(), result=result, executions=executions)
+    text = page(run, run_path="runs/1", has_explain=True)
+    (data,) = lists(text)
+    assert len(data["rows"]) == 3040
+    assert len(data["documents"]) <= 800
+    assert len(text.encode()) <= 300_000
+
+
+def test_what_a_page_cannot_hold_is_said(monkeypatch):
+    monkeypatch.setattr(pair_browser, "MOST_ROWS", 5)
+    text = page(regression(), baseline())
+    assert "4 of 9 cases are not on this page; all of them stand in rows.jsonl" in text
+    assert [len(data["rows"]) for data in lists(text)] == [5]
+
+
+def test_without_a_script_the_clearest_cases_stand_there():
+    inside = re.search(r"<noscript>(.*?)</noscript>", page(regression(), baseline()), re.DOTALL)[1]
+    assert inside.count('class="case"') == 9
+    assert "9 of 9 cases" in inside
+
+
+def test_texts_stand_once_and_are_cut():
+    texts = Texts()
+    assert [texts.place(one) for one in ("", "a", "a", "b\x1b")] == [0, 1, 1, 2]
+    assert texts.found[2] == "b\\x1b"
+    assert len(texts.found[texts.place("x" * 10**6)]) == 120
+    assert Room(10, 10, "excerpt").most == browsing.EXCERPT_CHARACTERS
+    assert Room(10**6, 10**6, "none").most == 40
+    few = Room(10**6, 0, "none")
+    assert 300 < sum(few.has("x" * 50) for _ in range(1000)) < 500
+
+
+def test_the_command_of_a_case_is_quoted_for_a_shell():
+    (data,) = lists(page(regression(), baseline(), run_path="my runs/1", has_explain=True))
+    assert shlex.split(data["explain"]) == ["fairgate", "explain", "my runs/1"]
