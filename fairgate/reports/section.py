@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -53,3 +53,20 @@ def numbered(sections: Sequence[Section], suites: Sequence[str]) -> list[Section
         )
         for place, (section, suite) in enumerate(zip(sections, suites, strict=True), start=1)
     ]
+
+
+def of_suites(
+    kind: Section, suites: Sequence[str], blocks: Callable[[str, int], Iterable[Block]]
+) -> list[Section]:
+    """Return a section of one kind for each suite with anything to say.
+
+    `blocks` takes a suite and its place, from 1, among those that have any.
+    """
+    found: list[str] = []
+    sections: list[Section] = []
+    for suite in suites:
+        said = list(blocks(suite, len(found) + 1))
+        if said:
+            found.append(suite)
+            sections.append(replace(kind, blocks=said))
+    return numbered(sections, found)

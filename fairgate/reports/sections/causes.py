@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
 from fairgate.reports import figures
@@ -14,7 +15,7 @@ from fairgate.reports.alerts import CERTAIN
 from fairgate.reports.blocks import Block, Bounds, Column, Figure, Form, Range, RangeChart, Text
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section, numbered
+from fairgate.reports.section import Section, of_suites
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, joined, name
 
@@ -31,17 +32,11 @@ _OTHERS = 3
 
 def causes(material: Material) -> Iterator[Section]:
     """Yield for each suite what is known of its causes; nothing for suites without any."""
-    sections: list[Section] = []
-    suites: list[str] = []
-    for suite in pair_suites(material.result):
-        blocks = list(_blocks(material, suite, place=len(suites) + 1))
-        if blocks:
-            suites.append(suite)
-            sections.append(Section(id="causes", title="Causes", blocks=blocks, worth=60))
-    yield from numbered(sections, suites)
+    kind = Section(id="causes", title="Causes", blocks=(), worth=60)
+    yield from of_suites(kind, pair_suites(material.result), partial(_blocks, material))
 
 
-def _blocks(material: Material, suite: str, *, place: int) -> Iterator[Block]:
+def _blocks(material: Material, suite: str, place: int) -> Iterator[Block]:
     result = material.result
     found = next((f for f in result.attribution if f.suite == suite), None)
     sentences = [

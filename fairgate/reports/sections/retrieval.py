@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from fairgate.domain.outcomes import Degradation
 from fairgate.metrics.catalogue import METRICS
@@ -12,7 +13,7 @@ from fairgate.reports import figures
 from fairgate.reports.blocks import Bar, Bars, Block, Depth, Form, Histogram, KeyValues, Text
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section, numbered
+from fairgate.reports.section import Section, of_suites
 from fairgate.reports.spans import Inline, code, figure, muted
 
 Facts = list[tuple[Inline, Inline]]
@@ -21,17 +22,11 @@ _BAND = "rrs/band"
 
 def retrieval(material: Material) -> Iterator[Section]:
     """Yield what is known of every suite's retrieval, and what cannot be known and why."""
-    sections: list[Section] = []
-    suites: list[str] = []
-    for suite in pair_suites(material.result):
-        blocks = list(_blocks(material, suite, place=len(suites) + 1))
-        if blocks:
-            suites.append(suite)
-            sections.append(Section(id="retrieval", title="Retrieval", blocks=blocks, worth=50))
-    yield from numbered(sections, suites)
+    kind = Section(id="retrieval", title="Retrieval", blocks=(), worth=50)
+    yield from of_suites(kind, pair_suites(material.result), partial(_blocks, material))
 
 
-def _blocks(material: Material, suite: str, *, place: int) -> Iterator[Block]:
+def _blocks(material: Material, suite: str, place: int) -> Iterator[Block]:
     suffix = f" {place}" if place > 1 else ""
     table = material.run.tables.get(suite)
     limits = table.bands if table else PAPER_BANDS
