@@ -15,7 +15,7 @@ demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
 test: $(VENV)/test.stamp lint  ## the test suite
-	$(BIN)/python -m pytest -n 2 -m "not torch and not slow and not benchmark and not systems"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not torch and not slow and not benchmark and not systems"
 
 test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential

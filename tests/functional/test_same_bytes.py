@@ -22,6 +22,7 @@ from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SILENT
 
+pytestmark = pytest.mark.xdist_group("same bytes")  # one worker, so that `whole` is run once
 POLICY = """\
 version: 1
 name: bytes
