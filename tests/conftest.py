@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import socketserver
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,10 @@ for profile, repeatable in (("default", False), ("ci", True)):
         print_blob=True,
     )
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+# Servers of the standard library send an answer's head and body apart. Held back until the client
+# confirms the head, every body would come 40 ms later.
+socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ import fcntl
 import itertools
 import sqlite3
 import threading
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ Vectors = npt.NDArray[np.float32]
 _CHUNK = 500
 _SCHEMA_VERSION = 1
 _BUSY_SECONDS = 60.0
+_RETRY_SECONDS = 0.01
 _EMBEDDING = "embedding"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS results (
@@ -146,7 +148,7 @@ class SqliteResultStore:
             )
         connection.execute("PRAGMA synchronous = NORMAL")
         if version == 0:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _log_writes_ahead(connection)
             with _transaction(connection):
                 connection.execute(_TABLE)
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
@@ -201,6 +203,20 @@ class SqliteResultStore:
     def _say(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
+
+
+def _log_writes_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging; SQLite itself does not wait for another that switches too."""
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sqlite3
 import subprocess
 import sys
@@ -97,6 +98,33 @@ def test_threads_share_one_store(path, opened):
         thread.join()
     keys = [f"{name}{i}" for name in "abcd" for i in range(20)]
     assert len(store.get_many("answer", keys)) == 80
+
+
+def open_and_write(path, together, name, said):
+    together.wait()
+    try:
+        store = SqliteResultStore(path)
+        store.put_many("answer", [(name, "v")])
+        said.put("; ".join(store.notices))
+    except StoreError as error:
+        said.put(str(error))
+
+
+def test_processes_that_make_one_store_at_once_wait_for_each_other(tmp_path):
+    fork = multiprocessing.get_context("fork")
+    for attempt in range(60):
+        path, together, said = tmp_path / f"{attempt}.sqlite", fork.Barrier(4), fork.Queue()
+        processes = [
+            fork.Process(target=open_and_write, args=(path, together, name, said)) for name in "abcd"
+        ]
+        for process in processes:
+            process.start()
+        assert [said.get() for _ in processes] == [""] * 4
+        for process in processes:
+            process.join()
+        store = SqliteResultStore(path)
+        assert list(store.get_many("answer", list("abcd"))) == list("abcd")
+        store.close()
 
 
 def test_two_processes_write_at_once_and_lose_nothing(path, opened):
