@@ -163,14 +163,11 @@ def judged_by(suite: QuestionItemSuite, executions) -> list[Judged]:
 
 
 def table_of(plan: Planned, executions, *, quarantined=frozenset(), **changes: object):
-    given = plan.suite.given
-    suite = QuestionItemSuite(
-        replace(
-            given,
-            policy=given.policy.model_copy(update=changes),
-            setup=replace(given.setup, quarantined=quarantined),
-        )
-    )
+    given, suite = plan.suite.given, plan.suite
+    if changes or quarantined:
+        policy = given.policy.model_copy(update=changes)
+        setup = replace(given.setup, quarantined=quarantined)
+        suite = QuestionItemSuite(replace(given, policy=policy, setup=setup))
     judged = judged_by(suite, executions)
     table = tabulated(suite, judged, PAPER_BANDS)
     suite.verify(table)
