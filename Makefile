@@ -8,7 +8,7 @@ SYSTEMS := .venv-systems
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-export test-models test-systems test-node test-slow lint bench docs models clean
+.PHONY: demo test test-export test-systems test-node test-slow lint bench docs models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
@@ -17,11 +17,8 @@ demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded
 test: $(VENV)/test.stamp lint  ## the test suite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not torch and not slow and not benchmark and not systems"
 
-test-export: $(EXPORT)/export.stamp  ## differential tests against torch, transformers and sentence-transformers
+test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
-
-test-models: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## many architectures as many kinds of graphs; long, not part of CI yet
-	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/models
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack as they are
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract

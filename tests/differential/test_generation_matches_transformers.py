@@ -81,16 +81,6 @@ def exported(original):
     return output
 
 
-@pytest.fixture(scope="module")
-def grouped(original, model):
-    """Return the same weights in a graph with GroupQueryAttention."""
-    from gqa_graph import write_gqa_model
-
-    weights = {name: value.numpy() for name, value in model.state_dict().items()}
-    config = json.loads((original / "config.json").read_text())
-    return write_gqa_model(original.parent / "grouped", DEMO, weights, config)
-
-
 def generated(model, tokenizer, prompts):
     """Return the new tokens of each prompt as `transformers.generate` gives them for the batch."""
     inputs = tokenizer(prompts, return_tensors="pt", padding=True, return_token_type_ids=False)
@@ -114,13 +104,11 @@ def own_tokens(folder, prompts, **options):
     return [engine.tokens[place] for place in range(len(prompts))]
 
 
-@pytest.mark.parametrize("kind", ["exported", "grouped"])
-def test_greedy_tokens_are_those_of_transformers(kind, request, model, tokenizer):
-    folder = request.getfixturevalue(kind)
+def test_greedy_tokens_are_those_of_transformers(exported, model, tokenizer):
     one_by_one = [generated(model, tokenizer, [prompt])[0] for prompt in PROMPTS]
     assert any(len(set(tokens)) > 5 for tokens in one_by_one)
     for batch_size in (1, 16):
-        assert own_tokens(folder, PROMPTS, batch_size=batch_size) == one_by_one
+        assert own_tokens(exported, PROMPTS, batch_size=batch_size) == one_by_one
 
 
 def test_greedy_tokens_are_those_of_left_padded_batches(exported, model, tokenizer):
