@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.domain.errors import BaselineError, DataError, UsageError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.records import flat
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
@@ -120,7 +121,7 @@ def _execution_to(execution: Execution) -> dict[str, Any]:
 
 def document_row(document: Document) -> dict[str, Any]:
     """Return what is known of a document, as recordings hold it."""
-    return {name: value for name, value in asdict(document).items() if value is not None}
+    return {name: value for name, value in flat(document).items() if value is not None}
 
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import ModelError
@@ -20,6 +21,7 @@ from fairgate.domain.executions import (
     Document,
     Execution,
     GenerationRequest,
+    Stop,
 )
 from fairgate.engine.ports import (
     NOTHING,
@@ -210,9 +212,14 @@ def _request_key(generator: Generator, request: GenerationRequest) -> str:
     return _digest(
         generator.fingerprint,
         request.prompt,
-        json.dumps([request.labels, None if request.stop is None else asdict(request.stop)]),
+        _end_of_answer(request.labels, request.stop),
         str(request.seed),
     )
+
+
+@lru_cache(maxsize=256)
+def _end_of_answer(labels: tuple[str, ...], stop: Stop | None) -> str:
+    return json.dumps([labels, None if stop is None else asdict(stop)])
 
 
 def _batches(

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TypeVar
 
 from fairgate.domain.executions import Answer, Document
 from fairgate.domain.json_text import read_json
+from fairgate.domain.records import flat
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -59,7 +59,7 @@ def documents_from(value: object, most: int) -> list[Document] | None:
 
 def answer_to(answer: Answer) -> str:
     """Return the stored text of an answer."""
-    return json.dumps(asdict(answer), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(flat(answer), ensure_ascii=False, separators=(",", ":"))
 
 
 def answer_from(value: object) -> Answer | None:

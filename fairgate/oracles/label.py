@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
@@ -21,6 +22,7 @@ LABEL_RULE = "label/2"
 _NOTHING: Mapping[str, str] = {}
 
 
+@lru_cache(maxsize=4096)
 def read_label(text: str, task: Task) -> str | None:
     """Return the label that an answer says, by the task's own rules; None where it says none."""
     return first_label(text, task.labels, negated=dict(task.negated), marker=task.marker)
