@@ -115,7 +115,8 @@ def test_processes_that_make_one_store_at_once_wait_for_each_other(tmp_path):
     for attempt in range(60):
         path, together, said = tmp_path / f"{attempt}.sqlite", fork.Barrier(4), fork.Queue()
         processes = [
-            fork.Process(target=open_and_write, args=(path, together, name, said)) for name in "abcd"
+            fork.Process(target=open_and_write, args=(path, together, name, said))
+            for name in "abcd"
         ]
         for process in processes:
             process.start()
