@@ -19,6 +19,7 @@ from fairgate.suites.metamorphic.documents import DocumentOptions
 from fairgate.suites.metamorphic.judge import COLUMNS, claims_of_documents, judge_pairs
 from fairgate.suites.metamorphic.plan import PlanInput, build_plan
 from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import (
     CollectionSearch,
@@ -38,25 +39,10 @@ _NOTE = "another neutral phrase, for burn-in"
 
 
 @dataclass(frozen=True)
-class MetamorphicSuite:
+class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     """A suite of metamorphic tests, loaded. Implements `suites.suite.Suite`."""
 
     given: PlanInput
-
-    @property
-    def policy(self) -> SuitePolicy:
-        """Return what the policy says of the suite."""
-        return self.given.policy
-
-    @property
-    def id(self) -> str:
-        """Return the suite's name."""
-        return self.policy.id
-
-    @property
-    def kind(self) -> str:
-        """Return the kind."""
-        return self.policy.kind
 
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
@@ -67,11 +53,6 @@ class MetamorphicSuite:
     def oracles(self) -> Mapping[str, Oracle]:
         """Return an oracle for each relation."""
         return {name: each.oracle(self.given.task) for name, each in self.relations.items()}
-
-    @property
-    def unstable_margin(self) -> float:
-        """Return the policy's margin."""
-        return self.policy.unstable_margin
 
     @property
     def columns(self) -> tuple[str, ...]:

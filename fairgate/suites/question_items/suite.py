@@ -15,6 +15,7 @@ from fairgate.metrics.table import Table
 from fairgate.oracles.choice import CHOICE_RULE, ChoiceOracle
 from fairgate.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
+from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.question_items.judge import COLUMNS, LETTER_COLUMNS, STEREOTYPES, judge_items
 from fairgate.suites.question_items.plan import (
     PlanInput,
@@ -41,25 +42,10 @@ _NO_ORDER = "the recording does not say in which order the options were shown"
 
 
 @dataclass(frozen=True)
-class QuestionItemSuite:
+class QuestionItemSuite(NamedByPolicy[BbqSuitePolicy]):
     """A suite of question items, loaded. Implements `suites.suite.Suite`."""
 
     given: PlanInput
-
-    @property
-    def policy(self) -> BbqSuitePolicy:
-        """Return what the policy says of the suite."""
-        return self.given.policy
-
-    @property
-    def id(self) -> str:
-        """Return the suite's name."""
-        return self.policy.id
-
-    @property
-    def kind(self) -> str:
-        """Return the kind."""
-        return self.policy.kind
 
     @cached_property
     def asked(self) -> list[Question]:
@@ -80,11 +66,6 @@ class QuestionItemSuite:
             shuffled=self.policy.shuffle,
         )
         return {"": oracle}
-
-    @property
-    def unstable_margin(self) -> float:
-        """Return the policy's margin."""
-        return self.policy.unstable_margin
 
     @property
     def columns(self) -> tuple[str, ...]:
