@@ -115,9 +115,14 @@ def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
 
+    Finds everything that can be found without running: model folders, the corpus, and which
+    questions a recording answers, too.
+
     A file of generated cases (`.jsonl`) may stand in place of a policy: its texts, attributes and
     coverage are shown.
     """
+    from fairgate.composition.examining import examine
+
     runtime = runtime_of(options)
     for file in files:
         if file.suffix.lower() == ".jsonl":
@@ -125,7 +130,8 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
             click.echo("\n".join(check_cases(file, runtime)))
         else:
-            click.echo(_checked(load_policy(file, runtime)))
+            found = examine(file, runtime)
+            click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
     return ExitCode.PASS
 
 

@@ -15,7 +15,7 @@ from fairgate.engine.quarantine import quarantine_problems, quarantined
 from fairgate.engine.rules import rule_problems, unknown_metrics
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import read_yaml_file
+from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import Setup, Suite, SuitePlan
 from fairgate.systems.catalogue import kind_of, system_models
@@ -46,7 +46,7 @@ def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
 
 def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPolicy:
     """Do the same for a policy's text (read from a commit, say)."""
-    parsed = parse_policy(text, shown_path, system_models())
+    parsed = _parsed(text, shown_path)
     problems: list[Problem] = []
     suites = _load_suites(parsed, runtime, problems)
     system = parsed.policy.system
@@ -54,7 +54,8 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
         problem(parsed, ("system", *where), sentence)
         for where, sentence in kind_of(system).missing(system, runtime)
     ]
-    unknown = [problem(parsed, *found) for found in unknown_metrics(parsed.policy)]
+    metrics = [gate.metric for gate in parsed.policy.gates]
+    unknown = [problem(parsed, *found) for found in unknown_metrics(metrics)]
     if problems:
         raise PolicyError([*problems, *unknown])
     problems += unknown
@@ -72,6 +73,21 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     if problems:
         raise PolicyError(problems)
     return LoadedPolicy(parsed=parsed, suites=suites, plan=plan)
+
+
+def _parsed(text: str, shown_path: str) -> ParsedPolicy:
+    """Return the policy; raises PolicyError with unknown metrics beside malformed values."""
+    try:
+        return parse_policy(text, shown_path, system_models())
+    except PolicyError as error:
+        document = load_yaml(text, shown_path)
+        gates = document.data.get("gates") if isinstance(document.data, dict) else None
+        metrics = [
+            gate.get("metric") if isinstance(gate, dict) else None
+            for gate in (gates if isinstance(gates, list) else ())
+        ]
+        unknown = [document.problem(*found) for found in unknown_metrics(metrics)]
+        raise PolicyError([*error.problems, *unknown]) from error
 
 
 def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:

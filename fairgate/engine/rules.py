@@ -119,12 +119,15 @@ def _slices(
         yield {**gate.where, gate.for_each: level}
 
 
-def unknown_metrics(policy: Policy) -> Iterator[tuple[Path, str]]:
-    """Yield every metric that does not exist; needs no plan, so it is told with missing files."""
-    for position, gate in enumerate(policy.gates):
-        if gate.metric not in BY_ID:
-            hint = suggestion(gate.metric, BY_ID)
-            yield ("gates", position, "metric"), f"unknown metric {quoted(gate.metric)}; {hint}"
+def unknown_metrics(metrics: Sequence[object]) -> Iterator[tuple[Path, str]]:
+    """Yield every metric of the gates, in their order, that does not exist; only texts count.
+
+    Needs neither plan nor valid policy, so it is told beside missing files and malformed values.
+    """
+    for position, metric in enumerate(metrics):
+        if isinstance(metric, str) and metric not in BY_ID:
+            hint = suggestion(metric, BY_ID)
+            yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
 
 
 def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:

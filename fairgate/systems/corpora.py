@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.embedded_names import PREPARED_ON_USE, existing, find
+from fairgate.adapters.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
 from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import quoted
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Seed, Strict
 from fairgate.systems.resources import Resources
-from fairgate.systems.tables import find_table
+from fairgate.systems.tables import find_table, named_on_hub
 
 if TYPE_CHECKING:
     from fairgate.adapters.files.corpus import CorpusFile
     from fairgate.adapters.token_counter import TokenizerFile
+
+_MOST_READ = 100_000
 
 
 class PreparePolicy(Strict):
@@ -91,3 +97,36 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
         local = existing(name, runtime.root, confined=runtime.confined)
         return TokenizerFile(local / "tokenizer.json" if local.is_dir() else local, name)
     return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} could not be had)")
+
+
+def corpus_findings(chosen: CorpusPolicy, runtime: Runtime) -> Iterator[tuple[str, bool]]:
+    """Yield what a corpus file holds, and whether that is a problem; nothing of others.
+
+    At most the first 100,000 documents are read.
+    """
+    from fairgate.adapters.files.corpus import CorpusFile
+
+    name = chosen.path
+    is_ours = embedded_path("corpora", name) is not None
+    if is_ours or named_on_hub(name, runtime) is not None:
+        return
+    try:
+        path = find("corpora", name, runtime.root, confined=runtime.confined)
+    except DataError:
+        return  # told by `missing`
+    spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
+    count = labelled = 0
+    try:
+        for document in islice(CorpusFile(spec).documents(), _MOST_READ):
+            count += 1
+            labelled += document.label is not None
+    except DataError as error:
+        yield str(error), True
+        return
+    read = f"{count:,} document{'' if count == 1 else 's'}"
+    read = f"the first {read}" if count == _MOST_READ else read
+    if labelled:
+        yield f"corpus {quoted(name)}: {read}, {labelled:,} with a label", False
+    else:
+        no_label = "so that `asr/retrieval` and `rrs/mean` are not evaluated; name it with `label`"
+        yield f"corpus {quoted(name)}: {read}, none with a label, {no_label}", False

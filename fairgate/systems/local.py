@@ -8,20 +8,22 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from fairgate.adapters.embedded_names import find
+from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
-from fairgate.systems.corpora import long_form
+from fairgate.systems.corpora import corpus_findings, long_form
 from fairgate.systems.embedders import EmbedderField, EmbedderPolicy, long_embedder
 from fairgate.systems.generation import template_contradictions
 from fairgate.systems.index_retriever import RetrieverPolicy
+from fairgate.systems.model_files import model_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
 from fairgate.systems.own_retriever import OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
-from fairgate.systems.system_kind import SystemKind
+from fairgate.systems.system_kind import Finding, SystemKind
 from fairgate.systems.tables import named_on_hub
 
 
@@ -127,6 +129,25 @@ class Local(SystemKind[LocalPolicy]):
                 find("corpora", name, runtime.root, confined=runtime.confined)
         except DataError as error:
             yield ("retriever", "corpus"), str(error)
+
+    def examined(
+        self, policy: LocalPolicy, plan: TestPlan | None, runtime: Runtime
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with model folders and corpus, and what the corpus holds."""
+        del plan
+        retriever, generator = policy.retriever, policy.generator
+        if isinstance(generator, GeneratorPolicy):
+            wrong = model_problem(generator.model, generator.revision, runtime)
+            if wrong:
+                yield Finding(place=("generator", "model"), sentence=wrong)
+        if isinstance(retriever, RetrieverPolicy):
+            embedder = long_embedder(retriever.embedder)
+            wrong = model_problem(embedder.model, embedder.revision, runtime)
+            if wrong:
+                yield Finding(place=("retriever", "embedder"), sentence=wrong)
+            for sentence, is_problem in corpus_findings(long_form(retriever.corpus), runtime):
+                place = ("retriever", "corpus")
+                yield Finding(place=place, sentence=sentence, is_problem=is_problem)
 
     def top_k(self, policy: LocalPolicy) -> int:
         """Return how many documents the retriever is asked for."""

@@ -14,6 +14,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import quoted, suggestion
 from fairgate.engine.ports import (
     NOTHING,
     Embedder,
@@ -26,10 +27,15 @@ from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.resources import Resources
-from fairgate.systems.system_kind import SystemKind
+from fairgate.systems.system_kind import Finding, SystemKind
 
 if TYPE_CHECKING:
     from fairgate.adapters.files.recorded import RecordedAnswers
+
+_NAMED = 3
+"""Missing keys that are named."""
+_MOST_COMPARED = 3000
+"""Keys that a slip is looked for among."""
 
 
 class RecordedPolicy(SystemModel):
@@ -91,6 +97,44 @@ class Recorded(SystemKind[RecordedPolicy]):
             existing(policy.recorded, runtime.root, confined=runtime.confined)
         except DataError as error:
             yield ("recorded",), f"{error}; an empty file will do for `check` and `plan`"
+
+    def examined(
+        self, policy: RecordedPolicy, plan: TestPlan | None, runtime: Runtime
+    ) -> Iterator[Finding]:
+        """Yield how many questions the file answers, which it lacks, and which nobody asks."""
+        from fairgate.adapters.files.recorded import read_recorded
+
+        if any(self.missing(policy, runtime)):
+            return
+        path = existing(policy.recorded, runtime.root, confined=runtime.confined)
+        try:
+            answers = read_recorded(str(path)) if path.stat().st_size else None
+        except DataError as error:
+            yield Finding(place=("recorded",), sentence=str(error))
+            return
+        asked = [(case.suite, case.key) for case in plan.cases] if plan else []
+        if asked:
+            sentence = _coverage(asked, answers)
+            yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
+
+
+def _coverage(asked: Sequence[tuple[str, str]], answers: RecordedAnswers | None) -> str:
+    """Return `250 of 300 questions answered`, what is missing first, and what nobody asks."""
+    missing = [key for suite, key in asked if answers is None or (suite, key) not in answers]
+    said = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
+    if missing:
+        said += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
+    known = {key for _, key in asked}
+    # The keys of attribution's questions follow from the first answers.
+    others = [
+        key for _, key in (answers.keys() if answers else ())
+        if key not in known and "@documents=" not in key
+    ]  # fmt: skip
+    if others:
+        lines = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
+        near = suggestion(others[0], [*known][:_MOST_COMPARED])
+        said += f"; {lines} no question, first {quoted(others[0])} ({near})"
+    return said
 
 
 class OpenRecorded:

@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairgate.adapters.embedded_names import find
 from fairgate.adapters.git_calls import tracked_below
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.ports import Embedder, Progress, Retriever
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
+from fairgate.systems.model_files import local_folder
 
 if TYPE_CHECKING:
     from fairgate.adapters.result_store import SqliteResultStore
@@ -94,9 +94,10 @@ class Resources:
 
     def model_folder(self, name: str, revision: str | None) -> Path:
         """Return where a model is: embedded, a folder of the user's, or fetched from the hub."""
-        from fairgate.adapters.model_hub import fetch, is_hub_id
+        from fairgate.adapters.model_hub import fetch
 
-        if is_hub_id(name) and not (self.runtime.root / name).exists():
+        folder = local_folder(name, self.runtime)
+        if folder is None:
             return fetch(name, revision=revision, models=self.cache / "models")
         if revision is not None:
             raise UsageError(
@@ -104,7 +105,7 @@ class Resources:
                 f"{quoted(name)} is a folder: what is in it decides. Remove `revision`, or the "
                 "folder"
             )
-        return find("models", name, self.runtime.root, confined=self.runtime.confined)
+        return folder
 
 
 def refuse_committed(cache: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from fairgate.domain.cases import TestPlan
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SystemUnderTest
 from fairgate.schema.outside import Access, NamedFile
@@ -29,6 +31,17 @@ class OpenSystem(SystemUnderTest, Protocol):
         Number 0 has none; the changes are named. Never called where the kind is not repeatable.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What `fairgate check` says of the files behind a system, without asking it anything."""
+
+    place: tuple[str, ...]
+    """Below `system`, where the policy names it."""
+    sentence: str
+    is_problem: bool = True
+    """Whether a run would fail; else the sentence is told beside a valid policy."""
 
 
 class SystemKind(ABC, Generic[Model]):
@@ -64,6 +77,15 @@ class SystemKind(ABC, Generic[Model]):
         As far as that needs neither model nor network.
         """
         del policy, runtime
+        yield from ()
+
+    def examined(self, policy: Model, plan: TestPlan | None, runtime: Runtime) -> Iterator[Finding]:
+        """Yield what can be found in the files behind the system; neither model nor network.
+
+        `plan` is None where the suites could not be loaded. Only `fairgate check` asks: files are
+        read whole.
+        """
+        del policy, plan, runtime
         yield from ()
 
     def top_k(self, policy: Model) -> int:
