@@ -9,6 +9,10 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted, suggestion
 
 _FILES = {
+    "classifiers": {
+        "minilm-sentiment": "classifiers/minilm-sentiment.json",
+        "minilm-tone": "classifiers/minilm-tone.json",
+    },
     "collections": {"demo-stances": "collections/demo-stances.jsonl"},
     "items": {"demo-bbq": "items/demo-bbq.jsonl"},
     "corpora": {"demo": "corpora/demo/documents.csv"},

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairgate.domain.cases import Task
-from fairgate.domain.errors import PolicyError
+from fairgate.domain.classifiers import SENTIMENTS, TONES, Classifier
+from fairgate.domain.errors import DataError, PolicyError
+from fairgate.domain.wording import quoted
 from fairgate.policy.checks import label_problems
 from fairgate.policy.named_files import named_document
 from fairgate.policy.parse import validated
-from fairgate.suites.metamorphic.policy import TaskPolicy
+from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
 
 KIND = "tasks"
+Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
+"""A classifier as a policy names it, and the labels that it may give, to what classifies."""
 
 
-def load_task(name: str, *, folder: Path | None = None, confined: bool = False) -> Task:
+def _unopened(named: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
+    del allowed
+    raise DataError(f"the classifier {quoted(named.model)} is not opened here")
+
+
+def load_task(
+    name: str, opens: Opens = _unopened, *, folder: Path | None = None, confined: bool = False
+) -> Task:
     """Return the task that a policy calls `name`: an embedded name, else a YAML or JSON file.
 
     A relative path starts at `folder` (default: the current directory), and cannot leave it where
@@ -27,11 +39,18 @@ def load_task(name: str, *, folder: Path | None = None, confined: bool = False) 
         problems += [document.problem(*found) for found in label_problems(document.data)]
     if task is None or problems:
         raise PolicyError(problems)
-    return task_from_policy(task)
+    return task_from_policy(task, opens)
 
 
-def task_from_policy(policy: TaskPolicy) -> Task:
-    """Return the task that a policy or a task file spells out; labels become lower case."""
+def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
+    """Return the task that a policy or a task file spells out; labels become lower case.
+
+    Raises DataError where a classifier does not fit.
+    """
+    named = policy.classifiers
+    tone, sentiment = (
+        (opens(named[0], TONES), opens(named[1], SENTIMENTS)) if named else (None, None)
+    )
     return Task(
         id=policy.id,
         instruction=policy.instruction,
@@ -44,4 +63,6 @@ def task_from_policy(policy: TaskPolicy) -> Task:
             for label, meant in policy.negated.items()
         ),
         marker=policy.marker or "",
+        tone=tone,
+        sentiment=sentiment,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from fairgate.adapters.files.stances import check_collections, stance_files
 from fairgate.adapters.perturbation_files import collect_perturbation_sets
 from fairgate.adapters.task_files import load_task, task_from_policy
 from fairgate.adapters.unknown_wordings import unknown_wordings
+from fairgate.composition.classifiers import open_classifier
 from fairgate.domain.cases import Source, Task
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
@@ -44,11 +46,12 @@ class SuiteMaterials:
 
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
-        if isinstance(named, TaskPolicy):
-            return self.attempt("task", lambda: task_from_policy(named))
         runtime = self.runtime
+        opens = partial(open_classifier, runtime)
+        if isinstance(named, TaskPolicy):
+            return self.attempt("task", lambda: task_from_policy(named, opens))
         return self.attempt(
-            "task", lambda: load_task(named, folder=runtime.root, confined=runtime.confined)
+            "task", lambda: load_task(named, opens, folder=runtime.root, confined=runtime.confined)
         )
 
     def sources(self, named: str | Columns, limit: int | None) -> Sequence[Source] | None:

