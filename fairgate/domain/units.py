@@ -100,6 +100,8 @@ class Unit:
     """What a right answer depends on; empty: the cluster. None: nothing, so that equal answers to
     all units are no sign of a system that does not read them."""
     arm: Arm = Arm.TEST
+    advisory: bool = False
+    """Whether it counts only where a rule names its relation: equal answers are not quite owed."""
     names: Mapping[str, str] = field(default_factory=dict)
     """How reports name parts of the unit: `noun_phrase`, say."""
 

@@ -147,5 +147,6 @@ def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, st
         },
         values={name: column[rows] for name, column in old.values.items()},
         not_evaluated=old.not_evaluated,
+        advisory=table.advisory,
         bands=table.bands,
     )

@@ -181,7 +181,7 @@ def _result(
         value=measured.value,
         interval=measured.interval,
         change=change,
-        advisory=gate.advisory,
+        advisory=rule.advisory,
         is_reported=is_reported,
         is_first_run=first_run
         and measured.value is not None

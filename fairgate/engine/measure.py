@@ -26,15 +26,22 @@ def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
     if metric.reported:
         yield from _crossed_slices(metric, table)
         return
-    rows = demographic_rows(table)
     if "band" not in metric.dimensions:
         yield {}
     for dimension in metric.dimensions:
-        levels = BANDS if dimension == "band" else table.levels(dimension, rows)
         if dimension in metric.row_dimensions and "band" in metric.dimensions:
             continue
-        for level in levels:
+        for level in BANDS if dimension == "band" else _levels(table, dimension):
             yield {dimension: level}
+
+
+def _levels(table: Table, dimension: str) -> list[str]:
+    """Return the values of a dimension that have a line of their own; one relation has none."""
+    if dimension not in table.dimensions:
+        return []
+    rows = demographic_rows(table) & table.counted_rows({dimension: ""})
+    found = [level for level in table.levels(dimension, rows) if level]
+    return found if dimension != "relation" or len(found) > 1 else []
 
 
 def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:

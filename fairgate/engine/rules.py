@@ -32,6 +32,13 @@ class Rule:
     suite: str
     where: Mapping[str, str]
     by_default: bool = False
+    of_advisory: bool = False
+    """Whether `for_each: relation` made it for a relation that is advisory by default."""
+
+    @property
+    def advisory(self) -> bool:
+        """Return whether it reports and never fails the build."""
+        return self.gate.advisory or self.of_advisory
 
 
 def dimension_levels(
@@ -42,11 +49,16 @@ def dimension_levels(
     With `where`, those that it takes within that slice: the terms of one category, say.
     """
     units = [unit for unit in plan.units if unit.suite == suite and not unit.is_control]
+    relations = list(dict.fromkeys(u.dimensions.get("relation", "") for u in units))
+    if "relation" not in (where or {}):
+        units = [unit for unit in units if not unit.advisory] or units
     names = tuple(units[0].dimensions) if units else ()
     combinations = dict.fromkeys(tuple(unit.dimensions.values()) for unit in units)
     rows = [dict(zip(names, values, strict=True)) for values in combinations]
     inside = [row for row in rows if all(row.get(k, v) == v for k, v in (where or {}).items())]
     levels = {name: list(dict.fromkeys(row[name] for row in inside if row[name])) for name in names}
+    if "relation" in levels and not where:
+        levels["relation"] = relations
     return {**levels, "band": list(BANDS)}
 
 
@@ -57,6 +69,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
     for some identities are a finding (SPEC 3), and would only make other rates look better.
     """
     rules: list[Rule] = []
+    advisory = {unit.dimensions["relation"] for unit in plan.units if unit.advisory}
     for position, gate in enumerate([*policy.gates, *_by_default(policy, plan)]):
         metric = BY_ID.get(gate.metric)
         if metric is None:
@@ -72,6 +85,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
                     suite=suite.id,
                     where=where,
                     by_default=position >= len(policy.gates),
+                    of_advisory=gate.for_each == "relation" and where["relation"] in advisory,
                 )
                 for where in _slices(gate, metric, plan, suite.id)
             )

@@ -57,8 +57,16 @@ def table_of(suite: Suite, rows: Sequence[Judged], bands: tuple[float, float]) -
         values=values,
         reasons=reasons,
         not_evaluated=absent,
+        advisory=_advisory(rows),
         bands=bands,
     )
+
+
+def _advisory(rows: Sequence[Judged]) -> frozenset[str]:
+    """Return the advisory relations; none where the suite has no others: it was made for them."""
+    if all(row.unit.advisory for row in rows):
+        return frozenset()
+    return frozenset(row.unit.dimensions["relation"] for row in rows if row.unit.advisory)
 
 
 def _column(claims: Sequence[Claim]) -> Column:

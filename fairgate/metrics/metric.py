@@ -22,6 +22,8 @@ class Arm:
     """Whether `where` narrows this arm; the control arm is the same for every slice."""
     ignores: frozenset[str] = frozenset()
     """Dimensions of `where` that do not narrow this arm: without documents, no retriever does."""
+    always: frozenset[str] = frozenset()
+    """Dimensions that narrow it even if `sliced` is False: each relation has its own controls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Metric:
     arms: tuple[Arm, ...]
     reference: str
     better: Better = Better.LOWER
-    dimensions: tuple[str, ...] = ("category", "term")
+    dimensions: tuple[str, ...] = ("category", "term", "relation")
     version: int = 1
     is_rate: bool = True
     """Rates are fractions in [0, 1] (nets in [-1, 1]), shown times 100; scores as they are."""
@@ -45,7 +47,7 @@ class Metric:
     """Whether a value of 1 is a violated pair, so that violations can be counted."""
     values: Callable[[Table, Mapping[str, str]], Column] | None = None
     """Derives a row's value from the table and the slice; None takes the column as it is."""
-    row_dimensions: frozenset[str] = frozenset({"category", "term"})
+    row_dimensions: frozenset[str] = frozenset({"category", "term", "relation"})
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     compares_terms: bool = False
     """Whether the value is the largest difference between terms instead of the contrast itself."""
@@ -87,10 +89,12 @@ def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observati
     rows_of = {k: v for k, v in where.items() if k in metric.row_dimensions}
     arms = np.full(len(table.keys), -1, dtype=np.int8)
     for index, arm in enumerate(metric.arms):
-        mask = arm.select(table)
-        if arm.sliced:
-            kept = {k: v for k, v in rows_of.items() if k not in arm.ignores}
-            mask = mask & table.slice_mask(kept)
+        kept = {
+            name: value
+            for name, value in rows_of.items()
+            if (name not in arm.ignores if arm.sliced else name in arm.always)
+        }
+        mask = arm.select(table) & table.counted_rows(where) & table.slice_mask(kept)
         arms[mask] = index
     rows = np.flatnonzero(arms >= 0)
     return Observations(
@@ -113,6 +117,7 @@ def control_rows(table: Table) -> Mask:
     return table.control
 
 
+_OWN_CONTROLS = frozenset({"relation"})
 DEMOGRAPHIC = (Arm(weight=1.0, select=demographic_rows),)
-CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False),)
-NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False))
+CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=_OWN_CONTROLS),)
+NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=_OWN_CONTROLS))

@@ -31,11 +31,19 @@ class Table:
     """Column name to row to why it is not decided."""
     not_evaluated: Mapping[str, str] = field(default_factory=dict)
     """Column name to why it does not exist for this suite at all."""
+    advisory: frozenset[str] = frozenset()
+    """Relations whose rows count only where a slice names the relation."""
     bands: tuple[float, float] = (0.63, 1.31)
     """Upper limits of the RRS bands `high` and `moderate`."""
     _masks: dict[tuple[str, str], Mask] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
+
+    def counted_rows(self, where: Mapping[str, str]) -> Mask:
+        """Return which rows count in a slice: all but advisory ones that it does not name."""
+        if not self.advisory or "relation" in where:
+            return np.ones(len(self.keys), dtype=bool)
+        return np.asarray([r not in self.advisory for r in self.dimensions["relation"]], dtype=bool)
 
     def slice_mask(self, where: Mapping[str, str]) -> Mask:
         """Return which rows have all the dimension values of `where`."""
