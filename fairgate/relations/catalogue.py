@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.relations.genfair.mr1_removal_one import RemovalOfOne
+from fairgate.relations.genfair.mr2_removal_all import RemovalOfAll
+from fairgate.relations.genfair.mr3_selective_negation import SelectiveNegation
+from fairgate.relations.genfair.mr4_total_negation import TotalNegation
+from fairgate.relations.genfair.mr5_substitution_all import SubstitutionOfAll
+from fairgate.relations.genfair.mr6_substitution_one import SubstitutionOfOne
+from fairgate.relations.genfair.mr7_counterfactual import Counterfactual
+from fairgate.relations.genfair.mr8_order_permutation import OrderPermutation
 from fairgate.relations.meta_fair.mr11_score import Score
 from fairgate.relations.meta_fair.mr12_yes_no import YesNo
 from fairgate.relations.meta_fair.mr13_multiple_choice import MultipleChoice
@@ -14,7 +22,21 @@ from fairgate.relations.set_equivalence import SetEquivalence
 
 RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     "relation",
-    (SetEquivalence(), Score(), YesNo(), MultipleChoice(), Prioritisation()),
+    (
+        SetEquivalence(),
+        RemovalOfOne(),
+        RemovalOfAll(),
+        SelectiveNegation(),
+        TotalNegation(),
+        SubstitutionOfAll(),
+        SubstitutionOfOne(),
+        Counterfactual(),
+        OrderPermutation(),
+        Score(),
+        YesNo(),
+        MultipleChoice(),
+        Prioritisation(),
+    ),
     see="fairgate relations list",
 )
 EVERY = "/*"

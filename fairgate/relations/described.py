@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairgate.oracles.label import LABEL_RULE
+from fairgate.oracles.tone import TONE_RULE
 from fairgate.relations.relation import MetamorphicRelation
 
 PRECISION: Mapping[str, str] = {}
@@ -16,7 +17,7 @@ NOT_MEASURED = "not measured"
 def oracle_of(relation: MetamorphicRelation) -> str:
     """Return the rule by which answers are read."""
     if relation.reads_task:
-        return f"{LABEL_RULE} (the suite's task)"
+        return f"{LABEL_RULE} or {TONE_RULE} (the suite's task)"
     return relation.oracle(None).id
 
 

@@ -145,8 +145,7 @@ def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | Unreal
     fault = _misplaced(pieces, attributes)
     if fault is not None:
         return Unrealisable(fault)
-    person = next((piece for piece in pieces if isinstance(piece, PersonSlot)), None)
-    pronoun = _pronoun(attributes) if person is None or not person.plural else "they"
+    pronoun = pronoun_of(frame, attributes)
     text = ""
     spans: dict[int, tuple[int, int]] = {}
     for piece in pieces:
@@ -160,7 +159,11 @@ def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | Unreal
     return Realised(text=text, attributes=placed)
 
 
-def _pronoun(attributes: Sequence[AttributeUse]) -> str:
+def pronoun_of(frame: str, attributes: Sequence[AttributeUse]) -> str:
+    """Return `she`, `he` or `they`: what a frame calls a person of these attributes."""
+    person = next((piece for piece in parse_frame(frame) if isinstance(piece, PersonSlot)), None)
+    if person is not None and person.plural:
+        return "they"
     said = (a.value.pronoun for a in attributes if a.value.pronoun and a.manner != Manner.NEGATED)
     return next(said, "they")
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading
-from fairgate.oracles.label import LabelOracle
 from fairgate.oracles.oracle import Oracle, majority
+from fairgate.oracles.tone import oracle_of
+from fairgate.relations.edits import Edit
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 
@@ -29,6 +31,12 @@ class FollowUp:
     control: bool = False
     pair: Pair | None = None
     """What the data say of it, where it was written and not made."""
+    edit: Edit | None = None
+    """Which words of the source it takes away and adds, where it was made of attributes."""
+    inapplicable: str = ""
+    """Why there is no such text in correct English; then it is not asked, and counted as that."""
+    parts: tuple[str, ...] = ()
+    """Variants of the follow-ups that each do one part of what this one does together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +83,9 @@ class Example:
     pair: Pair | None = None
     """The follow-up as it stands in the data, where it was written and not made."""
     answers: tuple[ExampleAnswers, ...] = ()
+    frame: str = ""
+    """The text with slots for its attributes, where it states any."""
+    attributes: tuple[AttributeUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,20 +173,23 @@ class SameAnswer:
 
 
 class SameLabel(SameAnswer):
-    """The output relation of relations that read a task: both answers have the same label."""
+    """The output relation of relations that read a task: both answers have the same label.
+
+    Where the task's answers are free they have the same tone.
+    """
 
     reads_task: ClassVar[bool] = True
     takes_pairs: ClassVar[bool] = False
 
     def oracle(self, task: Task | None) -> Oracle:
-        """Return the oracle of the suite's task."""
-        return LabelOracle(needed(task))
+        """Return the oracle of the suite's task: its labels, or the tone of free answers."""
+        return oracle_of(needed(task))
 
     def asks(self, source: Source, task: Task | None) -> Asked:
         """Return the suite's task."""
         del source
         given = needed(task)
-        stop = LabelOracle(given).stop()
+        stop = oracle_of(given).stop()
         return Asked(instruction=given.instruction, labels=given.labels, stop=stop)
 
 

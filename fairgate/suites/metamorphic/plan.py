@@ -96,12 +96,20 @@ def _follow_ups(
 
     if isinstance(found, NotApplicable):
         return [], [refused(source.id, "not-applicable", found.reason)]
-    reasons = linter.rejections(relation.source_text(source), found)
-    judged = list(zip(found, reasons, strict=True))
+    made = [each for each in found if not each.inapplicable]
+    reasons = linter.rejections(relation.source_text(source), made)
+    judged = list(zip(made, reasons, strict=True))
     return [each for each, reason in judged if reason is None], [
-        refused(_key(source, relation, each), "invalid", reason)
-        for each, reason in judged
-        if reason is not None
+        *(
+            refused(_key(source, relation, each), "not-applicable", each.inapplicable)
+            for each in found
+            if each.inapplicable
+        ),
+        *(
+            refused(_key(source, relation, each), "invalid", reason)
+            for each, reason in judged
+            if reason is not None
+        ),
     ]
 
 
@@ -160,5 +168,6 @@ def _unit(
         },
         content=hashlib.sha256(everything).hexdigest()[:10],
         arm=Arm.CONTROL if follow_up.control else Arm.TEST,
+        advisory=relation.advisory,
         names={"noun_phrase": follow_up.noun_phrase} if follow_up.noun_phrase else {},
     )

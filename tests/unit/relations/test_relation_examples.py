@@ -22,7 +22,13 @@ ANSWERS = [(relation, example, said) for relation, example in EXAMPLES for said 
 
 
 def source_of(example):
-    return Source(id="s1", text=example.text, pair=example.pair)
+    return Source(
+        id="s1",
+        text=example.text,
+        pair=example.pair,
+        frame=example.frame,
+        attributes=example.attributes,
+    )
 
 
 @pytest.mark.parametrize(("relation", "example"), EXAMPLES)
