@@ -14,8 +14,8 @@ demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
-test: $(VENV)/test.stamp lint  ## the test suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not torch and not slow and not benchmark and not systems"
+test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is in test-export, test-systems and test-node
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not (torch or slow or benchmark or systems or node or browser or gfm)"
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
