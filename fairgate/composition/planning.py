@@ -18,11 +18,15 @@ from fairgate.systems.catalogue import kind_of
 def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     """Yield a JSON line for each unique case, in the order of the plan.
 
+    Cases that embed a response are not among them: what they ask is known after a first run.
+
     `query` is for the retriever. `prompt` is for the model, without documents: a system of one's
     own puts its own documents where it has room for them.
     """
     template = _template(loaded)
     for case in loaded.plan.cases:
+        if case.embeds is not None:
+            continue
         yield json.dumps(_row(case, template), ensure_ascii=False)
 
 

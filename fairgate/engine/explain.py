@@ -77,7 +77,8 @@ def explain_case(
     """Return the explanation of the pair `key`. Raises UsageError where there is no such pair."""
     item = _find(run, key, suite)
     unit = item.unit
-    cases = {c.key: c for c in given.plan.cases if c.suite == unit.suite}
+    asked = (*given.plan.cases, *(case for case in run.added if case.embeds is not None))
+    cases = {case.key: case for case in asked if case.suite == unit.suite}
     source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
     before, removed, changed, after = difference(source.query, follow_up.query)
     answers = _Answers(run, unit.suite)

@@ -12,10 +12,12 @@ from fairgate.engine.crossing import Crossing
 from fairgate.engine.judge import judge, readings_of
 from fairgate.engine.ports import Progress, SystemUnderTest
 from fairgate.engine.wave import Answered, Wave
+from fairgate.oracles.expected_yes import spoken
+from fairgate.relations.inverted_consistency import RESPONSE
 from fairgate.suites.suite import Suite
 
-RESPONSE = "{response}"
-"""Place in a case's text that the response of the case it `embeds` takes."""
+MOST_EMBEDDED = 8_000
+"""Characters of a response that are embedded: a system may write without end."""
 
 
 class Planned:
@@ -35,15 +37,17 @@ class EmbeddedResponses:
     id: ClassVar[str] = "embedded-responses"
 
     def next(self, answered: Answered, seed: int) -> Sequence[Case]:
-        """Return the plan's other cases; one whose response is missing is not asked."""
+        """Return the plan's other cases; one whose response says nothing is not asked."""
         del seed
         found = []
         for case in answered.plan.cases:
             if case.embeds is None:
                 continue
             execution = answered.executions.get((case.suite, case.embeds))
-            if execution is not None and execution.response is not None:
-                found.append(replace(case, query=case.query.replace(RESPONSE, execution.response)))
+            said = spoken((execution.response if execution is not None else None) or "")
+            if said:
+                query = case.query.replace(RESPONSE, said[:MOST_EMBEDDED])
+                found.append(replace(case, query=query))
         return found
 
 

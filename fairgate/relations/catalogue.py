@@ -13,6 +13,9 @@ from fairgate.relations.genfair.mr5_substitution_all import SubstitutionOfAll
 from fairgate.relations.genfair.mr6_substitution_one import SubstitutionOfOne
 from fairgate.relations.genfair.mr7_counterfactual import Counterfactual
 from fairgate.relations.genfair.mr8_order_permutation import OrderPermutation
+from fairgate.relations.meta_fair.mr8_inverted_single import InvertedSingle
+from fairgate.relations.meta_fair.mr9_inverted_ranked import InvertedRanked
+from fairgate.relations.meta_fair.mr10_inverted_scenario import InvertedScenario
 from fairgate.relations.meta_fair.mr11_score import Score
 from fairgate.relations.meta_fair.mr12_yes_no import YesNo
 from fairgate.relations.meta_fair.mr13_multiple_choice import MultipleChoice
@@ -32,6 +35,9 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
         SubstitutionOfOne(),
         Counterfactual(),
         OrderPermutation(),
+        InvertedSingle(),
+        InvertedRanked(),
+        InvertedScenario(),
         Score(),
         YesNo(),
         MultipleChoice(),

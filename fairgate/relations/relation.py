@@ -56,7 +56,12 @@ class Asked:
     stop: Stop | None = None
     """What completes the answer; None: it runs to its end."""
     options: tuple[str, ...] = ()
-    """Options of a multiple choice, in the order shown."""
+    """Options of a multiple choice, in the order shown; items to be ranked."""
+    is_open: bool = False
+    """Whether any text is an answer, so that the suite's response instructions are added."""
+    embedding: Asked | None = None
+    """What is asked with a follow-up that holds the response to its source; None: follow-ups are
+    asked like their source, and in the same wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,9 @@ class MetamorphicRelation(Protocol):
     """True where the answer is one of the labels of the suite's task."""
     takes_pairs: ClassVar[bool]
     """True where follow-ups are written beforehand (`Source.pair`) and not made of sets."""
+    expects_one_answer: ClassVar[bool]
+    """True where a fair system gives all follow-ups one answer: constant answers show nothing
+    wrong then."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
     the answer). Empty: the bare id of the source, which is Set Equivalence's (SPEC 10)."""
@@ -180,6 +188,7 @@ class SameLabel(SameAnswer):
 
     reads_task: ClassVar[bool] = True
     takes_pairs: ClassVar[bool] = False
+    expects_one_answer: ClassVar[bool] = False
 
     def oracle(self, task: Task | None) -> Oracle:
         """Return the oracle of the suite's task: its labels, or the tone of free answers."""

@@ -22,7 +22,7 @@ _PIECE = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|[^\w\s]")
 _AGREEING = frozenset(
     """a an the this that these those who whose is are was were has have with of in from at into
     he him his she her hers they them their theirs himself herself themselves
-    person people individual""".split()  # noqa: SIM905 (a list of words reads better so)
+    person people individual somebody someone""".split()  # noqa: SIM905 (a list of words reads better so)
 )
 """Words that may change beside the attribute, because English wants them to agree with it."""
 
@@ -32,6 +32,7 @@ class WrittenPair:
 
     reads_task: ClassVar[bool] = False
     takes_pairs: ClassVar[bool] = True
+    expects_one_answer: ClassVar[bool] = False
     source_variant: ClassVar[str] = ""
 
     def shown(self, prompt: str, source: Source) -> str:

@@ -64,8 +64,9 @@ class Material:
 
     @cached_property
     def cases(self) -> Mapping[tuple[str, str], Case]:
-        """Return every case of the plan, by suite and key."""
-        return {(case.suite, case.key): case for case in self.result.plan.cases}
+        """Return every case of the plan, by suite and key, with the responses that it embeds."""
+        cases = {(case.suite, case.key): case for case in self.result.plan.cases}
+        return cases | {(c.suite, c.key): c for c in self.run.added if c.embeds is not None}
 
     @cached_property
     def unchanged_before(self) -> AbstractSet[tuple[str, str]]:

@@ -57,6 +57,7 @@ class Shout:
     advisory = False
     reads_task = True
     takes_pairs = False
+    expects_one_answer = False
     source_variant = "toy/plain"
     EXAMPLES = ()
     NOT_APPLICABLE = ()

@@ -35,15 +35,24 @@ def judged(tmp_path, monkeypatch, capsys):
         policy = POLICY.format(relation=relation, suite=script.suite, metric=script.metric)
         (tmp_path / "p.yaml").write_text(policy)
         (tmp_path / "answers.jsonl").touch()
-        code = main(["plan", "p.yaml"])
+        found = one_wave(answer, "first")
+        later = one_wave(answer, "second", "--after", "first")
+        return later or found
+
+    def one_wave(answer, folder, *after):
+        """Answer the plan, or what is asked after a run; None where nothing is asked."""
+        code = main(["plan", "p.yaml", *after])
         said = capsys.readouterr()
         assert code == 0, said.err
         rows = [json.loads(line) for line in said.out.splitlines()]
         lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
-        (tmp_path / "answers.jsonl").write_text("\n".join(lines) + "\n")
-        code = main(["run", "p.yaml", "--out", "out", "--baseline", "none"])
+        with (tmp_path / "answers.jsonl").open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        if not lines:
+            return None
+        code = main(["run", "p.yaml", "--out", folder, "--baseline", "none"])
         said = capsys.readouterr()
-        record = json.loads((tmp_path / "out" / "run.json").read_text())
+        record = json.loads((tmp_path / folder / "run.json").read_text())
         return code, record, said.out + said.err
 
     return run

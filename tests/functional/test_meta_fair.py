@@ -1,6 +1,7 @@
 """Meta-Fair's written pairs through the whole gate, with recorded answers."""
 
 import json
+import re
 
 import pytest
 
@@ -35,15 +36,27 @@ def gate(tmp_path, monkeypatch, capsys):
         (tmp_path / "p.yaml").write_text(text)
         (tmp_path / "answers.jsonl").touch()
 
-    def answers(answer):
-        code, out, err = run("plan", "p.yaml")
+    def answers(answer, after=()):
+        code, out, err = run("plan", "p.yaml", *after)
         assert code == 0, err
         rows = [json.loads(line) for line in out.splitlines()]
         lines = [json.dumps({"key": r["key"], "response": answer(r)}) for r in rows]
-        (tmp_path / "answers.jsonl").write_text("\n".join(lines))
+        with (tmp_path / "answers.jsonl").open("a" if after else "w") as file:
+            file.writelines(f"{line}\n" for line in lines)
         return rows
 
-    run.policy, run.answers, run.root = policy, answers, tmp_path
+    def judged(answer):
+        """Answer the plan and, where responses are embedded, what is asked after a first run."""
+        answers(answer)
+        code, out, err = run("run", "p.yaml", "--out", "first", "--baseline", "none")
+        if answers(answer, after=("--after", "first")):
+            assert code == 5, "what is still to be asked is no pass"
+            code, out, err = run("run", "p.yaml", "--out", "out", "--baseline", "none")
+        else:
+            (tmp_path / "first").rename(tmp_path / "out")
+        return code, out, err
+
+    run.policy, run.answers, run.judged, run.root = policy, answers, judged, tmp_path
     return run
 
 
@@ -73,7 +86,17 @@ def option(row, other):
     return "ABC"[(number + other) % 3]
 
 
+def listed(row):
+    return f"1. Begin early, {row['key']}\n2. Ask others" if row["wave"] == 1 else "Yes"
+
+
+INVERTED = [
+    "meta-fair/mr8-inverted-single",
+    "meta-fair/mr9-inverted-ranked",
+    "meta-fair/mr10-inverted-scenario",
+]
 ANSWERS = {
+    **dict.fromkeys(INVERTED, (listed, lambda row: "No.")),
     "meta-fair/mr11-score": (
         lambda row: str(int(row["key"].partition("#")[0][-2:]) % 2 + 1),
         lambda row: "5/5",
@@ -95,8 +118,7 @@ def test_every_relation_has_answers():
 @pytest.mark.parametrize("relation", WRITTEN)
 def test_a_system_that_keeps_the_relation_passes(gate, relation):
     gate.policy(relations=relation)
-    gate.answers(ANSWERS[relation][0])
-    code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    code, out, err = gate.judged(ANSWERS[relation][0])
     assert code == 0, out + err
 
 
@@ -104,8 +126,9 @@ def test_a_system_that_keeps_the_relation_passes(gate, relation):
 def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation):
     keeps, violates = ANSWERS[relation]
     gate.policy(relations=relation)
-    gate.answers(lambda row: (violates if "/religion/" in row["key"] else keeps)(row))
-    code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    code, out, err = gate.judged(
+        lambda row: (violates if "/religion/" in row["key"] else keeps)(row)
+    )
     assert code == 1, out + err
     rules = json.loads((gate.root / "out" / "run.json").read_text())["rules"]
     values = {rule["where"].get("category"): rule["value"] for rule in rules}
@@ -123,8 +146,8 @@ def test_answers_that_show_nothing_are_no_pass(gate, said):
 def test_a_family_is_every_relation_of_it(gate):
     gate.policy(relations="meta-fair/*")
     keys = [row["key"] for row in gate.answers(lambda row: fair(row["key"]))]
-    named = {key.split("#")[1].rpartition("/")[0].rpartition("/")[0] for key in keys if "#" in key}
-    assert named == set(WRITTEN)
+    numbers = {int(re.search(r"/mr(\d+)", relation)[1]) for relation in WRITTEN}
+    assert {int(key[2:4]) for key in keys} == numbers
 
 
 def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
@@ -132,6 +155,38 @@ def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
     rows = gate.answers(lambda row: fair(row["key"]))
     assert len(rows) == 10
     assert {row["key"][5:8] for row in rows} == {"gen", "ori", "rel", "ses", "app"}
+
+
+@pytest.mark.parametrize("relation", INVERTED)
+def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_for(gate, relation):
+    gate.policy(relations=relation, more=", limit: 2, respond: {words: 60, list: false}")
+    first = gate.answers(lambda row: f"<think>hm</think> 1. Train {{response}} {row['key']}")
+    assert [row["wave"] for row in first] == [1, 1]
+    assert "Use at most 60 words." in first[0]["prompt"]
+    assert "bulleted list" not in first[0]["prompt"]
+    assert gate("run", "p.yaml", "--out", "out", "--baseline", "none")[0] == 5
+    second = gate.answers(lambda row: "yes", after=("--after", "out"))
+    assert [row["wave"] for row in second] == [2, 2]
+    said = f'"1. Train {{response}} {first[0]["key"]}"?'
+    assert second[0]["query"].endswith(said)
+    assert "<think>" not in second[0]["query"]
+    assert 'single word: "Yes" or "No"' in second[0]["prompt"]
+    assert "60 words" not in second[0]["prompt"]
+    code, out, err = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    assert code == 0, out + err
+    explained = gate("explain", "out", second[0]["key"])
+    assert explained[0] == 0
+    assert '{response}"' not in explained[1].split("1. Train")[0]
+    assert gate("rescore", "out", "--out", "again", "--baseline", "none")[0] == 0
+    for name in ("rows.jsonl", "executions.jsonl"):
+        assert (gate.root / "again" / name).read_bytes() == (gate.root / "out" / name).read_bytes()
+
+
+def test_a_response_that_says_nothing_is_embedded_nowhere(gate):
+    gate.policy(relations=INVERTED[0], more=", limit: 2")
+    gate.answers(lambda row: "<think>only this</think> ")
+    assert gate("run", "p.yaml", "--out", "out", "--baseline", "none")[0] == 5
+    assert gate.answers(lambda row: "yes", after=("--after", "out")) == []
 
 
 def write_pairs(root, rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
@@ -53,10 +53,12 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
             own = source_key(source.id, relation.source_variant)
             texts = {own: relation.source_text(source)}
             texts |= {_key(source, relation, each): each.text for each in follow_ups}
-            asked = relation.asks(source, given.task)
+            asked = instructed(relation.asks(source, given.task), given.policy)
             for key, text in texts.items():
                 if key not in known:
-                    cases += _cases(key, text, source, relation, asked, given)
+                    how = asked if key == own else asked.embedding or asked
+                    question = _Question(key, text, source.id, None if how is asked else own)
+                    cases += _cases(question, relation, how, given)
                 elif known[key] != text:
                     raise DataError(
                         f"suite {quoted(given.policy.id)}: two relations give {quoted(key)} "
@@ -113,37 +115,55 @@ def _follow_ups(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    key: str
+    text: str
+    cluster: str
+    embeds: str | None
+    """Key of the case whose response the text embeds."""
+
+
 def _cases(
-    key: str,
-    text: str,
-    source: Source,
-    relation: MetamorphicRelation,
-    asked: Asked,
-    given: PlanInput,
+    question: _Question, relation: MetamorphicRelation, asked: Asked, given: PlanInput
 ) -> Iterator[Case]:
-    """Yield the case once for each repeat; the first has the bare key (SPEC 10)."""
+    """Yield the case once for each repeat; the first has the bare key (SPEC 10).
+
+    A case that embeds a response embeds that of the same repeat.
+    """
+    embeds = question.embeds
     for number in range(1, given.policy.repeats + 1):
         yield Case(
-            key=repeat_key(key, number),
+            key=repeat_key(question.key, number),
             suite=given.policy.id,
-            query=text,
+            query=question.text,
             instruction=asked.instruction,
             labels=asked.labels,
             stop=asked.stop,
             options=asked.options,
             oracle=relation.id,
-            cluster=source.id,
+            cluster=question.cluster,
             retriever=given.setup.retriever,
             top_k=given.setup.top_k,
             repeat=number - 1,
+            wave=1 if embeds is None else 2,
+            embeds=None if embeds is None else repeat_key(embeds, number),
         )
+
+
+def instructed(asked: Asked, policy: SuitePolicy) -> Asked:
+    """Return what is asked, with the suite's response instructions where any text is an answer."""
+    if not asked.is_open:
+        return asked
+    return replace(asked, instruction=" ".join((asked.instruction, *policy.respond.sentences())))
 
 
 def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
     """Return what is asked beside the texts where that is not the suite's task."""
     if given.task is not None and asked.instruction == given.task.instruction:
         return ()
-    return (asked.instruction, *asked.options)
+    embedding = () if asked.embedding is None else (asked.embedding.instruction,)
+    return (asked.instruction, *asked.options, *embedding)
 
 
 def _unit(
@@ -169,5 +189,6 @@ def _unit(
         content=hashlib.sha256(everything).hexdigest()[:10],
         arm=Arm.CONTROL if follow_up.control else Arm.TEST,
         advisory=relation.advisory,
+        follows="" if not relation.expects_one_answer else None,
         names={"noun_phrase": follow_up.noun_phrase} if follow_up.noun_phrase else {},
     )

@@ -95,6 +95,27 @@ def long_classifier(named: str | ClassifierPolicy) -> ClassifierPolicy:
     return ClassifierPolicy(model=named) if isinstance(named, str) else named
 
 
+class RespondPolicy(Strict):
+    """What a system is told about the form of an open answer (P4 section 3.2.2)."""
+
+    no_attributes: bool = Field(
+        default=True, description="Do not repeat demographic attributes of the people asked about."
+    )
+    list: bool = Field(default=True, description="Answer in a numbered or bulleted list.")
+    words: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        default=100, description="Most words of an answer; `null` sets no limit."
+    )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the instructions that stand behind a relation's own."""
+        if self.list:
+            yield "Write a numbered or bulleted list."
+        if self.words is not None:
+            yield f"Use at most {self.words} words."
+        if self.no_attributes:
+            yield "Do not mention demographic attributes of the people the question is about."
+
+
 class SuitePolicy(SuiteModel):
     """Metamorphic tests: sources, relations and what perturbs them."""
 
@@ -124,6 +145,11 @@ class SuitePolicy(SuiteModel):
         default="neutral",
         description="Perturbation set of the placebo arm; `none` switches the arm off. With it, "
         "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
+    )
+    respond: RespondPolicy = Field(
+        default_factory=RespondPolicy,
+        description="Form of open answers, asked of relations that compare or embed them "
+        "(`meta-fair/mr8-inverted-single` and others).",
     )
     criterion: Literal["count", "any", "sequence"] = Field(
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."
@@ -155,7 +181,8 @@ class SuitePolicy(SuiteModel):
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",
         description="Cross texts and documents to tell retrieval from generator: violated pairs "
-        "and as many satisfied ones, all pairs, or none. Without a retriever there is none.",
+        "and as many satisfied ones, all pairs, or none. Without a retriever there is none, nor in "
+        "a suite with written pairs.",
     )
 
     @field_validator("bands")

@@ -61,8 +61,9 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
 
     @property
     def crossing(self) -> str | None:
-        """Return the policy's choice."""
-        return self.policy.attribution
+        """Return the policy's choice; `off` where follow-ups may embed a response of their own."""
+        written = any(relation.takes_pairs for relation in self.relations.values())
+        return "off" if written else self.policy.attribution
 
     @property
     def repeats(self) -> int:
