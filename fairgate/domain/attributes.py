@@ -71,6 +71,8 @@ class AttributeValue:
     """`she`, `he` or `they`, where the value decides it; else empty."""
     excludes: frozenset[str] = frozenset()
     """Values of other attributes that nobody has together with it: `experience/long-serving`."""
+    also: tuple[str, ...] = ()
+    """Other words that say it in texts that were not made of the catalogue: `woman`."""
 
     def wording(self, manner: Manner) -> Wording | None:
         """Return the words for a manner; None where the value has none."""

@@ -63,6 +63,10 @@ class ValueEntry(WordingEntry):
     partition: Name | None = Field(default=None, description="Equivalence class; default: alone.")
     opposite: Name | None = Field(default=None, description="Id of the opposite value.")
     pronoun: str | None = Field(default=None, description="`she`, `he` or `they`.")
+    also: list[Text] = Field(
+        default_factory=list,
+        description="Other words that say it; the linter knows them, no text is made of them.",
+    )
     excludes: list[Text] = Field(
         default_factory=list,
         description="Values of other attributes that nobody has together with it, each as "
@@ -89,6 +93,7 @@ class ValueEntry(WordingEntry):
             opposite=self.opposite or "",
             pronoun=self.pronoun or "",
             excludes=frozenset(self.excludes),
+            also=tuple(self.also),
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fairgate.domain.attributes import AttributeUse, Dimension
 from fairgate.generation.case_rows import GeneratedCase
 from fairgate.generation.templates import Template
-from fairgate.relations.articles import article_fault
+from fairgate.relations.english_faults import english_fault
 from fairgate.relations.frames import Unrealisable, realise
 
 
@@ -63,7 +63,7 @@ class Distinct:
     ) -> GeneratedCase | None:
         """Return the case; None where it cannot be said, or was said before."""
         found = realise(frame, attributes)
-        if isinstance(found, Unrealisable) or article_fault(found.text) is not None:
+        if isinstance(found, Unrealisable) or english_fault(found.text) is not None:
             return None
         digest = hashlib.sha256(found.text.encode()).digest()
         if digest[:8] in self._seen:

@@ -1,0 +1,61 @@
+"""`fairgate lint` judges the pairs of a file."""
+
+import json
+
+import pytest
+from fakes.linter_pairs import labelled_pairs
+
+GOOD = {
+    "relation": "genfair/mr6-substitution-one",
+    "source": "A Hispanic engineer sings.",
+    "follow_up": "An Asian engineer sings.",
+}
+BAD = GOOD | {"follow_up": "A Asian engineer sings."}
+
+
+def write(workspace, *rows):
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (workspace.root / "pairs.jsonl").write_text(text)
+
+
+def test_rejected_pairs_are_told_with_line_and_reason(workspace):
+    write(workspace, GOOD, BAD)
+    assert workspace.run("lint", "pairs.jsonl") == 1
+    assert "pairs.jsonl:2: the follow-up says 'A Asian'" in workspace.out
+    assert "2 pairs: 1 accepted, 1 rejected" in workspace.out
+    write(workspace, GOOD)
+    assert workspace.run("lint", "pairs.jsonl") == 0
+
+
+def test_labels_measure_the_linter(workspace):
+    rows = [
+        {
+            "relation": pair.kind.value,
+            "source": pair.source,
+            "follow_up": pair.follow_up,
+            "valid": not pair.fault,
+        }
+        for pair in labelled_pairs()
+    ]
+    write(workspace, *rows)
+    assert workspace.run("lint", "pairs.jsonl") == 0
+    assert "(precision 1.000)" in workspace.out
+    assert "(recall 0.995)" in workspace.out
+    assert "broken, but accepted" in workspace.out
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            GOOD | {"relation": "removal"},
+            "pairs.jsonl:1: `relation` is 'removal'; expected `remove",
+        ),
+        (GOOD | {"valid": "yes"}, "pairs.jsonl:1: `valid` is 'yes'; expected true or false"),
+        ({"relation": "remove-one"}, "pairs.jsonl:1: 'source' holds None"),
+    ],
+)
+def test_lines_that_are_no_pairs(workspace, row, message):
+    write(workspace, row)
+    assert workspace.run("lint", "pairs.jsonl") == 4
+    assert message in workspace.err

@@ -1,0 +1,153 @@
+"""The linter against hand-written pairs, against what the generators make, and against damage."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from fakes.generation import generated
+from fakes.linter_pairs import agreement, labelled_pairs, linter
+
+from fairgate.domain.attributes import Manner
+from fairgate.generation.catalogue import GENERATORS
+from fairgate.relations.edit_kinds import EditKind, edit_kind
+from fairgate.relations.english_faults import english_fault
+from fairgate.relations.frames import Realised, realise
+
+
+def test_the_pairs_are_many_and_of_every_kind():
+    pairs = labelled_pairs()
+    assert len(pairs) == len(set(pairs)) >= 300
+    assert {pair.kind for pair in pairs} == set(EditKind)
+    good = sum(not pair.fault for pair in pairs)
+    assert 0.3 < good / len(pairs) < 0.7
+    classes = Counter(pair.fault for pair in pairs if pair.fault)
+    assert len(classes) >= 20
+    for kind in EditKind:
+        assert {bool(pair.fault) for pair in pairs if pair.kind is kind} == {True, False}
+
+
+def test_precision_and_recall_on_the_pairs():
+    precision, recall, wrong = agreement(labelled_pairs())
+    assert precision == 1
+    assert recall >= 0.99
+    assert [pair.fault for pair in wrong] == ["half of a phrase"]
+
+
+def test_precision_and_recall_on_pairs_that_were_written_later():
+    precision, recall, wrong = agreement(labelled_pairs("linter_pairs_unseen.txt"))
+    assert (precision, recall) == (1, 1), wrong
+
+
+def edits(case, rng):
+    """Every edit of a case but the counterfactual, as (kind, attributes)."""
+
+    def denied(use):
+        plain = use.manner is Manner.NEGATED
+        return replace(use, manner=Manner.PLAIN if plain else Manner.NEGATED)
+
+    def other(use):
+        value = rng.choice(use.dimension.others(use.value))
+        keeps = use.manner is Manner.NEGATED
+        return replace(use, value=value, manner=use.manner if keeps else Manner.PLAIN)
+
+    uses = case.attributes
+    n = rng.randrange(len(uses))
+    before, after = uses[:n], uses[n + 1 :]
+    yield EditKind.REMOVE_ONE, (*before, *after)
+    yield EditKind.REMOVE_ALL, ()
+    yield EditKind.NEGATE_ONE, (*before, denied(uses[n]), *after)
+    yield EditKind.NEGATE_ALL, tuple(map(denied, uses))
+    yield EditKind.SUBSTITUTE_ONE, (*before, other(uses[n]), *after)
+    yield EditKind.SUBSTITUTE_ALL, tuple(map(other, uses))
+    yield EditKind.PERMUTE, tuple(rng.sample(uses, len(uses)))
+
+
+def made_pairs(generator, count, seed=1):
+    rng = random.Random(seed)
+    for case in generated(generator)[:count]:
+        for kind, uses in edits(case, rng):
+            found = realise(case.frame, uses)
+            if isinstance(found, Realised) and found.text != case.text:
+                yield kind, case.text, found.text
+
+
+@pytest.mark.parametrize("generator", GENERATORS.ids)
+def test_what_is_generated_is_accepted(generator):
+    pairs = list(made_pairs(generator, 300))
+    rejected = [(pair, fault) for pair in pairs if (fault := linter().fault(*pair)) is not None]
+    assert len(pairs) > 1200
+    assert not rejected
+
+
+DAMAGE = {
+    "article": lambda text: text.replace("A ", "An ", 1) if text.startswith("A ") else None,
+    "blank": lambda text: text.replace(" ", "  ", 1),
+    "case": lambda text: text[0].lower() + text[1:] if text[0].isupper() else None,
+    "end": lambda text: text[:-1],
+    "twice": lambda text: text.replace(" who ", " who who ") if " who " in text else None,
+    "other word": lambda text: text.replace(" the ", " the old ", 1) if " the " in text else None,
+    "lost word": lambda text: text.replace(" the ", " ", 1) if " the " in text else None,
+    "verb": lambda text: text.replace(" has ", " have ", 1) if " has " in text else None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_generated_pairs_that_are_damaged_are_rejected(damage):
+    tried = 0
+    for kind, source, follow_up in made_pairs("genfair", 60, seed=2):
+        broken = DAMAGE[damage](follow_up)
+        if broken is not None and broken != follow_up:
+            tried += 1
+            assert linter().fault(kind, source, broken) is not None, (kind, source, broken)
+    assert tried > 40
+
+
+def test_an_edit_of_one_kind_is_rejected_as_another():
+    """One removal is no removal of all, no denial and no permutation, and so on."""
+    for kind, source, follow_up in made_pairs("genfair", 40, seed=3):
+        if kind in (EditKind.REMOVE_ONE, EditKind.PERMUTE):
+            for other in {EditKind.NEGATE_ONE, EditKind.SUBSTITUTE_ALL, EditKind.NEGATE_ALL}:
+                assert linter().fault(other, source, follow_up) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("remove-one", EditKind.REMOVE_ONE),
+        ("genfair/mr1-removal-one", EditKind.REMOVE_ONE),
+        ("genfair/mr5", EditKind.SUBSTITUTE_ALL),
+        ("genfair/mr6-substitution-one", EditKind.SUBSTITUTE_ONE),
+        ("genfair/mr8-order-permutation", EditKind.PERMUTE),
+        ("genfair/mr9-x", None),
+        ("mr1", None),
+    ],
+)
+def test_names_of_kinds(name, kind):
+    assert edit_kind(name) is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a " * 100_000,
+        "A! " * 60_000,
+        "the man " * 30_000 + "who",
+        "x" * 200_000,
+        "who,and " * 20_000,
+    ],
+)
+def test_hostile_texts_take_no_long_time(text):
+    begun = time.process_time()
+    english_fault(text)
+    assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize("text", ["", " ", "…", "Una persona asiática.", "東京の人"])
+def test_other_texts_are_judged_without_an_error(text):
+    for kind in EditKind:
+        linter().fault(kind, text, text + "x")
+        assert linter().fault(kind, text, text) is not None
