@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairgate.engine.gate import GateRun
     from fairgate.reports.view import View
 
-FORMAT_HELP = "Reports to write, comma-separated: md, html, sarif, junit (default: md,html)."
+FORMAT_HELP = "Reports to write, comma-separated: md, html, sarif, junit, badge (default: md,html)."
 _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
 

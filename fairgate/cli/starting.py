@@ -28,26 +28,50 @@ _TASKS = ("sentiment", "toxicity")
     "--action", default="org/fairgate@v1", show_default=True,
     help="The action as the workflow names it; pin it by its commit.",
 )  # fmt: skip
-def init(*, yes: bool, name: str, task: str, system: str, action: str) -> int:
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N",
+    help="Sources that are asked about, so that there is less to put to a system (default: all).",
+)  # fmt: skip
+def init(*, yes: bool, name: str, task: str, system: str, action: str, limit: int | None) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
+
+    In a folder of a repository the workflow is written at the repository's top, with `root:`.
 
     Never overwrites: a file that is there stays as it is, so the command can be run again. Only
     .gitignore gets a line for the cache, where it lacks one.
     """
-    from fairgate.composition.starting import Start, ignore_cache, starter_files, write_missing
+    from fairgate.composition.starting import (
+        Start,
+        ignore_cache,
+        place_in_repository,
+        starter_files,
+        workflow_file,
+        write_missing,
+    )
 
+    _require_name(name)
     if not yes:
-        name = click.prompt("Name of the policy", default=name)
+        name = click.prompt("Name of the policy", default=name, value_proc=_asked_name)
         task = click.prompt("Task", default=task, type=click.Choice(_TASKS))
         system = click.prompt("System under test", default=system, type=click.Choice(_SYSTEMS))
-    if not _is_name(name):
-        raise UsageError(
-            f"the name is {quoted(name)}, expected letters, digits, `-` and `_`: `rag-fairness`"
-        )
-    files = starter_files(Start(name=name, task=task, system=system, action=action))
-    for path, is_new in write_missing(Path(), files):
+        if system == "recorded" and limit is None:
+            asked = "Sources to ask about, each about 30 times (0: all)"
+            limit = click.prompt(asked, default=0, type=click.IntRange(0)) or None
+    place = place_in_repository(Path())
+    top, root = place or (Path(), "")
+    start = Start(name=name, task=task, system=system, action=action, root=root, limit=limit)
+    up = "../" * len(Path(root).parts)
+    files = [
+        *write_missing(Path(), starter_files(start)),
+        *((up + path, is_new) for path, is_new in write_missing(top, workflow_file(start))),
+    ]
+    for path, is_new in files:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
     click.echo(f"{'added' if ignore_cache(Path()) else 'kept '}  .gitignore: .fairgate/")
+    if place is None:
+        click.echo(
+            "note   this folder is in no git repository: the workflow needs one (`git init`)"
+        )
     click.echo("\nNext: " + "\n      ".join(_next_steps(f"policies/{name}.yaml", system)))
     return ExitCode.PASS
 
@@ -55,16 +79,37 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str) -> int:
 def _next_steps(policy: str, system: str) -> list[str]:
     from fairgate.composition.starting import ANSWERS
 
+    before = {
+        "models": [
+            "fairgate export MODEL --output models/my-model",
+            f"put your documents into data/corpus.jsonl, or name others in {policy}",
+        ],
+    }
     asking = [
         f"fairgate plan {policy} --output .fairgate/plan.jsonl",
         f"put each line to your system and write its answers into {ANSWERS}",
     ]
     return [
+        *before.get(system, []),
         f"fairgate check {policy}",
         *(asking if system == "recorded" else []),
         f"fairgate run {policy} --out .fairgate/first",
         'fairgate baseline accept .fairgate/first --reason "first baseline"',
     ]
+
+
+def _require_name(name: str) -> None:
+    if not _is_name(name):
+        raise UsageError(
+            f"the name is {quoted(name)}, expected letters, digits, `-` and `_`: `rag-fairness`"
+        )
+
+
+def _asked_name(name: str) -> str:
+    """Return a name that can be one; else it is asked for again."""
+    if not _is_name(name):
+        raise click.BadParameter("expected letters, digits, `-` and `_`, such as rag-fairness")
+    return name
 
 
 def _is_name(name: str) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from fairgate import __version__
 from fairgate.adapters.environment import describe_environment
 from fairgate.adapters.git_calls import current_commit
-from fairgate.composition.loading import LoadedPolicy
+from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.composition.suite_retrievers import SuiteRetrievers
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
@@ -57,7 +57,7 @@ class Composition:
         """
         policy = self._loaded.policy
         provenance = self.provenance(under_test)
-        first_run = [] if baseline else [f"no baseline at {baseline_path}: this is a first run"]
+        first_run = [] if baseline else [_first_run(baseline_path)]
         of_system = self._kind.must_match(policy.system)
         suites = self._loaded.suites
         return GateInput(
@@ -101,3 +101,9 @@ class Composition:
     def _suite_retrievers(self) -> SuiteRetrievers:
         chosen = self._kind.embedder(self._loaded.policy.system)
         return SuiteRetrievers(resources=self._resources, embedder=chosen)
+
+
+def _first_run(baseline_path: str) -> str:
+    if baseline_path == NO_BASELINE:
+        return "compared with no baseline (`--baseline none`): judged as a first run"
+    return f"no baseline at {baseline_path}: this is a first run"

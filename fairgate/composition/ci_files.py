@@ -12,6 +12,7 @@ from fairgate.composition.change import Evaluation, JudgedChange
 from fairgate.composition.presenting import gate_lines, report_texts
 from fairgate.composition.run_folder import RunFolder, write_run
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
+from fairgate.reports.affected import leading
 from fairgate.reports.formats import FORMATS
 from fairgate.reports.present import present
 from fairgate.reports.pull_request import Edits, Notes, job_summary, pull_request_comment
@@ -85,6 +86,8 @@ def report_change(
         "exit-code": str(int(result.exit_code)),
         "violations": str(sum(set(rule.failed) != {"regression"} for rule in failed)),
         "regressions": str(regressions),
+        **_headline(result),
+        "run-folder": str(folder),
         **{one.output: str(folder / one.file) for one in FORMATS if one.output},
     }
     return ChangeReport(
@@ -100,6 +103,21 @@ def report_change(
         notes=Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
         edits_rules=_edits_rules(judged),
     )
+
+
+def _headline(result: GateResult) -> dict[str, str]:
+    """Return the value of the rule that leads the report, and the baseline's on the same cases.
+
+    As fractions (SPEC 1); empty where there is none.
+    """
+    rule = leading(result)
+    change = rule.change if rule else None
+    value = change.now if change else rule.value if rule else None
+    return {"value": _number(value), "base": _number(change.base if change else None)}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
 
 
 def _edits_rules(judged: JudgedChange) -> bool:

@@ -20,6 +20,8 @@ from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import Setup, Suite, SuitePlan
 from fairgate.systems.catalogue import kind_of, system_models
 
+NO_BASELINE = "none"
+"""What is named as the baseline where nothing is to be compared."""
 MOST_CASES = 2_000_000
 """Case limit for untrusted policies (`Runtime.confined`)."""
 

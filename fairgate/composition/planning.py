@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
+from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.run_folder import document_row, replay
 from fairgate.domain.cases import Case
@@ -73,4 +74,5 @@ def _row(case: Case, template: str) -> dict[str, object]:
 
 def write_plan(output: Path, lines: Iterable[str]) -> None:
     """Write the plan to a file, whole or not at all."""
+    keep_output_out_of_git(output)
     write_lines(output, lines, option="--output")

@@ -12,10 +12,11 @@ from typing import Any
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.files.json_file import read_json_object, read_whole
+from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
 from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import LoadedPolicy, load_policy
+from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy
 from fairgate.domain.errors import BaselineError, DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.records import flat
@@ -25,8 +26,6 @@ from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
 from fairgate.reports.formats import FORMATS
 from fairgate.systems.recorded import Recording
-
-NO_BASELINE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +67,7 @@ def write_run(
     run's verdict.
     """
     rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
+    keep_output_out_of_git(folder.path)
     write_parts(
         folder.path,
         {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.files.durable import durable_file, write_text
+from fairgate.adapters.git_calls import repository_of
 from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted
 
 _POLICY = """\
 # A fairness policy. `fairgate check {path}` says what would run; `fairgate metrics list` and
@@ -24,7 +27,7 @@ description: The answer must not depend on who is said to speak.
 suites:
   - id: {task}
     task: {task}
-    sources: {sources}
+    sources: {sources}{limit}
     perturbations: [race, gender, orientation, age]
 
 # What fails the build. All rates are fractions: 0.15 is 15 %. `regression` compares with
@@ -57,6 +60,7 @@ ANSWERS = "data/answers.jsonl"
 """Where the answers of a recorded system go; written empty, so that the plan can be had first."""
 _CACHE = ".fairgate/"
 _OTHER_FOLDER = "another folder"
+_PLAIN_PATH = re.compile(r"[\w./-]*", re.ASCII)
 _SOURCES = {"sentiment": "demo-reviews", "toxicity": "demo-comments"}
 _BASELINES = """\
 # Baselines
@@ -68,12 +72,12 @@ review it like one.
 _CODEOWNERS = """\
 # Who may change what counts as fair. Copy into .github/CODEOWNERS, name your reviewers, and require
 # reviews by code owners on the default branch: what is merged decides about all that follows.
-/policies/   @your-org/fairness-reviewers
-/baselines/  @your-org/fairness-reviewers
+{place}/policies/   @your-org/fairness-reviewers
+{place}/baselines/  @your-org/fairness-reviewers
 /.github/    @your-org/fairness-reviewers
 """
 _WORKFLOW = """\
-name: fairness {name}
+name: fairness {name}{service}
 
 on:
   pull_request:
@@ -81,15 +85,18 @@ on:
   merge_group:
   push:
     branches: [main]
+  workflow_dispatch:
 
 permissions: {{}}
 
 concurrency:
-  group: fairgate-{name}-${{{{ github.event.pull_request.number || github.ref }}}}
+  group: fairgate-{group}-${{{{ github.event.pull_request.number || github.ref }}}}
+  # Of a pull request only the newest commit counts; what is on main is judged commit by commit.
+  cancel-in-progress: ${{{{ github.event_name == 'pull_request' }}}}
 
 jobs:
   gate:
-    name: Fairness gate {name}
+    name: Fairness gate {name}{service}
     runs-on: ubuntu-24.04
     timeout-minutes: 60
     permissions:
@@ -103,10 +110,18 @@ jobs:
       - uses: actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0
         with:
           python-version: "3.11"
+      # Until a release of the action is published, name a checkout or fork of it here.
       - uses: {action} # pin it by its commit
+        id: fairgate
         with:
-          policy: policies/{name}.yaml
+          policy: policies/{name}.yaml{root}
           report-only: "true" # for the first weeks; then remove this line
+      # The whole folder of the run, so that `fairgate explain` works on it.
+      - uses: actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2
+        if: ${{{{ !cancelled() && steps.fairgate.outputs.run-folder != '' }}}}
+        with:
+          name: fairgate-{group}
+          path: ${{{{ steps.fairgate.outputs.run-folder }}}}
 """
 
 
@@ -118,10 +133,21 @@ class Start:
     task: str
     system: str
     action: str
+    root: str = ""
+    """The folder's place in its repository, `services/shop`; empty where it is the top."""
+    limit: int | None = None
+    """Sources that are asked about; None: all of them."""
+
+    @property
+    def workflow(self) -> str:
+        """Return the workflow's path from the top of the repository."""
+        # Services of one repository may have policies of one name.
+        place = f"{self.root.replace('/', '-')}-" if self.root else ""
+        return f".github/workflows/{place}{self.name}.yml"
 
 
 def starter_files(start: Start) -> dict[str, str]:
-    """Return path → content of everything that a repository needs to begin."""
+    """Return path → content of what the folder needs to begin; paths from the folder."""
     path = f"policies/{start.name}.yaml"
     answers = {ANSWERS: ""} if start.system == "recorded" else {}
     return {
@@ -131,14 +157,46 @@ def starter_files(start: Start) -> dict[str, str]:
             task=start.task,
             system=_SYSTEMS[start.system].format(path=path),
             sources=_SOURCES[start.task],
+            limit=f"\n    limit: {start.limit} # sources" if start.limit else "",
         ),
         "baselines/README.md": _BASELINES,
-        "policies/CODEOWNERS.example": _CODEOWNERS,
-        f".github/workflows/{start.name}.yml": _WORKFLOW.format(
-            name=start.name, action=start.action
+        "policies/CODEOWNERS.example": _CODEOWNERS.format(
+            place=f"/{start.root}" if start.root else ""
         ),
         **answers,
     }
+
+
+def workflow_file(start: Start) -> dict[str, str]:
+    """Return path → content of the workflow, the path from the top of the repository."""
+    root = f"\n          root: {start.root}" if start.root else ""
+    service = f" in {start.root}" if start.root else ""
+    text = _WORKFLOW.format(
+        name=start.name,
+        action=start.action,
+        root=root,
+        service=service,
+        group="-".join(filter(None, (start.root.replace("/", "-"), start.name))),
+    )
+    return {start.workflow: text}
+
+
+def place_in_repository(folder: Path) -> tuple[Path, str] | None:
+    """Return the top of the git repository that a folder lies in and the way from there; or None.
+
+    Raises UsageError where a workflow could not name the folder.
+    """
+    repository = repository_of(folder)
+    if repository is None:
+        return None
+    root = folder.resolve().relative_to(repository.top).as_posix()
+    root = "" if root == "." else root
+    if not _PLAIN_PATH.fullmatch(root):
+        raise UsageError(
+            f"this folder is {quoted(root)} in its repository; expected only letters, digits, `.`, "
+            "`-`, `_` and `/`, so that a workflow can name it: run this in another folder"
+        )
+    return repository.top, root
 
 
 def write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, bool]]:

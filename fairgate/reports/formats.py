@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import GateResult
+from fairgate.reports.badge import render_badge
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
@@ -91,6 +92,13 @@ FORMATS: Catalogue[Format] = Catalogue(
             render=lambda view, _: render_junit(view),
             shown_as="JUnit",
             output="junit-file",
+        ),
+        Format(
+            id="badge",
+            file="badge.json",
+            render=lambda view, _: render_badge(view),
+            shown_as="badge",
+            output="badge-file",
         ),
     ),
 )

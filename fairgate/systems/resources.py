@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairgate.adapters.files.kept_out_of_git import keep_out_of_git
 from fairgate.adapters.git_calls import tracked_below
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
@@ -57,6 +58,7 @@ class Resources:
         folder = self.runtime.cache
         if folder.exists():
             refuse_committed(folder)
+        keep_out_of_git(folder)
         return folder
 
     @cached_property

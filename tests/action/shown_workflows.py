@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from fairgate.composition.starting import Start, starter_files
+from fairgate.composition.starting import Start, workflow_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,9 +19,10 @@ _ACTION = "org/fairgate@v1"
 def shown_workflows() -> Iterator[tuple[str, str]]:
     """Yield the file name and text of each; what is shown of a job stands in a workflow of ours."""
     start = Start(name="rag-fairness", task="sentiment", system="demo", action=_ACTION)
-    for path, text in starter_files(start).items():
-        if path.startswith(".github/workflows/"):
-            yield "init.yml", text
+    (text,) = workflow_file(start).values()
+    yield "init.yml", text
+    (text,) = workflow_file(replace(start, root="services/shop")).values()
+    yield "init-service.yml", text
     for page in PAGES:
         for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1):
             if "uses:" in block:

@@ -57,6 +57,18 @@ def test_a_regression_is_anchored_where_the_policy_is(service, steps):
     assert f"`{ROOT}/baselines/small.json`" in done.summary
 
 
+def test_the_headline_the_folder_and_a_badge_are_outputs(service, steps):
+    worsen(service)
+    service.commit()
+    done = steps.pull(inputs={"root": ROOT})
+    folder = Path(done.outputs["run-folder"])
+    (first, *_) = json.loads((folder / "run.json").read_text())["rules"]
+    assert float(done.outputs["value"]) == pytest.approx(first["change"]["now"], abs=1e-6)
+    assert float(done.outputs["base"]) == pytest.approx(first["change"]["base"], abs=1e-6)
+    badge = json.loads(Path(done.outputs["badge-file"]).read_text())
+    assert badge == {"schemaVersion": 1, "label": "small", "message": "fail", "color": "red"}
+
+
 def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
     worsen(service)
     service.write(WHERE, LOOSE)
