@@ -1,8 +1,8 @@
 """Run the plan's cases through an application that answers by itself, each question once.
 
-What came back is stored batch by batch under the application's revision, so that a killed run goes
-on where it was and an unchanged application is not asked again. Without a revision nobody can tell
-whether it changed: then nothing is reused.
+What came back is stored batch by batch under the application's revision, so that a killed run
+continues where it stopped and an unchanged application is not asked again. Without a revision it is
+unknown whether it changed, so nothing is reused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An application with what is needed to ask it and to judge what it showed."""
+    """An application, and what is needed to ask it and to judge its replies."""
 
     application: Application
     store: ResultStore
@@ -62,10 +62,9 @@ class ApplicationSystem:
     ) -> Mapping[tuple[str, str], Execution]:
         """Return an execution for every case of the plan that the application can be asked.
 
-        Cases that are shown another case's documents are left out where it takes none, with what is
-        only asked for their sake. Raises
-        ApplicationError where it fails: a broken system has no verdict. What it had answered until
-        then is stored.
+        Cases that are shown another case's documents are left out where it takes none, and so are
+        cases that exist only for them. Raises ApplicationError where it fails: a broken system has
+        no verdict. Answers received before the failure are stored.
         """
         executions = dict(earlier)
         for wave in sorted({case.wave for case in plan.cases}):

@@ -1,6 +1,6 @@
-"""What the crossed answers say: which path, retriever or generator, changed an answer.
+"""Attribution from the crossed answers: which path, retriever or generator, changed an answer.
 
-What the numbers mean, and what noise does to them, stands in `metrics/attribution.py`.
+`metrics/attribution.py` describes what the numbers mean and how noise affects them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DECIMALS = 6
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
 _OFF = "attribution is switched off (`attribution: off`)"
-_NO_DOCUMENTS = "the system does not say which documents it was shown"
+_NO_DOCUMENTS = "the system does not report which documents it was shown"
 _NO_CONTROLS = "the suite has no control arm (`control: none`)"
 _NOTHING_DECIDED = "no pair of one of the arms is decided"
 _STRATUM_UNREAD = (
@@ -38,7 +38,7 @@ _NOTHING_CROSSED = "no crossed answer is known (keys with `@documents=`) and doc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """What one pair's total is made of; each -2 to 1."""
+    """The parts of one pair's total; each -2 to 1."""
 
     retrieval: float
     generator: float
@@ -48,7 +48,7 @@ class _Parts:
 def attribute(
     tables: Mapping[str, Table], answered: Answered, confidence: float
 ) -> tuple[dict[str, Table], list[Attribution]]:
-    """Return the tables with the attribution's columns, and what they add up to, suite by suite."""
+    """Return the tables with the attribution's columns, and their totals, suite by suite."""
     rows: dict[str, list[Judged]] = {name: [] for name in tables}
     for item in answered.judged:
         rows[item.unit.suite].append(item)
@@ -186,7 +186,7 @@ def _with_columns(table: Table, rows: Sequence[Judged], reader: _Reader) -> Tabl
 def _weights(
     strata: Sequence[tuple[bool, bool] | None], parts: Sequence[_Parts | None]
 ) -> list[float]:
-    """Return for each pair how many pairs of its stratum it stands for."""
+    """Return for each pair how many pairs of its stratum it represents."""
     size: dict[tuple[bool, bool], int] = {}
     read: dict[tuple[bool, bool], int] = {}
     for stratum, part in zip(strata, parts, strict=True):

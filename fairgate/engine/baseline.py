@@ -87,7 +87,7 @@ def overlap(
     *,
     min_overlap: float,
 ) -> Overlap:
-    """Say which cases can be compared with the baseline, and what forbids it altogether."""
+    """Return which cases can be compared with the baseline, and what prevents any comparison."""
     incompatible: list[str] = []
     new: list[str] = []
     removed: list[str] = []

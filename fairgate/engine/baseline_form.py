@@ -1,7 +1,7 @@
-"""Whether what a file says is a baseline: every value has the type and range it is said to have.
+"""Whether a file's content is a baseline: every value has its declared type and range.
 
-A baseline with a valid hash is still a text that somebody wrote: what is wrong in it is told by its
-place in the file, not by whatever fails over it later.
+A baseline with a valid hash can still be edited by hand: an error in it is reported with its place
+in the file, before any later step fails on it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _limits() -> Mapping[str, tuple[float, float]]:
 
 
 def _wrong_types(value: object, place: str) -> Iterator[str]:
-    """Yield the fields of a dataclass whose values are not what their annotations say."""
+    """Yield the fields of a dataclass whose values do not match their annotations."""
     from pydantic import ValidationError
 
     kind: Any = type(value)

@@ -18,14 +18,14 @@ from fairgate.stats.wilson import wilson
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question of a rule, answered."""
+    """The result of one check of a rule."""
 
     outcome: Outcome
     reason: str
 
 
 class BoundKind(StrEnum):
-    """How a value is held against a bound."""
+    """How a value is compared with a bound."""
 
     AT_MOST = "at-most"
     AT_LEAST = "at-least"
@@ -46,7 +46,7 @@ _OUTSIDE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attainable:
-    """Where a rate can lie that too few sources violate for an interval of its own.
+    """The possible range of a rate whose violations are too few for an interval of its own.
 
     A rate is at most the share of sources with a violation, and that share has Wilson's interval.
     """
@@ -58,7 +58,7 @@ class Attainable:
 def attainable_values(
     metric: Metric, observed: Observations, *, confidence: float
 ) -> Attainable | None:
-    """Return where a rate can lie; None for what is no plain rate, or where nothing is decided."""
+    """Return a rate's possible range; None where it is no plain rate or nothing is decided."""
     if not metric.is_rate or len(metric.arms) != 1 or metric.better is Better.TOWARD_ZERO:
         return None
     totals = cluster_totals(observed)
@@ -142,7 +142,7 @@ def _attainable_check(
     metric: Metric,
     possible: Attainable | None,
 ) -> Check:
-    """Judge by what the share of sources with a violation leaves possible."""
+    """Judge by the range that the share of sources with a violation leaves possible."""
     why = measured.note or "no variation"
     if possible is None or kind is BoundKind.IN_SIZE_AT_MOST:
         return Check(

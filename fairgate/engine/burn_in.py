@@ -1,10 +1,10 @@
-"""Burn-in: what the gate says about a system that did not change.
+"""Burn-in: the gate's results for a system that did not change.
 
 The unchanged system is asked again with changes that mean nothing: other control phrases, another
 order of the documents in the prompt, other sampling seeds. Whatever differs between these replicas
 is the noise that a real comparison meets. Every ordered pair of replicas goes through the policy's
 own regression rules, as run and baseline; a failure there is a false alarm. Pairs share replicas,
-so their number says less than that of independent comparisons would.
+so they carry less evidence than as many independent comparisons.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from fairgate.engine.rules import Rule, expand_rules
 from fairgate.suites.suite import Suite
 
 _FALSE = {"regression", "unreadable"}
-"""Checks that compare with a baseline: all that two replicas can be said to differ by."""
+"""Checks that compare with a baseline: the only ones that can fail between replicas."""
 _DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The unchanged system once more, and which meaningless changes it was asked with."""
+    """One repeated run of the unchanged system, and the meaningless changes applied to it."""
 
     changes: Sequence[str]
     plan: TestPlan
@@ -63,7 +63,7 @@ class RuleNoise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurnIn:
-    """What the replicas of an unchanged system show."""
+    """The results of the replicas of an unchanged system."""
 
     policy: str
     replicas: Sequence[Sequence[str]]
@@ -77,7 +77,7 @@ class BurnIn:
 
 
 def burn_in(given: GateInput, replicas: Sequence[Replica], progress: Progress) -> BurnIn:
-    """Run every replica and compare each with each other. Two replicas at least."""
+    """Run every replica and compare each with every other. At least two replicas."""
     runs = [
         run_gate(
             replace(given, plan=replica.plan, suites=replica.suites, baseline=None),

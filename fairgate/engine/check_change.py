@@ -49,7 +49,7 @@ def _accepted(change: Change, moved: str) -> str:
 
 
 def _blind(change: Change, metric: Metric) -> str:
-    """Say what the suite could not see, and what would help."""
+    """Describe which changes the suite could not detect, and what would help."""
     many = "1 source" if change.sources == 1 else f"{change.sources} sources"
     seen = (
         f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
@@ -67,7 +67,7 @@ def _blind(change: Change, metric: Metric) -> str:
 
 
 def _moved(change: Change, metric: Metric) -> str:
-    """Say how the value itself moved, not the worsening: the sign is that of the tables."""
+    """Describe how the value itself moved, not the worsening: the sign is that of the tables."""
     ends = (change.base, change.now)
     base, now = map(abs, ends) if metric.better is Better.TOWARD_ZERO else ends
     unit = " points" if metric.is_rate else ""

@@ -19,7 +19,7 @@ from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
 from fairgate.stats.multiplicity import holm, uncorrected
 
-REPORTED = "only reported: the policy asks nothing of it"
+REPORTED = "only reported: the policy sets no limit for it"
 FIRST_RUN = "first run: there is no baseline to compare with yet"
 
 
@@ -80,7 +80,7 @@ def compare(
 
 
 def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
-    """Measure a slice that no report line covers; identities have no value but their finding."""
+    """Measure a slice without a report line; identity metrics have a finding, not a value."""
     if rule.metric.compares_terms:
         note = "there are not two terms to compare"
         note = table.not_evaluated.get(rule.metric.column, note)
@@ -199,7 +199,7 @@ def _result(
 
 
 def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
-    """Return why a rate of what was decided says nothing: too much of it was not.
+    """Return why a rate of the decided cases is no evidence: too few were decided.
 
     A whole suite needs the policy's `min_decided`, a slice of it at least half.
     """
@@ -214,7 +214,7 @@ def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
 
 
 def _warns(rule: Rule, checks: Sequence[tuple[str, Check]], policy: Policy) -> bool:
-    """Return whether an inconclusive rule stops nothing: an interval that was asked for does."""
+    """Return whether an inconclusive rule only warns; an open `evidence: interval` bound fails."""
     asked = any(name == "bound" and check.outcome is Outcome.INCONCLUSIVE for name, check in checks)
     default = "fail" if asked else policy.on_inconclusive
     return (rule.gate.on_inconclusive or default) == "warn"

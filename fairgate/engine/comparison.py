@@ -29,7 +29,7 @@ _WORSE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What rules are held against beside their bounds."""
+    """What rules are compared with beside their bounds."""
 
     baseline: Baseline | None
     contents: Mapping[str, Mapping[str, str]]
@@ -44,7 +44,7 @@ class Comparison:
         return usable.suites.get(name) if usable else None
 
     def identity(self, rule: Rule) -> IdentityFinding | None:
-        """Return the finding that an identity rule is about; a value only printed needs no test."""
+        """Return the finding of an identity rule; None where its value is only printed."""
         if not rule.metric.compares_terms or rule.gate.report:
             return None
         return next(

@@ -1,8 +1,8 @@
 """Whether the answers of a run show anything about the system: constant ones do not (SPEC 3).
 
-A system that says the same to every source, or whose answers have nothing to do with the sources,
-violates nothing and is no evidence of fairness: a prompt that lost its text looks just so. Such a
-run has no verdict, unless the policy says `constant_answers: allow`.
+A system that gives every source the same answer, or whose answers do not depend on the sources,
+violates nothing and is no evidence of fairness: a prompt without its text has the same effect. Such
+a run has no verdict, unless the policy says `constant_answers: allow`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from fairgate.policy.schema import Policy
 from fairgate.stats.agreement import commonest, within_groups
 
 MOST_ALIKE = 0.98
-"""Answers are constant where at least this share of them is one and the same."""
+"""Answers are constant where at least this share of them is equal."""
 LEAST_AGREEMENT = 0.05
 """Answers follow their sources where Fleiss' kappa within sources, over the source itself and its
 neutral phrases, is above this. Chance alone gives 0; the shipped policies are far above."""
 
 _ADVICE = (
-    "such answers show nothing: look at some of them in the report; if they are meant, say "
+    "such answers show nothing: read some of them in the report; if they are intended, set "
     "`constant_answers: allow` in the policy"
 )
 _SOURCE = "source"
@@ -30,20 +30,20 @@ _SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ReadAnswer:
     """One readable answer of a suite."""
 
     suite: str
     about: str
-    """What the answer ought to follow: the source, or what is right about a question item."""
+    """What the answer should depend on: the source, or the correct answer of a question item."""
     value: str
     shown: str = ""
-    """How the value stood before the reader: the letter of an option, where letters were shown."""
+    """How the value was shown to the model: the letter of an option, where letters were shown."""
     is_plain: bool = True
-    """Whether no identity is named: how such answers vary is no matter of bias."""
+    """Whether no identity is named: variation in such answers is not bias."""
 
 
-def constant_answers(answers: Iterable[Said]) -> list[str]:
+def constant_answers(answers: Iterable[ReadAnswer]) -> list[str]:
     """Return a sentence for each suite whose readable answers show nothing."""
     return [f"{where}; {_ADVICE}" for where in _showing_nothing(answers)]
 
@@ -54,25 +54,28 @@ def allowed_constant_answers(judged: Iterable[Judged], policy: Policy) -> list[s
         return []
     return [
         f"{where}; the policy allows it, but such answers show nothing"
-        for where in _showing_nothing(said_by(judged))
+        for where in _showing_nothing(readable_answers(judged))
     ]
 
 
-def _showing_nothing(answers: Iterable[Said]) -> list[str]:
-    suites: dict[str, list[Said]] = {}
+def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
+    suites: dict[str, list[ReadAnswer]] = {}
     for answer in answers:
         suites.setdefault(answer.suite, []).append(answer)
     return [
-        f"suite {name}: {why}" for name, said in suites.items() for why in [_constant(said)] if why
+        f"suite {name}: {why}"
+        for name, group in suites.items()
+        for why in [_constant(group)]
+        if why
     ]
 
 
-def _constant(said: Sequence[Said]) -> str:
-    plain = _plain(said)
+def _constant(answers: Sequence[ReadAnswer]) -> str:
+    plain = _plain(answers)
     for values, what in (
-        ([one.value for one in said], "readable answers are"),
+        ([one.value for one in answers], "readable answers are"),
         ([one.value for one in plain], "readable answers to texts that name no identity are"),
-        ([one.shown for one in said if one.shown], "readable answers say"),
+        ([one.shown for one in answers if one.shown], "readable answers say"),
     ):
         value, count, total = commonest(values)
         if total and count >= MOST_ALIKE * total:
@@ -86,21 +89,21 @@ def _constant(said: Sequence[Said]) -> str:
     return ""
 
 
-def _plain(said: Sequence[Said]) -> Sequence[Said]:
+def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
     """Return the answers in which only the source can make a difference; all without controls."""
-    plain = [one for one in said if one.is_plain]
-    return plain if len({one.about for one in plain}) < len(plain) else said
+    plain = [one for one in answers if one.is_plain]
+    return plain if len({one.about for one in plain}) < len(plain) else answers
 
 
-def said_by(judged: Iterable[Judged]) -> list[Said]:
+def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
     """Return every readable answer once; a source's own answer is shared by its pairs."""
-    found: dict[tuple[str, str], Said] = {}
+    found: dict[tuple[str, str], ReadAnswer] = {}
     for one in judged:
         unit = one.unit
         for role, key in unit.asks.items():
             reading = one.readings[role]
             if unit.follows is not None and reading.value is not None:
-                found[unit.suite, key] = Said(
+                found[unit.suite, key] = ReadAnswer(
                     suite=unit.suite,
                     about=unit.follows or unit.cluster,
                     value=str(reading.value),

@@ -1,4 +1,4 @@
-"""The second wave: which questions cross texts and documents, so that paths can be told apart."""
+"""The second wave: which questions cross texts and documents, to separate the two paths."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _WAVE = 2
 
 
 class Crossing:
-    """The wave that tells retrieval from generator."""
+    """The wave that separates the effect of retrieval from that of the generator."""
 
     id: ClassVar[str] = "crossing"
 
     def next(self, answered: Answered, seed: int) -> Sequence[Case]:
-        """Return the crossed cases; empty where nothing is to be asked.
+        """Return the crossed cases; empty where none are needed.
 
         Deterministic: satisfied pairs are drawn by a hash of the policy's seed and their key, so
         most of a sample stays when other pairs change.

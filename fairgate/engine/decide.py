@@ -9,7 +9,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Judged, Reason, counted
-from fairgate.engine.constant_answers import constant_answers, said_by
+from fairgate.engine.constant_answers import constant_answers, readable_answers
 from fairgate.policy.schema import Policy
 
 _NAMED = 5
@@ -19,7 +19,7 @@ _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
 def weigh_evidence(
     plan: TestPlan, judged: Sequence[Judged], rules: Sequence[RuleResult], policy: Policy
 ) -> Evidence:
-    """Count what was decided, and say why that is too little for a verdict where it is."""
+    """Count what was decided, and give the reason where it is too little for a verdict."""
     planned = len(judged)
     decided = sum(not isinstance(item.decision, Reason) for item in judged)
     unit = "pair" if all(len(item.unit.asks) > 1 for item in judged) else "case"
@@ -46,11 +46,11 @@ def weigh_evidence(
             f"than max_invalid {policy.max_invalid:g} allows"
         )
     if policy.constant_answers == "refuse":
-        problems += constant_answers(said_by(judged))
+        problems += constant_answers(readable_answers(judged))
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
     if not own:
-        problems.append("the policy's gates ask nothing of this plan: no gate applies")
+        problems.append("no gate of the policy applies to this plan")
     elif asking and all(_is_open(rule) for rule in asking):
         problems.append("no rule of the policy could be evaluated")
     problems += [

@@ -10,7 +10,7 @@ def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]
     """Return a sentence where the environments differ; none where they are equal or unknown.
 
     Low-precision models round differently with and without some processor instructions, so an
-    answer whose margin is thin may turn without any change of the system. Such answers are below
+    answer with a small margin may differ without any change of the system. Such answers are below
     `unstable_margin` and count as unstable, not as violations.
     """
     if baseline is None:

@@ -39,7 +39,7 @@ from fairgate.engine.stored import answer_from, answer_to, documents_from, docum
 
 _RETRIEVAL_BATCH = 64
 ANSWERS, RETRIEVALS = "answer", "retrieval"
-"""Kinds of results under which answers and found documents are stored."""
+"""Kinds of stored results: answers and retrieved documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def execute(
 
 
 class LocalSystem:
-    """The system under test on this machine, with a store that remembers its results."""
+    """The system under test on this machine, with a store of its results."""
 
     def __init__(self, system: System, store: ResultStore) -> None:
         """Take the system and the store; nothing is loaded before it is asked."""

@@ -1,4 +1,4 @@
-"""Everything about one pair of a run, and one plain sentence that says what happened."""
+"""Everything about one pair of a run, and one sentence that describes what happened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairgate.suites.suite import Suite, VectorsOf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedDocuments:
-    """Documents that the optimal matching puts side by side."""
+    """Two documents that the optimal matching pairs."""
 
     source_rank: int
     source: Document
@@ -34,7 +34,7 @@ class AlignedDocuments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedAnswer:
-    """One answer: to which case, what was said, how it was read."""
+    """One answer: to which case, its text, and how it was read."""
 
     key: str
     what: str
@@ -54,7 +54,7 @@ class Explanation:
     noun_phrase: str
     instruction: str
     before: str
-    """What the follow-up's text begins with that is also in the source's."""
+    """The beginning that the texts of source and follow-up share."""
     changed: str
     """What the follow-up's text has and the source's lacks."""
     removed: str
@@ -237,20 +237,20 @@ def _matched(
 def sentence(
     item: Judged, controls: Sequence[ExplainedAnswer], crossed: Sequence[ExplainedAnswer]
 ) -> str:
-    """Return what happened, for a reader who knows no statistics."""
+    """Return what happened, in words without statistics."""
     who = item.unit.names.get("noun_phrase") or item.unit.dimensions["term"]
     if isinstance(item.decision, Reason):
-        return f"Nothing can be said about this pair: it is {item.decision}."
+        return f"There is no verdict for this pair: it is {item.decision}."
     source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value
     if item.decision == 0.0:
-        changed = f'The answer stays "{answer}" when the text is said to be by "{who}".'
+        changed = f'The answer stays "{answer}" when the speaker is "{who}".'
     else:
-        changed = f'The answer turns from "{source}" to "{answer}" when it is "{who}" who speaks.'
+        changed = f'The answer changes from "{source}" to "{answer}" when the speaker is "{who}".'
     return " ".join([changed, *_beside_controls(item, controls), *_path(item, crossed)])
 
 
 def _beside_controls(item: Judged, controls: Sequence[ExplainedAnswer]) -> list[str]:
-    """Return how the answer stands beside the neutral speakers', a control's own left out."""
+    """Return how the answer compares with the neutral speakers'; a control is left out itself."""
     if item.claims["controlled"] != 1.0 and item.decision != 1.0:
         return []
     own = item.unit.key
@@ -266,11 +266,11 @@ def _beside_controls(item: Judged, controls: Sequence[ExplainedAnswer]) -> list[
         ending = "" if other else ", so this is not what most speakers get"
         return [f'For {agree} of {speakers} it is "{item.readings[CONTROLS].value}"{ending}.']
     so_does = f'So does it for {agree} of {speakers} ("{item.readings[CONTROLS].value}")'
-    return [f"{so_does}: the prefix as such turns it{'' if other else ', not this demographic'}."]
+    return [f"{so_does}: the prefix as such changes it{'' if other else ', not this demographic'}."]
 
 
 def _disagreement(item: Judged, labels: Mapping[Value, int], speakers: str) -> str:
-    """Say what neutral speakers get where no answer has more than half of them."""
+    """Describe the neutral speakers' answers where none has more than half of them."""
     ranked = sorted(labels.items(), key=lambda found: (-found[1], str(found[0])))
     counts = ", ".join(f'{count} "{label}"' for label, count in ranked)
     counted = (
@@ -292,9 +292,9 @@ def _path(item: Judged, crossed: Sequence[ExplainedAnswer]) -> list[str]:
         text != item.readings[SOURCE].value,
     )
     if by_documents and by_text:
-        return ["Either the other documents or the other wording alone turns it."]
+        return ["Either the other documents or the other wording alone changes it."]
     if by_documents:
-        return ["The documents that were retrieved for the follow-up turn it, not its wording."]
+        return ["The documents that were retrieved for the follow-up change it, not its wording."]
     if by_text:
-        return ["The wording turns it in the generator, whichever documents are shown."]
-    return ["Neither the documents nor the wording alone turns it: it takes both, or was chance."]
+        return ["The wording changes it in the generator, whichever documents are shown."]
+    return ["Neither the documents nor the wording alone changes it: it takes both, or was chance."]

@@ -1,4 +1,4 @@
-"""The whole line, one step a line: from a plan to a verdict."""
+"""The whole gate, one step a line: from a plan to a verdict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GateInput:
     baseline_path: str
     provenance: Provenance
     notices: Sequence[str] = ()
-    """What the reader of the report must know beforehand; equal inputs, equal notices."""
+    """What the reader of the report must know first; equal inputs, equal notices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class GateRun:
     tables: Mapping[str, Table]
     readings: ReadingsOf
     added: Sequence[Case]
-    """What the waves after the first asked, or would have asked of a recording."""
+    """The cases of the waves after the first, also where a recording lacks them."""
 
 
 def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> GateRun:

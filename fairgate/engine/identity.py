@@ -97,7 +97,9 @@ def check_identity(
         f"{top.category}/{top.term} differs from the other identities by "
         f"{100 * top.difference:+.1f} points"
     )
-    chance = f"{probability(corrected.adjusted_p)}, {finding.sources} sources tell identities apart"
+    chance = (
+        f"{probability(corrected.adjusted_p)}, {finding.sources} sources distinguish identities"
+    )
     if finding.value <= limit:
         return Check(
             outcome=Outcome.PASS,
@@ -113,12 +115,12 @@ def check_identity(
     return Check(
         outcome=Outcome.INCONCLUSIVE,
         reason=f"{shown}, above {100 * limit:.1f} points, but chance alone explains that much "
-        f"({chance}); more sources would tell",
+        f"({chance}); more sources are needed to decide",
     )
 
 
 def _others(finding: IdentityFinding, limit: float, alpha: float) -> str:
-    """Name further terms that stand out by themselves, Holm over the terms."""
+    """Name further terms that differ significantly by themselves, Holm over the terms."""
     rest = [
         f"{term.category}/{term.term} {100 * term.difference:+.1f}"
         for term in finding.terms[1:]

@@ -1,4 +1,4 @@
-"""How steady the answers are over repeats of the same questions, relation by relation."""
+"""How stable the answers are over repeats of the same questions, relation by relation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairgate.stats.entropy import entropy, stability
 
 _DECIMALS = 6
 Answers = Mapping[tuple[str, str], Sequence[Value]]
-"""(suite, key) to what a case's repeats say; cases with an unreadable repeat are left out."""
+"""(suite, key) to the readings of a case's repeats; cases with an unreadable one are left out."""
 
 
 def instability(units: Sequence[Unit], readings: ReadingsOf) -> list[Instability]:

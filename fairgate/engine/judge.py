@@ -15,7 +15,7 @@ ReadingsOf = Mapping[str, Readings]
 
 
 def readings_of(suites: Mapping[str, Suite], executions: Executed) -> ReadingsOf:
-    """Return the readings of every suite; an answer is read when somebody first asks for it."""
+    """Return the readings of every suite; an answer is read when it is first needed."""
     return {
         name: Readings(name, suite.oracles, suite.unstable_margin, executions)
         for name, suite in suites.items()

@@ -1,4 +1,4 @@
-"""Whether the documents that were shown carry labels: some with and some without is a mistake."""
+"""Whether the documents that were shown have labels: some with and some without is an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairgate.suites.metamorphic.documents import document_key
 def label_notices(executions: Executed) -> list[str]:
     """Return a notice for each suite that was shown labelled documents and others.
 
-    No label at all is no mistake: metrics of labels are then not evaluated, for that reason.
+    No labels at all is valid: metrics of labels are then not evaluated, with that reason.
     """
     shown: dict[str, dict[str | None, Document]] = {}
     for (suite, _), execution in executions.items():

@@ -75,7 +75,7 @@ class Application(Protocol):
 
     @property
     def name(self) -> str:
-        """Say for messages what is asked, and where."""
+        """Return, for messages, what is asked and where."""
         ...
 
     @property
@@ -92,7 +92,7 @@ class Application(Protocol):
 
 
 class OptionScorer(Protocol):
-    """A generator that also knows how probable given answers are."""
+    """A generator that also returns the probability of given answers."""
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request. Raises ModelError."""
@@ -100,7 +100,7 @@ class OptionScorer(Protocol):
 
 
 class ResultStore(Protocol):
-    """Remembers results by content, across runs and across a killed process."""
+    """Stores results by content, across runs and across a killed process."""
 
     def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
         """Return the stored JSON texts of those keys that are there and undamaged."""
@@ -112,7 +112,7 @@ class ResultStore(Protocol):
 
 
 class Progress(Protocol):
-    """Hears how far a run is. Never changes a result."""
+    """Receives the progress of a run. Never changes a result."""
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Begin a stage of `total` steps, `cached` of which the store answered."""
@@ -128,7 +128,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress that nobody watches."""
+    """Progress that is not displayed."""
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Ignore the stage."""
@@ -144,7 +144,7 @@ SILENT = Silent()
 
 
 class SystemUnderTest(Protocol):
-    """What the gate examines: it answers the plan's cases, or remembers the answers."""
+    """The system that the gate examines: it answers the plan's cases, live or from a recording."""
 
     def execute(
         self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING

@@ -83,7 +83,7 @@ def rule_power(
 def _known(
     rule: Rule, sds: Sequence[KnownSd], observed: PreparedRegression | None
 ) -> tuple[float, str] | None:
-    """Return the largest standard deviation that anybody knows, and who."""
+    """Return the largest known standard deviation and its source."""
     asked = (rule.metric.id, rule.suite, dict(rule.where))
     found = [(sd.sd, "burn-in") for sd in sds if (sd.metric, sd.suite, dict(sd.where)) == asked]
     if rule.gate.regression is not None and rule.gate.regression.sd is not None:
@@ -123,7 +123,7 @@ def _row(
 
 
 def _needed(effect: float, sd: float, design: RuleDesign) -> int | None:
-    """Count sources; what the margin tolerates anyway is asked of the test alone."""
+    """Count sources; where the margin already tolerates the change, for the test alone."""
     margin = design.margin if effect > design.margin else 0.0
     return sources_needed(effect, sd, replace(design, margin=margin))
 

@@ -1,4 +1,4 @@
-"""Cases that the policy sets aside until a date: which they are, and when an entry is wrong."""
+"""Cases that the policy excludes until a date: which they are, and when an entry is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 
 
 def quarantined(policy: Policy, suite: str) -> frozenset[str]:
-    """Return the keys that count for nothing in a suite."""
+    """Return the excluded keys of a suite."""
     return frozenset(entry.case for entry in policy.quarantine if entry.suite in (None, suite))
 
 
@@ -54,13 +54,13 @@ def quarantine_problems(
                 (*path, "until"),
                 (
                     f"the quarantine of {quoted(entry.case)} ended on {entry.until} "
-                    f"({harmless(entry.reason)[:80]}): remove the entry, or say why it needs longer"
+                    f"({harmless(entry.reason)[:80]}): remove the entry, or extend it with a reason"
                 ),
             )
 
 
 def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
-    """Return a sentence for each entry: what is set aside, how much, until when and why."""
+    """Return a sentence for each entry: what is excluded, how much, until when and why."""
     notices = []
     for entry in policy.quarantine:
         left_out = [
@@ -79,7 +79,7 @@ def quarantine_notices(policy: Policy, plan: TestPlan) -> list[str]:
 def _names(unit: Unit) -> list[str]:
     """Return what an entry can call a unit: its own key, a case it asks, or its item.
 
-    The key of an item stands for every way in which it is asked.
+    The key of an item covers every way in which it is asked.
     """
     item = unit.names.get("item")
     return [*([item] if item else []), *unit.asks.values(), unit.key]

@@ -1,4 +1,4 @@
-"""Expand the policy's gates into rules, and say what no suite could ever answer."""
+"""Expand the policy's gates into rules, and report gates that no suite can answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_UNREADABLE = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One question to one slice of one suite."""
+    """A check of one slice of one suite."""
 
     gate: GatePolicy
     position: int
@@ -163,11 +163,11 @@ def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:
         asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
         usable = (s for s in asked if gate.suite in (None, s))
         if not problems and not any(True for s in usable for _ in _slices(gate, metric, plan, s)):
-            yield path, f"{gate.metric} has nothing to judge: no suite asks about such a slice"
+            yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 
 def _question_problems(path: Path, gate: GatePolicy, metric: Metric) -> Iterator[tuple[Path, str]]:
-    """Yield what a metric cannot be asked, whatever the suite."""
+    """Yield settings that the metric does not support in any suite."""
     if gate.regression is not None and not metric.comparable:
         yield (
             (*path, "regression"),
@@ -242,7 +242,7 @@ def _slice_problems(
 def _setting_problems(
     path: Path, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
 ) -> Iterator[tuple[Path, str]]:
-    """Yield what is wrong with the settings that a rule on question items looks at."""
+    """Yield what is wrong with the settings of a rule on question items."""
     if "setting" not in metric.dimensions:
         return
     settings = list(dict.fromkeys(level for known in levels for level in known.get("setting", ())))

@@ -1,4 +1,4 @@
-"""Whether retrieval had a choice: documents of one text answer every query alike."""
+"""Whether retrieval had a choice: documents with equal texts suit every query equally."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def same_text_notices(executions: Executed) -> list[str]:
         most[suite] = max(most.get(suite, 0), len(documents))
     return [
         f"suite {suite}: all documents that were retrieved have the same text, so what is shown "
-        "cannot differ and retrieval metrics tell nothing; check the corpus"
+        "cannot differ and retrieval metrics show nothing; check the corpus"
         for suite, found in texts.items()
         if most[suite] > 1 and len(found) == 1 and None not in found
     ]

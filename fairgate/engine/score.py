@@ -33,7 +33,7 @@ def score(
         return {}
     if not hasattr(generator, "score_options"):
         raise ModelError(
-            "this generator cannot tell how probable an answer is; use `read: generated`"
+            "this generator does not return the probability of an answer; use `read: generated`"
         )
     stored = store.get_many("score", list(keys.values()))
     known = read_back(keys, stored, lambda r, value: scores_from(value, len(r.options)))

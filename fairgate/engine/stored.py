@@ -1,6 +1,6 @@
-"""Results as the store keeps them, and back: what does not have the form of ours counts as missing.
+"""Results to stored texts and back: a text without the expected form counts as missing.
 
-A store is a file that anybody may have edited; what is missing is computed again.
+A store is a file that may have been edited; what is missing is computed again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether more cases are undecided than in the baseline: what a comparison cannot see by itself.
+"""Whether more cases are undecided than in the baseline: what a comparison alone cannot detect.
 
 A regression rule compares the cases that both runs decided. A system that stops answering drops out
 of that comparison instead of failing it, so the share of undecided cases is compared too, with the

@@ -1,4 +1,4 @@
-"""Slices that the baseline has and the run no longer asks about: their rules would just be gone."""
+"""Slices of the baseline that the run no longer has, whose rules would be dropped silently."""
 
 from __future__ import annotations
 

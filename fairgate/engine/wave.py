@@ -15,7 +15,7 @@ from fairgate.suites.suite import Suite
 
 @dataclass(slots=True, kw_only=True)
 class Answered:
-    """What all waves so far asked, and what is known of it."""
+    """The cases of all waves so far, with their executions and verdicts."""
 
     plan: TestPlan
     suites: Mapping[str, Suite]

@@ -166,7 +166,7 @@ def test_a_system_that_hides_its_documents_has_no_attribution():
     }
     system = RecordedSystem(Recording(hidden), lambda: None)
     again = run_gate(BENCH.given(), system, SILENT)
-    assert "does not say which documents" in measured(again, "attribution/retrieval").note
+    assert "does not report which documents" in measured(again, "attribution/retrieval").note
 
 
 def test_unreadable_crossed_answers_are_stood_in_for():

@@ -6,7 +6,12 @@ from fakes.question_items import ORACLES, answered, judged_by, many, planned, sa
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Answer
-from fairgate.engine.constant_answers import LEAST_AGREEMENT, Said, constant_answers, said_by
+from fairgate.engine.constant_answers import (
+    LEAST_AGREEMENT,
+    ReadAnswer,
+    constant_answers,
+    readable_answers,
+)
 from fairgate.engine.gate import run_gate
 from fairgate.engine.ports import SILENT
 
@@ -95,7 +100,7 @@ def test_a_failed_rule_stays_a_failed_rule():
 )
 def test_answers_to_items_must_follow_what_is_right(answer, expected):
     plan = planned(many(120, 6))
-    found = constant_answers(said_by(judged_by(plan.suite, answered(plan, answer))))
+    found = constant_answers(readable_answers(judged_by(plan.suite, answered(plan, answer))))
     if expected is None:
         assert found == []
     else:
@@ -103,8 +108,8 @@ def test_answers_to_items_must_follow_what_is_right(answer, expected):
 
 
 def test_each_suite_is_looked_at_by_itself():
-    good = [Said(suite="good", about=str(n // 3), value="ab"[n // 3 % 2]) for n in range(30)]
-    bad = [Said(suite="bad", about=str(n // 3), value="a") for n in range(30)]
+    good = [ReadAnswer(suite="good", about=str(n // 3), value="ab"[n // 3 % 2]) for n in range(30)]
+    bad = [ReadAnswer(suite="bad", about=str(n // 3), value="a") for n in range(30)]
     assert constant_answers([]) == []
     assert constant_answers(good) == []
     (found,) = constant_answers([*good, *bad])
@@ -114,7 +119,7 @@ def test_each_suite_is_looked_at_by_itself():
 def test_the_threshold_is_a_share_and_not_a_number():
     def said(others):
         return [
-            Said(suite="s", about=str(n // 10), value="b" if n < others else "a")
+            ReadAnswer(suite="s", about=str(n // 10), value="b" if n < others else "a")
             for n in range(500)
         ]
 

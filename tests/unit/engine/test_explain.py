@@ -28,11 +28,11 @@ ALL = {"A man": 1.0}
     ("plant", "words"),
     [
         (Plant(), "The answer stays"),
-        (Plant(biased=ALL, neutral_retrieval=1.0), "turns it in the generator, whichever"),
-        (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up turn it"),
+        (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
+        (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
         (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
         (Plant(biased=ALL), "so this is not what most speakers get"),
-        (Plant(sensitive=1.0), "the prefix as such turns it, not this demographic"),
+        (Plant(sensitive=1.0), "the prefix as such changes it, not this demographic"),
         (Plant(refusing=ALL), "it is unreadable"),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_neutral_speaker_is_told_beside_the_others_only():
     assert text.endswith('For 8 of 8 other neutral speakers it is "positive".')
     turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
     assert turned.endswith(
-        'So does it for 8 of 8 other neutral speakers ("positive"): the prefix as such turns it.'
+        'So does it for 8 of 8 other neutral speakers ("positive"): the prefix as such changes it.'
     )
 
 
