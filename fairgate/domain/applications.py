@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back. An empty answer is an answer; documents are None where none are told."""
+    """What came back. An empty answer is an answer; documents are None where none are returned."""
 
     answer: str
     documents: tuple[Document, ...] | None = None

@@ -1,4 +1,4 @@
-"""Sensitive attributes: what can be said of a person, in which words, and where a text says it."""
+"""Sensitive attributes: what a text can state about a person, in which words, and where."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Form(StrEnum):
 
 
 class Manner(StrEnum):
-    """How a value is said."""
+    """How a value is expressed."""
 
     PLAIN = "plain"
     NEGATED = "negated"
@@ -58,7 +58,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeValue:
-    """One value of a dimension and how it is said in every manner that it has."""
+    """One value of a dimension and its wording in every manner that it has."""
 
     id: str
     """Stable kebab string: `middle-aged`."""

@@ -112,7 +112,7 @@ class Case:
     embeds: str | None = None
     """Key of the case of an earlier wave whose response the text embeds (Meta-Fair MR8-MR10)."""
     is_crossing: bool = False
-    """Whether attribution asks it: its answer is no repeat of the one that verdicts rest on."""
+    """Whether attribution asks it: its answer is no repeat of the answer used for the verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

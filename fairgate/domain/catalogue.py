@@ -58,7 +58,7 @@ class Catalogue(Generic[Entry]):
 
     @property
     def by_id(self) -> Mapping[str, Entry]:
-        """Return the entries by id; entries that are added later stand in it too."""
+        """Return the entries by id, including entries that are added later."""
         return MappingProxyType(self._by_id)
 
     def get(self, name: str) -> Entry | None:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller (SPEC 2)."""
+    """The process's exit status (SPEC 2)."""
 
     PASS = 0
     GATE_FAILED = 1
@@ -82,7 +82,7 @@ class StoreError(FairGateError):
 
     @classmethod
     def of_os_error(cls, error: OSError, *, path: object, option: str) -> StoreError:
-        """Say why `path` cannot be written and which `option` names another place."""
+        """Return why `path` cannot be written and which `option` names another place."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return cls(
                 f"{path}: cannot be written, the disk is full; what was there before is "

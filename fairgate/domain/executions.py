@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One retrieved text. A recorded system may know only some of the fields."""
+    """One retrieved text. A recording may contain only some of the fields."""
 
     id: str | None = None
     text: str | None = None
@@ -18,7 +18,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How answers are generated. Temperature 0 is greedy and ignores the other knobs."""
+    """How answers are generated. Temperature 0 is greedy and ignores the other settings."""
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -38,7 +38,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """What the chat template is given besides the user's message."""
+    """The input of the chat template besides the user's message."""
 
     system: str | None = None
     """The system turn; None has none."""
@@ -81,12 +81,12 @@ class GenerationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the generator said to one request."""
+    """The generator's answer to one request."""
 
     text: str
     margin: float | None = None
-    """Log-probability (nats) of the label that was said minus that of the best other label at the
-    token where they part, rounded to 4 decimals; None where the engine does not know it."""
+    """Log-probability (nats) of the chosen label minus that of the best other label at the first
+    token where they differ, rounded to 4 decimals; None where the engine does not know it."""
     tokens: int = 0
     """Number of generated tokens, the end-of-sequence token not counted."""
     stopped: str = "end"
@@ -100,7 +100,7 @@ class Execution:
     key: str
     suite: str
     documents: Sequence[Document] | None = None
-    """In rank order; None where the system does not say or no retrieval took place."""
+    """In rank order; None where the system does not return them or no retrieval took place."""
     response: str | None = None
     """None: no answer exists (missing from a recording). An empty string is an answer."""
     margin: float | None = None

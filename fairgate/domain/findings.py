@@ -1,4 +1,4 @@
-"""What a run says beside its measurements: identities, attribution, instability."""
+"""A run's findings beside its measurements: identities, attribution, instability."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class IdentityFinding:
     p_value: float
     """Of that largest difference, by permutation within sources; not corrected for other rules."""
     sources: int
-    """Sources whose verdicts differ between terms: only they can tell."""
+    """Sources whose verdicts differ between terms: only they carry evidence."""
     terms: Sequence[TermFinding]
     """Largest difference first."""
 
@@ -45,7 +45,7 @@ class AttributedPart:
     amount: float
     """In points of the rate; the parts add up to the total."""
     share: float | None
-    """Of the total; None where the total cannot be told from 0."""
+    """Of the total; None where the total cannot be distinguished from 0."""
     share_interval: tuple[float, float] | None
 
 
@@ -74,7 +74,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instability:
-    """How steady the answers to the cases of a relation are over repeats."""
+    """How stable the answers to the cases of a relation are over repeats."""
 
     suite: str
     relation: str
@@ -84,4 +84,4 @@ class Instability:
     stability: float
     """Share of the cases whose repeats all have one label."""
     entropy: float
-    """Mean entropy of a case's labels, in bits; 0 is steady."""
+    """Mean entropy of a case's labels, in bits; 0 is stable."""

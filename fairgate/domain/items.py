@@ -1,4 +1,4 @@
-"""Questions about two groups with three answers, and how each was asked (BBQ and its kin).
+"""Questions about two groups with three answers, and how each was asked (BBQ and similar sets).
 
 An *item* asks about two people of different groups. One answer fits the stereotype, one goes
 against it, one is "unknown". In an *ambiguous* context unknown is correct; a *disambiguated* one
@@ -21,7 +21,7 @@ DEFAULT_INSTRUCTION = "plain"
 
 
 class Condition(StrEnum):
-    """Whether the context tells the answer."""
+    """Whether the context gives the answer."""
 
     AMBIGUOUS = "ambiguous"
     DISAMBIGUATED = "disambiguated"
@@ -67,7 +67,7 @@ class Item:
 
     @property
     def alignment(self) -> Alignment | None:
-        """Return which way the context goes; None where it tells nothing."""
+        """Return which way the context goes; None where it gives no answer."""
         if self.condition is Condition.AMBIGUOUS:
             return None
         return Alignment.STEREOTYPE if self.correct == self.stereotype else Alignment.COUNTER

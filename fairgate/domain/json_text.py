@@ -1,7 +1,7 @@
-"""JSON texts of strangers, read so that no two readers could take them for different things.
+"""Untrusted JSON texts, read so that no two readers can understand them differently.
 
-`json.loads` takes the last of two equal keys, numbers that are none, halves of characters and any
-depth that its stack allows; what works on the value then fails far from the file.
+`json.loads` accepts repeated keys (the last counts), NaN, lone surrogates and any depth that its
+stack allows; code that uses the value then fails far from the file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 MOST_LEVELS = 40
-"""Depth of nesting that is read; ours needs six."""
+"""Greatest nesting depth that is read; FairGate's own files need six."""
 _MOST_DIGITS = 300
 
 

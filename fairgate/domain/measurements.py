@@ -71,5 +71,5 @@ class Measurements:
 
 
 def slice_of(metric: str, suite: str, where: Mapping[str, str]) -> Slice:
-    """Return what tells a slice from others, whatever the order of its dimensions."""
+    """Return a slice's identity, whatever the order of its dimensions."""
     return metric, suite, frozenset(where.items())

@@ -1,4 +1,4 @@
-"""What the rules and the gate say."""
+"""The results of the rules and of the gate."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RuleResult:
     """Index of the rule in the policy's `gates`."""
     outcome: Outcome
     reasons: Sequence[str]
-    """One sentence a check, in plain words."""
+    """One plain sentence for each check."""
     bounds: Mapping[str, float] = field(default_factory=dict)
     """`max`, `min`, `max_abs` as the policy gives them."""
     value: float | None = None
@@ -73,7 +73,7 @@ class RuleResult:
     change: Change | None = None
     advisory: bool = False
     is_reported: bool = False
-    """The policy asks nothing of the value but that it is printed."""
+    """The policy sets no limit for the value; it is only printed."""
     is_first_run: bool = False
     """Not evaluated only because there is no baseline yet."""
     warns: bool = False
@@ -83,7 +83,7 @@ class RuleResult:
     by_default: bool = False
     """Nobody asked for this rule: every suite with a control arm has it."""
     is_not_in_baseline: bool = False
-    """The baseline has nothing to compare with: it is incomplete (SPEC 2, exit code 3)."""
+    """The baseline lacks the value to compare with: it is incomplete (SPEC 2, exit code 3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Degradation:
-    """P1's RQ1-2: the RRS above which answers are said to degrade, and how well that predicts."""
+    """P1's RQ1-2: the RRS above which answers count as degraded, and how well that predicts."""
 
     suite: str
     threshold: float | None
@@ -136,7 +136,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """Everything a report needs; decided once, here, and never again."""
+    """Everything a report needs; decided here, once."""
 
     policy: str
     outcome: Outcome

@@ -17,9 +17,9 @@ class Runtime:
     threads: int = 0
     device: str = "cpu"
     allow_python: bool = False
-    """Import the code that a policy names (`--allow-python`); never the policy's to say."""
+    """Import the code that a policy names (`--allow-python`); a policy cannot set it."""
     confined: bool = False
-    """Trust no author: refuse paths that lead out of `root`, and believe no revision that an
+    """Untrusted authors: refuse paths that lead out of `root`, and ignore the revision that an
     application names (the action; `--root`)."""
     today: dt.date | None = None
-    """The day that quarantine entries are held against; None holds them against none."""
+    """The day that quarantine entries are compared with; None compares them with none."""

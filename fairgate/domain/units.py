@@ -1,4 +1,4 @@
-"""What is judged, whatever its kind: units, how their answers were read, what is claimed of them.
+"""Units, the judged items of every kind of suite: how their answers were read, and their claims.
 
 A *unit* is a pair of source and follow-up, a question item as it was asked, or whatever else a kind
 of suite judges. Its *claims* are the columns of the suite's one table; metrics, comparisons and
@@ -26,7 +26,7 @@ class Reason(StrEnum):
     MISSING = "missing"
     """There is no answer (a recording lacks the key)."""
     UNREADABLE = "unreadable"
-    """The answer holds nothing that the oracle reads."""
+    """The answer contains nothing that the oracle reads."""
     UNSTABLE = "unstable"
     """The answer changed between repeats, or its margin is below `unstable_margin`."""
     NO_MAJORITY = "no-majority"
@@ -40,7 +40,7 @@ class Reason(StrEnum):
     NO_TEXT = "no-text"
     """A retrieved document's text is not known, so it has no embedding."""
     NO_STANCE = "no-stance"
-    """A retrieved document says neither stereo nor anti nor neutral."""
+    """A retrieved document's stance is neither stereo nor anti nor neutral."""
     NO_RETRIEVAL = "no-retrieval"
     """The unit was asked without documents."""
     NO_ORDER = "no-order"
@@ -66,7 +66,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.UNEQUAL_DEPTH: "different numbers of documents",
     Reason.QUARANTINED: "quarantined by the policy",
 }
-"""What a reader is told."""
+"""The wording for readers."""
 
 
 def counted(reasons: Mapping[Reason, int]) -> str:
@@ -120,7 +120,7 @@ class Reading:
     margin: float | None = None
     """Nats between the answer and the next best one; None where it is not known."""
     shown: str = ""
-    """How the value stood before the reader: the letter of an option, where letters were shown."""
+    """How the value was shown to the model: the letter of an option, where letters were shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def _capped(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that `name` may be a slip of, best first."""
+    """Return up to three known names that `name` may be a typing error of, best first."""
     import difflib
 
     by_lower = {candidate.lower(): candidate for candidate in known}
@@ -75,7 +75,7 @@ def listed(names: Iterable[str], *, last: str = "or") -> str:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return "did you mean `x`?", or, where nothing is near, what there is to choose from.
 
-    Of many names only the nearest few are told, and how many there are besides.
+    Of many names only the nearest few are listed, with the number of the others.
     """
     names = list(dict.fromkeys(known))
     close = nearest(name, names)

@@ -8,7 +8,7 @@ follow-up's. With `v = [y differs from y(0, 0)]`:
     total       = v(1, 1)
     retrieval   = v(0, 1)                        only the documents are exchanged
     generator   = v(1, 0)                        only the text is exchanged
-    interaction = v(1, 1) - v(0, 1) - v(1, 0)    what neither does alone, or both undo
+    interaction = v(1, 1) - v(0, 1) - v(1, 0)    the effect of both beyond each one's own
 
 The parts add up to the total, pair by pair: the two-factor decomposition of J. M. Robins and S.
 Greenland (Epidemiology 3 (1992) 143-155) with the interaction kept apart, as in T. J. VanderWeele
@@ -26,9 +26,9 @@ policy's seed; a pair stands for `pairs of its stratum / crossed pairs of its st
 and 0 for a pair that was not drawn.
 
 Noise. Pairs are chosen by their verdict, so an answer that was wrong by chance is chosen more
-often than it deserves, and its error would show up as interaction. Hence both uncrossed answers of
+often than by chance, and its error would appear as interaction. Hence both uncrossed answers of
 a drawn pair are asked again with another sampling seed, and only fresh answers enter. With answers
-that turn independently with probability e, every part of a pair without any effect is then 2e(1 -
+that change independently with probability e, every part of a pair without any effect is then 2e(1 -
 e) for retrieval and generator and minus that for interaction, in both arms: the control arm's
 parts are subtracted and take it away, except for the difference between the arms in the share of
 equal document lists. True effects shrink by the same factor in all parts, so shares keep.

@@ -5,7 +5,7 @@
 A claim of its own (SPEC 3). *ASR* asks whether naming somebody changes the answer, *controlled*
 whether a demographic does more than neutral wording does; both can be high for a system that
 treats all identities alike. This one compares the identities with each other, within each source,
-so a source that reacts to any prefix says nothing.
+so a source that reacts to any prefix has no effect.
 
 A maximum over terms is above 0 by chance alone, so `max` bounds it only where the permutation test
 rejects (`stats/identity.py`): a rule fails if the difference is significant *and* above `max`. It

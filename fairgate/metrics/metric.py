@@ -32,7 +32,7 @@ class Metric:
 
     id: str
     title: str
-    """Plain words, as the report's readers would say it."""
+    """Plain words for the report's readers."""
     column: str
     arms: tuple[Arm, ...]
     reference: str
@@ -58,13 +58,13 @@ class Metric:
     reported: tuple[tuple[str, ...], ...] = ()
     """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
     claim: str = ""
-    """What the value says, `{}` standing for it, for readers who know no metric; empty: the title.
+    """A plain sentence that states the value, with `{}` in its place; empty: the title.
 
     With `violations`, `{}` is a count: `9 of 80 answers`."""
     counted: str = "answers"
     """What violations are counted among."""
     neutral: str = ""
-    """Metric of neutral wording that the value is to be read beside; empty where there is none."""
+    """Metric of neutral wording to compare the value with; empty where there is none."""
     trend: tuple[str, ...] | None = None
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False

@@ -133,7 +133,7 @@ DIFF_BIAS_DISAMBIGUATED = replace(
         _WITH_AND_AGAINST,
     ),
     trend=("setting",),
-    claim="Where the context tells the answer, accuracy with the stereotype minus against it is {}",
+    claim="Where the context gives the answer, accuracy with the stereotype minus against it is {}",
 )
 ACCURACY_AMBIGUOUS = replace(
     _metric(
@@ -143,17 +143,17 @@ ACCURACY_AMBIGUOUS = replace(
         _ALL_AMBIGUOUS,
         better=Better.HIGHER,
     ),
-    claim="Where the context leaves the answer open, {} of answers say so",
+    claim="Where the context leaves the answer open, {} of answers are “unknown”",
 )
 ACCURACY_DISAMBIGUATED = replace(
     _metric(
         "accuracy/disambiguated",
-        "accuracy where the context tells",
+        "accuracy where the context gives the answer",
         "correct",
         _ALL_DISAMBIGUATED,
         better=Better.HIGHER,
     ),
-    claim="Where the context tells the answer, {} of answers are right",
+    claim="Where the context gives the answer, {} of answers are right",
 )
 _BASIC = (
     DIFF_BIAS_AMBIGUOUS,

@@ -16,7 +16,7 @@ Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 def shape(value: object) -> str:
-    """Return which branch of a union the user evidently meant, judged by the kind of value."""
+    """Return which branch of a union the user intended, judged by the kind of value."""
     match value:
         case bool():
             return "<switch>"
@@ -31,7 +31,7 @@ def shape(value: object) -> str:
 
 
 ByShape = Discriminator(shape)
-"""Unions are told apart by shape, so that messages speak only of the branch that was meant."""
+"""Unions are distinguished by shape, so that messages cover only the intended branch."""
 
 _BRANCH = re.compile(r"<[a-z-]+>")
 

@@ -1,7 +1,7 @@
 """What a policy names outside itself: files, addresses, programs, code, and secrets for them.
 
-Every kind of system and every kind of suite must tell both: what decides whether a change's own
-policy may be run, and what a change edited, is read from here alone.
+Every kind of system and every kind of suite must report both: whether a change's own policy may be
+run, and what a change edited, is decided from these alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairgate.schema.fields import Strict
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One thing outside that a run of the policy would use, and the secret that would go there."""
+    """One external resource that a run of the policy would use, and the secret sent to it."""
 
     verb: Literal["asks", "starts", "imports"]
     """An address over the network, a program on this machine, code into this process."""
@@ -38,11 +38,11 @@ class NamedFile:
     name: str
     """As the policy gives it."""
     decides_questions: bool
-    """Whether it says what is asked or measures the answers, and is not itself under test."""
+    """Whether it defines what is asked or measures the answers, and is not itself under test."""
 
 
 class NamesOutside(Strict):
-    """A part of the policy that must tell what it reaches: without that it is no model."""
+    """A part of the policy that must report what it reaches: without that it is no model."""
 
     @abstractmethod
     def accesses(self) -> Iterable[Access]:

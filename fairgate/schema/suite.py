@@ -25,4 +25,4 @@ class SuiteModel(NamesOutside):
 
     @abstractmethod
     def narrowed(self, most: int) -> Self:
-        """Return the suite with about `most` of its sources or items: to see that it works."""
+        """Return the suite with about `most` of its sources or itemsfor a quick trial run."""

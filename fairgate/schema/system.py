@@ -10,7 +10,7 @@ from fairgate.schema.fields import Strict
 
 
 class SystemModel(Strict):
-    """The policy's `system`; which kind is meant is told by the keys that it uses."""
+    """The policy's `system`; its kind follows from the keys that it uses."""
 
     keys: ClassVar[tuple[str, ...]] = ()
     """Keys of the mapping that only this kind has: one of them makes it this kind."""
@@ -30,10 +30,10 @@ class Capabilities:
     """What a system can do, so that what cannot be measured on it is known beforehand."""
 
     gives_documents: bool
-    """Tells which documents it showed to the generator."""
+    """Returns the documents it showed to the generator."""
     takes_documents: bool
-    """Answers with documents that it is handed instead of its own."""
+    """Can answer with given documents instead of its own."""
     repeatable: bool
     """Can be asked again during a run; a recording cannot."""
     scores_options: bool
-    """Tells how probable given answers are."""
+    """Returns the probability of given answers."""

@@ -2,7 +2,7 @@
 
 Fleiss' kappa for groups of different sizes: (p - e) / (1 - e), where p is the share of pairs of
 answers of one group that agree, and e the share of all pairs that do. 1 where the group decides the
-answer, about 0 where it tells nothing of it. Source: Fleiss 1971, with pairs drawn without
+answer, about 0 where it is unrelated to it. Source: Fleiss 1971, with pairs drawn without
 replacement, so that chance alone gives 0 in small samples too.
 """
 

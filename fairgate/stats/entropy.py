@@ -25,7 +25,7 @@ def entropy(labels: Iterable[Hashable]) -> float:
 def stability(repeats_of_cases: Iterable[Sequence[Hashable]]) -> float:
     """Return the share of cases whose repeats all agree; NaN for no case.
 
-    A case without any repeat says nothing and is left out.
+    A case without any repeat is left out.
     """
     known = [len(set(repeats)) == 1 for repeats in repeats_of_cases if repeats]
     return sum(known) / len(known) if known else math.nan

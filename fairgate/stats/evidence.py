@@ -1,4 +1,4 @@
-"""What a regression rule asks of a change, and everything it is told about it."""
+"""What a regression rule requires of a change, and the evidence about the change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Method(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionSettings:
-    """How a regression rule looks at a change.
+    """How a regression rule evaluates a change.
 
     `strict` tests "the worsening is at most the margin" (approximate) instead of "nothing
     changed". `sd_floor` is a standard deviation of the per-source change known from elsewhere

@@ -40,7 +40,7 @@ class TermDifference:
 class IdentityTest:
     """Terms by the size of their difference, and the p value of the largest one.
 
-    `n_informative` counts the sources whose values differ between terms: only they can tell.
+    `n_informative` counts the sources whose values differ between terms: only they carry evidence.
     """
 
     terms: tuple[TermDifference, ...]

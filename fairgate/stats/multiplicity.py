@@ -1,4 +1,4 @@
-"""Corrections for asking many questions at once: Holm (any error) and Benjamini-Hochberg (share).
+"""Corrections for several tests at once: Holm (any error) and Benjamini-Hochberg (share).
 
 S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979)
 65-70: the chance of any false rejection stays at alpha, whatever the dependence. Y. Benjamini and
@@ -19,9 +19,9 @@ from fairgate.stats.observations import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected:
-    """One test of a family: adjusted p, the level its own p is held against, and the verdict.
+    """One test of a family: adjusted p, the level its own p is compared with, and the verdict.
 
-    `rejected`, `adjusted_p <= alpha` and `p <= level` say the same.
+    `rejected`, `adjusted_p <= alpha` and `p <= level` are equivalent.
     """
 
     p_value: float
@@ -31,7 +31,7 @@ class Corrected:
 
 
 def uncorrected(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
-    """Return every test held against `alpha` itself."""
+    """Return every test compared with `alpha` itself."""
     return [
         Corrected(p_value=p, adjusted_p=p, level=alpha, rejected=p <= alpha)
         for p in _checked(p_values).tolist()
@@ -41,7 +41,7 @@ def uncorrected(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
 def holm(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
     """Return the tests in the given order, corrected step by step from the smallest p.
 
-    A test that the steps do not reach is held against the level at which they stopped.
+    A test that the steps do not reach is compared with the level at which they stopped.
     """
     return _stepwise(_checked(p_values), alpha)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 LEAST_COMMON = 3
-"""With fewer items in common a rank correlation says nothing: of two it is 1 or -1."""
+"""With fewer items in common a rank correlation means little: of two it is 1 or -1."""
 
 
 def rank_correlation(left: Sequence[str], right: Sequence[str]) -> float | None:

@@ -1,8 +1,9 @@
 """Interval of a ratio of two clustered contrasts (a part of a rate over the whole rate).
 
 E. C. Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16 (1954) 175-185: the
-ratios q for which `numerator - q * denominator` cannot be told from 0. It needs no normal ratio and
-says by itself when there is none: where the denominator cannot be told from 0, no q is excluded.
+ratios q for which `numerator - q * denominator` is not distinguishable from 0. It assumes no
+normal ratio and shows when there is none: where the denominator is not distinguishable from 0, no q
+is excluded.
 Variances are cluster-robust as in `t_interval`.
 """
 
@@ -16,7 +17,7 @@ from fairgate.stats.interval import NOTHING_DECIDED, TOO_FEW_CLUSTERS, Interval,
 from fairgate.stats.observations import ClusterTotals
 from fairgate.stats.t_interval import contrast, influence, n_filled, t_quantile
 
-NOT_FROM_ZERO = "the whole cannot be told from 0"
+NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
 
 
 def ratio_interval(

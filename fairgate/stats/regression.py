@@ -1,4 +1,4 @@
-"""What a run and its baseline say about a change: estimate, p value, bounds, what it could see.
+"""Evidence of a change between run and baseline: estimate, p value, bounds, detectable effect.
 
 `Worse.ABSOLUTE` is for values that are better the nearer they are to 0 (Diff-Bias, amplification):
 the change is `|now| - |base|`. Exchanging the two runs within sources keeps the midpoint
