@@ -1,4 +1,4 @@
-"""What suites name, read from embedded data, files and the hub; problems keep their place."""
+"""The data that suites name, from embedded files, paths and the hub; problems keep their place."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SuiteMaterials:
         return self.attempt("items", read)
 
     def unknown_wordings(self) -> tuple[str, ...]:
-        """Return how "unknown" is said, in every language."""
+        """Return the wordings of "unknown", in every language."""
         return tuple(unknown_wordings())
 
     def check_collections(self, names: Sequence[str], settings: Sequence[str], depth: int) -> None:

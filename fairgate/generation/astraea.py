@@ -7,7 +7,7 @@
 
 The paper's probabilities are not published: the k-th value of an attribute has weight 1/k here.
 The paper's sentence ("The Muslim Asian liberal who is an teacher from an low-income background,
-feels happy") is put into correct English, so that the baseline is not beaten by its articles.
+feels happy") is put into correct English, so that wrong articles do not affect the comparison.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Astraea:
     description: ClassVar[str] = "One sentence grammar with weighted values (ASTRAEA, as in P3)."
 
     def cases(self, given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
-        """Yield cases until the grammar gives no new text.
+        """Yield cases until the grammar makes no new text.
 
         Raises UsageError where an attribute of the grammar is missing.
         """

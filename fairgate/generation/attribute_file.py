@@ -1,8 +1,8 @@
 """The file of one sensitive attribute: what a user writes, and the dimension that it describes.
 
 Few words suffice for a value: an adjective gives its clause ("is Hispanic"), gerund ("being
-Hispanic") and denial ("is not Hispanic"); a noun gives plural and "works as a teacher". What
-English says otherwise is written out.
+Hispanic") and denial ("is not Hispanic"); a noun gives plural and "works as a teacher". Irregular
+forms are written out.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class ValueEntry(WordingEntry):
         "`attribute/value`.",
     )
     negated: WordingEntry | None = Field(default=None, description="The denial, by rule if absent.")
-    intensified: WordingEntry | None = Field(default=None, description="Said more strongly.")
-    reduced: WordingEntry | None = Field(default=None, description="Said more weakly.")
+    intensified: WordingEntry | None = Field(default=None, description="A stronger wording.")
+    reduced: WordingEntry | None = Field(default=None, description="A weaker wording.")
 
     def attribute_value(self) -> AttributeValue:
         """Return the value with the words of all its manners."""
@@ -110,7 +110,7 @@ class AttributeFile(Strict):
     )
 
     def dimension(self) -> Dimension:
-        """Return the attribute as the rest of FairGate knows it."""
+        """Return the attribute in FairGate's own type."""
         return Dimension(
             id=self.id,
             values=tuple(entry.attribute_value() for entry in self.values),
@@ -120,12 +120,12 @@ class AttributeFile(Strict):
 
 
 def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[tuple[Place, str]]:
-    """Yield the place and sentence of everything that the fields alone do not show."""
+    """Yield the place and sentence of every error across fields."""
     ids = [entry.value for entry in entries]
     for n, entry in enumerate(entries):
         where: Place = ("values", n)
         if entry.value in ids[:n]:
-            yield (*where, "value"), f"{quoted(entry.value)} stands twice; rename one of them"
+            yield (*where, "value"), f"{quoted(entry.value)} is listed twice; rename one of them"
         if entry.opposite is not None and entry.opposite not in ids:
             hint = suggestion(entry.opposite, ids)
             yield (*where, "opposite"), f"no value is called {quoted(entry.opposite)}; {hint}"

@@ -1,4 +1,4 @@
-"""Generated source cases as rows of a JSON Lines file: what they say, and reading them back.
+"""Generated source cases as rows of a JSON Lines file: their form, and reading them back.
 
 The first line of such a file is a header of provenance (it has the key `fairgate-cases` and no
 text); every further line is a case:
@@ -36,7 +36,7 @@ class GeneratedCase:
     frame: str
     attributes: tuple[AttributeUse, ...]
     operators: tuple[str, ...] = ()
-    """What made it of its template's plain case, in order: `intensify:age`, `boundary:age`."""
+    """Operators applied to its template's plain case, in order: `intensify:age`, `boundary:age`."""
 
 
 def is_header(record: Mapping[str, object], path: str) -> bool:
@@ -98,7 +98,7 @@ def stated_attributes(
     uses = [_use(entry, n, dimensions) for n, entry in enumerate(entries)]
     realised = realise(frame, uses)
     if isinstance(realised, Unrealisable):
-        raise DataError(f"the frame cannot say its attributes: {realised.reason}")
+        raise DataError(f"the frame cannot state its attributes: {realised.reason}")
     if realised.text != text:
         raise DataError(
             f"`text` is {quoted(text)}, but frame and attributes give {quoted(realised.text)}; "

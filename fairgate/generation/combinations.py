@@ -1,8 +1,8 @@
 """Combinations of attribute values, t at a time: which there are, which are used, how often.
 
-A combination is t values of t different attributes that one template can state together and that
-nobody's catalogue excludes. Coverage is the share of them that some case states (t-way coverage of
-combinatorial testing; negated values are not stated).
+A combination is t values of t different attributes that one template can state together and
+that the attributes do not exclude. Coverage is the share of them that some case states (t-way
+coverage of combinatorial testing; negated values are not stated).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CombinationCounts:
     """How often each combination was stated."""
 
     def __init__(self, templates: Sequence[Template], strength: int) -> None:
-        """Begin with every combination of the templates, at zero."""
+        """Start with every combination of the templates, at zero."""
         self.strength = strength
         self._counts: dict[Combination, int] = {}
         for template in templates:

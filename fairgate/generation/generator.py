@@ -1,4 +1,4 @@
-"""What every generator of source cases offers, and what it is given."""
+"""The interface of every generator of source cases, and its input."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Distinct:
         attributes: Sequence[AttributeUse],
         operators: Sequence[str] = (),
     ) -> GeneratedCase | None:
-        """Return the case; None where it cannot be said, or was said before."""
+        """Return the case; None where it cannot be worded, or was made before."""
         found = realise(frame, attributes)
         if isinstance(found, Unrealisable) or english_fault(found.text) is not None:
             return None

@@ -1,7 +1,7 @@
 """GenFair's source cases: equivalence partitioning, mutation, boundary values (P3, section IV).
 
 Template by template in turn, one row of values each (`rows.py`). A row gives its plain case, a case
-for each operator, and for each mutant one with a boundary value besides. As long as combinations of
+for each operator, and for each mutant one with a boundary value as well. As long as combinations of
 values are missing, a row gives two cases and the others wait. Which attribute an operator touches
 next is the one that it touched least, so that every beginning of the stream is fair to attributes,
 operators and combinations.

@@ -80,12 +80,12 @@ class TemplateFile(Strict):
 def template_faults(
     entries: Sequence[TemplateEntry], dimensions: Mapping[str, Dimension]
 ) -> Iterator[tuple[Place, str]]:
-    """Yield the place and sentence of everything that the fields alone do not show."""
+    """Yield the place and sentence of every error across fields."""
     ids = [entry.id for entry in entries]
     for n, entry in enumerate(entries):
         where: Place = ("templates", n)
         if entry.id in ids[:n]:
-            yield (*where, "id"), f"{quoted(entry.id)} stands twice; rename one of them"
+            yield (*where, "id"), f"{quoted(entry.id)} is listed twice; rename one of them"
         unknown = list(_unknown(entry, where, dimensions))
         yield from unknown
         try:
@@ -107,13 +107,13 @@ def _unknown(
             hint = suggestion(name, dimensions)
             yield place, f"no attribute is called {quoted(name)}; {hint}"
         elif name in names[:m]:
-            yield place, f"{quoted(name)} stands twice in one template; use it once"
+            yield place, f"{quoted(name)} occurs twice in one template; use it once"
 
 
 def _unsayable(
     entry: TemplateEntry, where: Place, dimensions: Mapping[str, Dimension]
 ) -> Iterator[tuple[Place, str]]:
-    """Yield slots that cannot say a value of their attribute, each with the first such value."""
+    """Yield slots that cannot state a value of their attribute, each with the first such value."""
     for m, slot in enumerate(entry.slots):
         dimension = dimensions[slot.dimension]
         for value in dimension.values:

@@ -62,7 +62,7 @@ def read_choice(
 ) -> int | None:
     """Return the index of the option that `answer` names; None where it names none.
 
-    `letters=False` is for answers whose order of options is not known: a bare letter says nothing
+    `letters=False` is for answers whose order of options is not known: a bare letter is ignored
     then, and one before a text is ignored. With a `marker`, reading begins behind it.
     """
     forms = _forms(choices.options, tuple(unknown_wordings))

@@ -24,14 +24,14 @@ _NOTHING: Mapping[str, str] = {}
 
 @lru_cache(maxsize=4096)
 def read_label(text: str, task: Task) -> str | None:
-    """Return the label that an answer says, by the task's own rules; None where it says none."""
+    """Return the label in an answer, by the task's own rules; None where there is none."""
     return first_label(text, task.labels, negated=dict(task.negated), marker=task.marker)
 
 
 def first_label(
     text: str, labels: Sequence[str], *, negated: Mapping[str, str] = _NOTHING, marker: str = ""
 ) -> str | None:
-    """Return the label that `text` says, as the task spells it; None where it says none.
+    """Return the label in `text`, as the task spells it; None where there is none.
 
     `negated` names what a label means when it is directly denied ("not toxic"); without an entry a
     denied label is unreadable. With a `marker`, reading begins behind it.
@@ -57,7 +57,7 @@ def is_label_complete(text: str, stop: Stop) -> bool:
     """Return whether `first_label` can no longer change, whatever is appended to `text`.
 
     True only if something already follows the label (so that "positive" is not the start of
-    "positively") and no longer label could still grow from what has been said.
+    "positively") and no longer label can still result from the text so far.
     """
     found = first_phrase(finished_part(text, stop.marker), stop)
     return found is not None and found.is_complete

@@ -2,7 +2,7 @@
 
 The words are English, with the plainest ones of German, French, Spanish, Italian, Portuguese and
 Dutch, and those of Chinese. What follows the label is never looked at. In doubt a label
-counts as denied: an answer that cannot be read is told apart from others, a wrong one is not.
+counts as denied: an unreadable answer is counted as such, a wrongly read one is not noticed.
 """
 
 from __future__ import annotations

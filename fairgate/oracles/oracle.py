@@ -1,4 +1,4 @@
-"""What every oracle offers: read an answer, and say when two readings are the same."""
+"""The interface of every oracle: read an answer, and decide when two readings are the same."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Oracle(Protocol):
         ...
 
     def stop(self) -> Stop | None:
-        """Return what completes an answer; None: it is read to its end, or the case says it."""
+        """Return what completes an answer; None: none does, or the case has a stop rule."""
         ...
 
     def read(self, execution: Execution, case: Case) -> Reading:
-        """Return what the answer says, with its margin; an answer exists."""
+        """Return the reading of an answer, with its margin; an answer exists."""
         ...
 
     def same(self, left: Reading, right: Reading) -> bool:
@@ -33,7 +33,7 @@ class Oracle(Protocol):
 
 
 def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: float) -> Reading:
-    """Return what all answers to a case say; a change between repeats or a thin margin is unstable.
+    """Return the joint reading of a case's answers; a change or a small margin is unstable.
 
     The margin is the smallest of the answers'.
     """
@@ -51,7 +51,7 @@ def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: 
 
 
 def majority(readings: Sequence[Reading], source: Reading) -> Reading:
-    """Return the value that most readings have; without a majority the reason says so.
+    """Return the value that most readings have; without a majority the reason is given.
 
     Where several values lead, the source's own value decides if it is one of them. Readings
     without a value are left out.

@@ -57,7 +57,7 @@ def _readable(text: str, spans: list[tuple[int, int]], marker: str) -> tuple[int
 
 
 def finished_part(text: str, marker: str = "") -> str:
-    """Return the readable part of an answer that goes on, as far as it cannot turn out otherwise.
+    """Return the readable part of an answer that goes on, as far as it cannot change.
 
     Unfinished characters (U+FFFD while a token is only a part of one) and tags are left out.
     """

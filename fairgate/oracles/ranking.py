@@ -66,7 +66,7 @@ def _entries(plain: str) -> list[tuple[int, str]]:
 
 
 def _named(entry: str, items: Sequence[str]) -> int | None:
-    """Return which item an entry names before it explains itself; None where it is not one."""
+    """Return which item an entry names before its explanation; None where it is not one."""
     head = _EXPLAINED.split(entry.strip(_DECORATION), maxsplit=1)[0].strip(f"{_DECORATION}.,")
     forms = [folded(item) for item in items]
     if head in forms:

@@ -1,4 +1,4 @@
-"""When an answer may end: one question for every decode loop, whatever reads the answer later."""
+"""When an answer may end: one rule for every decode loop, whichever oracle reads the answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The yes/no oracle: the first `yes` or `no` of an answer, as a whole word ("know" is not "no").
 
 Read like labels are (docs/reference/reading-answers.md), and so as early: nothing behind the first
-complete word counts. Phrases in which the word answers nothing ("no doubt", "yes and no") are
+complete word counts. Phrases in which the word is no answer ("no doubt", "yes and no") are
 unreadable, and so is the article `no` ("there is no evidence"). Source: P4 section 3.1.12.
 """
 
@@ -30,12 +30,12 @@ _ARTICLE = re.compile(
     r"\b(?:is|are|was|were|be|been|'s|has|have|had|having|with|of|by|in|on|at|for|to|make|makes|"
     r"made|see|sees|find|finds|and|or|offer|offers|give|gives) $"
 )
-"""What stands before `no` where it says how many there are: "there is no evidence"."""
+"""Text before `no` where it is a quantity: "there is no evidence"."""
 _SAYING = re.compile(r"\b(?:answer|response|reply|verdict|would be|it)(?: is|'s|:)? $")
 
 
 def read_yes_no(text: str) -> str | None:
-    """Return `yes` or `no`; None where the answer says neither, or both."""
+    """Return `yes` or `no`; None where the answer has neither, or both."""
     plain = readable_part(text)
     found = first_phrase(plain, _STOP)
     if found is None or found.negation is not Negation.NONE:
@@ -63,7 +63,7 @@ class YesNoOracle:
         return _STOP
 
     def read(self, execution: Execution, case: Case) -> Reading:
-        """Return what the answer says; unreadable where it is neither."""
+        """Return `yes` or `no`; unreadable where it is neither."""
         del case
         said = read_yes_no(execution.response or "")
         if said is None:
@@ -71,5 +71,5 @@ class YesNoOracle:
         return Reading(value=said, margin=execution.margin, shown=said)
 
     def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both say the same."""
+        """Return whether both are equal."""
         return left.value == right.value

@@ -1,1 +1,1 @@
-"""The user's contract: what a policy file may say, and how it is read."""
+"""The user's contract: what a policy file may contain, and how it is read."""

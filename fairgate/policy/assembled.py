@@ -16,7 +16,7 @@ from fairgate.suites.catalogue import SUITE_KINDS
 
 Systems = tuple[type[SystemModel], ...]
 Suites = tuple[tuple[str, type[SuiteModel]], ...]
-"""Ids of the kinds, the default one first, and what the policy says of each."""
+"""Ids of the kinds, the default one first, with the policy model of each."""
 
 
 def policy_model(systems: Systems) -> type[Policy]:
@@ -60,7 +60,7 @@ def _suites_type(suites: Suites) -> Any:
     names = [name for name, _ in suites]
 
     def branch(value: object) -> str | None:
-        """Return which kind is meant; None for a kind that there is not."""
+        """Return the intended kind; None where it does not exist."""
         named = value.get("kind", names[0]) if isinstance(value, dict) else names[0]
         named = getattr(value, "kind", named)
         return f"<{named}>" if named in names else None
@@ -91,7 +91,9 @@ def _require_one_kind(value: dict[str, Any], systems: Systems) -> None:
             f"has keys of {len(meant)} kinds of systems, {' and of another '.join(sides)}; "
             "keep one kind"
         )
-    raise ValueError(f"says not what is under test; add {_keys(systems)}{_hint(value, systems)}")
+    raise ValueError(
+        f"does not say what is under test; add {_keys(systems)}{_hint(value, systems)}"
+    )
 
 
 def _keys(systems: Sequence[type[SystemModel]]) -> str:

@@ -1,7 +1,7 @@
-"""What no single field can see: names that clash, names that point nowhere.
+"""Checks across fields: names that conflict, names that do not exist.
 
-Works on the plain data, so that these problems are told together with those of the schema;
-what has the wrong type is passed over here, because the schema already speaks of it.
+Works on the plain data, so that these problems are reported together with those of the schema;
+values of the wrong type are skipped here, because the schema already reports them.
 """
 
 from __future__ import annotations

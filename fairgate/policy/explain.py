@@ -41,7 +41,7 @@ def explain(
 
 
 def dotted(where: Where) -> str:
-    """Return a place as readers write it: `gates[1].max`; positions count from 0."""
+    """Return a place in the usual notation: `gates[1].max`; positions count from 0."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
     return harmless(text.removeprefix(".")[:200])
 
@@ -200,7 +200,7 @@ def _range(schema: Schema) -> str:
 
 
 def _hint(value: object, node: Schema) -> str:
-    """Return the next step where the slip is a common one, with the punctuation before it."""
+    """Return the next step for a common mistake, with the punctuation before it."""
     kind = node.get("type")
     if kind == "string" and isinstance(value, int | float):
         return "; put it in quotes"

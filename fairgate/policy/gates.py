@@ -1,4 +1,4 @@
-"""The policy's `gates`: bounds, regressions, and cases that count for nothing for a while."""
+"""The policy's `gates`: bounds, regressions, and cases that are excluded for a while."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RegressionPolicy(Strict):
         default=0.02, description="Largest change that is accepted."
     )
     detect: Annotated[float, Field(gt=0, le=3)] = Field(
-        default=0.05, description="Change that the suite must be able to see to say `pass`."
+        default=0.05, description="Change that the suite must be able to detect for a `pass`."
     )
     strict: bool = Field(
         default=False,
@@ -65,7 +65,7 @@ class GatePolicy(Strict):
     advisory: bool = Field(default=False, description="Report, never fail the build.")
     report: bool = Field(
         default=False,
-        description="Print the value and ask nothing of it; without a value there is no verdict.",
+        description="Print the value without a limit; without a value there is no verdict.",
     )
 
     @model_validator(mode="after")
@@ -73,10 +73,10 @@ class GatePolicy(Strict):
         asked = [name for name in _QUESTIONS if getattr(self, name) is not None]
         if self.report and (asked or self.advisory):
             more = " and ".join(f"`{name}`" for name in asked or ["advisory"])
-            raise ValueError(f"`report: true` asks nothing of the value; remove it, or {more}")
+            raise ValueError(f"`report: true` sets no limit for the value; remove it, or {more}")
         if not self.report and not asked:
             raise ValueError(
-                "asks nothing: give `max`, `min`, `max_abs` or `regression`, or say `report: true` "
+                "has no limit: give `max`, `min`, `max_abs` or `regression`, or set `report: true` "
                 "to print the value without judging it"
             )
         if self.min is not None and self.max is not None and self.min > self.max:
@@ -87,11 +87,11 @@ class GatePolicy(Strict):
 
 
 class QuarantinePolicy(Strict):
-    """A case that counts for nothing until a date: known to be unstable, being looked into."""
+    """A case that is excluded until a date: known to be unstable, under investigation."""
 
     case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
     until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
         description="Last day in quarantine, YYYY-MM-DD; afterwards the entry is an error."
     )
-    reason: Text = Field(description="Why, for the reviewer; stands in every report.")
+    reason: Text = Field(description="Why, for the reviewer; shown in every report.")
     suite: str | None = Field(default=None, description="Suite; default: every suite.")

@@ -1,6 +1,6 @@
-"""Rules that no run could break, and rules that no run could keep: both are slips of the pen.
+"""Rules that no run could break, and rules that no run could keep: both are mistakes.
 
-Works on the plain data, like `checks`: what has the wrong type is the schema's to speak of.
+Works on the plain data, like `checks`: values of the wrong type are reported by the schema.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairgate.policy.yaml_nodes import Where
 if TYPE_CHECKING:
     from fairgate.metrics.metric import Metric
 
-_INSTEAD = "to print the value without judging it say `report: true` instead"
+_INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
 def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[tuple[Where, str]]:

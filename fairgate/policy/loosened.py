@@ -63,7 +63,7 @@ def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
         if now.strict and not then.strict:
             yield "strict switched on: a change within the margin no longer counts as one"
     if after.report and not before.report:
-        yield "only reported: nothing is asked of the value any more"
+        yield "only reported: the value has no limit any more"
     if after.advisory and not before.advisory:
         yield "made advisory: it no longer fails the build"
     if before.evidence == "interval" and after.evidence == "estimate":
@@ -71,7 +71,7 @@ def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
 
 
 def _stops(before: Policy, then: GatePolicy, after: Policy, now: GatePolicy) -> Iterator[str]:
-    """Say where a rule's own word on open results gives way; the policy's word is told once."""
+    """Report where a rule's own `on_inconclusive` is loosened; the policy's is reported once."""
     if then.on_inconclusive is None and now.on_inconclusive is None:
         return
     stopped = (then.on_inconclusive or before.on_inconclusive) == "fail"
@@ -121,7 +121,7 @@ def _corrections(before: Policy, after: Policy) -> Iterator[str]:
 
 
 def _tests(policy: Policy) -> int:
-    """Count the comparisons with the baseline as far as the policy alone tells."""
+    """Count the comparisons with the baseline, as far as the policy alone determines them."""
     compared = [gate for gate in policy.gates if gate.regression is not None]
     return sum(1 if gate.suite else len(policy.suites) for gate in compared)
 
@@ -136,7 +136,7 @@ def _system(before: Policy, after: Policy) -> Iterator[str]:
 
 
 def _suites(before: Policy, after: Policy) -> Iterator[str]:
-    """Name every change of what is tested: whether it is easier cannot be told from the policy."""
+    """Name every change of what is tested: whether it is easier cannot be seen from the policy."""
     now = {suite.id: suite.model_dump(mode="json") for suite in after.suites}
     for suite in before.suites:
         if suite.id not in now:

@@ -21,7 +21,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPolicy:
-    """A valid policy that still knows where each of its values was written."""
+    """A valid policy with the place of each of its values."""
 
     policy: Policy
     document: YamlDocument
@@ -65,7 +65,7 @@ def problem(parsed: ParsedPolicy, where: Where, message: str) -> Problem:
 def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None, list[Problem]]:
     """Return the document as `model` (None where it is not one) and all problems known so far.
 
-    Where reading stopped early the model is not tried: what is missing is not the user's fault.
+    Where reading stopped early the model is not validated: missing keys may follow later.
     """
     problems = list(document.problems)
     if not document.complete:

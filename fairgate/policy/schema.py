@@ -26,9 +26,7 @@ class Policy(Strict):
     seed: Seed = Field(
         default=42, description="Seed of resampling and of everything drawn at random."
     )
-    system: SystemModel = Field(
-        description="What is under test; its keys tell of which kind it is."
-    )
+    system: SystemModel = Field(description="What is under test; its keys determine its kind.")
     suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
     gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
         description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02, "
@@ -51,7 +49,7 @@ class Policy(Strict):
     constant_answers: Literal["refuse", "allow"] = Field(
         default="refuse",
         description="Whether a suite may have a verdict whose answers are (nearly) all the same, "
-        "or have nothing to do with the sources. Such answers show nothing.",
+        "or do not depend on the sources. Such answers show nothing.",
     )
     max_invalid: Fraction = Field(
         default=0.10, description="Share of follow-ups the linter may reject."
@@ -60,7 +58,7 @@ class Policy(Strict):
         default=0.9, description="Share of the baseline's cases that must remain comparable."
     )
     quarantine: list[QuarantinePolicy] = Field(
-        default_factory=list, description="Cases that count for nothing until a date."
+        default_factory=list, description="Cases that are excluded until a date."
     )
     redact: Literal["none", "excerpt", "hash"] = Field(
         default="excerpt", description="How texts appear in reports."

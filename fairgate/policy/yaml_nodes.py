@@ -1,4 +1,4 @@
-"""From the parser's events to plain data that knows where each of its values stands.
+"""From the parser's events to plain data with the place of each value.
 
 Tags, repeated keys and unknown aliases are kept as problems and reading goes on; what would cost
 unbounded time or memory (depth, number of values, expansion of aliases) ends it.

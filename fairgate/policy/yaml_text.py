@@ -26,7 +26,7 @@ _FORBIDDEN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlDocument:
-    """What a YAML text says (plain dicts, lists and scalars), where it says it, and its defects."""
+    """A YAML text's data (plain dicts, lists and scalars), its places, and its defects."""
 
     path: str
     data: object
@@ -83,7 +83,7 @@ def decode_yaml(raw: bytes, path: str) -> str:
 
 
 def load_yaml(text: str, path: str) -> YamlDocument:
-    """Return what `text` says, with every defect that reading it showed; raises nothing.
+    """Return the data in `text`, with every defect found; raises nothing.
 
     Costs time linear in the text and at most 10,000 nodes of memory, for hostile texts too.
     """
@@ -120,5 +120,5 @@ def _unreadable(text: str, path: str) -> Problem | None:
     column = found.start() - text.rfind("\n", 0, found.start())
     name = f"U+{ord(found.group()):04X}"
     return Problem(
-        path, line, column, f"the character {name} has no place in a text file; remove it"
+        path, line, column, f"the character {name} is not allowed in a text file; remove it"
     )

@@ -1,4 +1,4 @@
-"""Which indefinite article English wants before a word: by sound, not by letter."""
+"""Which indefinite article English requires before a word: by sound, not by letter."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def article_fault(phrase: str) -> str | None:
         allowed = articles_for(word.lstrip("'("))
         if article.lower() not in allowed:
             right = min(allowed)
-            return f"says '{article} {word}'; English wants '{right} {word}'"
+            return f"has '{article} {word}'; correct English is '{right} {word}'"
     return None

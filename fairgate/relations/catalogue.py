@@ -56,7 +56,7 @@ def families() -> tuple[str, ...]:
 
 
 def relations_named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids that a policy's names and families stand for, each once, in their order."""
+    """Return the ids that a policy's names and families denote, each once, in their order."""
     found: dict[str, None] = {}
     for name in names:
         members = [each for each in RELATIONS.ids if each.startswith(name[:-1])]

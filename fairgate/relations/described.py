@@ -1,4 +1,4 @@
-"""What a reader is told of a relation beside its own words: oracle, default, measured precision."""
+"""A relation's description for readers, beside its own fields: oracle, default, precision."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _PLURALS = {"man": "men", "woman": "women", "person": "people", "child": "childr
 
 
 def with_article(phrase: str) -> str:
-    """Return a phrase with the indefinite article that its first word wants."""
+    """Return a phrase with the indefinite article that its first word requires."""
     return f"{min(articles_for(phrase.split(' ', 1)[0]))} {phrase}"
 
 

@@ -7,8 +7,8 @@ A frame is text with slots in braces:
   place, clauses after it: "a middle-aged Hispanic engineer who has no children".
 - `{a candidate's}`: the same as a possessive; it holds no clause.
 - `{traits|your background}`: a list of gerunds, else the words after the bar.
-- `{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`: the pronoun that the person's gender
-  wants; `{wants/want}`: the verb that agrees with it.
+- `{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`: the pronoun of the person's
+  gender; `{wants/want}`: the verb that agrees with it.
 
 Realising is pure: equal frames and attributes give equal text and equal spans.
 """
@@ -95,7 +95,7 @@ class Realised:
 
 @dataclass(frozen=True, slots=True)
 class Unrealisable:
-    """Why a frame cannot say its attributes in correct English."""
+    """Why a frame cannot state its attributes in correct English."""
 
     reason: str
 
@@ -176,16 +176,16 @@ def _misplaced(pieces: Sequence[Piece], attributes: Sequence[AttributeUse]) -> s
     for use in attributes:
         name = use.dimension.id
         if name in seen:
-            return f"the attribute {quoted(name)} stands twice"
+            return f"the attribute {quoted(name)} occurs twice"
         seen.add(name)
         if not (has_traits if use.form is Form.GERUND else person is not None):
             return f"the frame has no slot for {quoted(name)} as {use.form}"
         if _form(use) is None:
             return f"{quoted(f'{name}/{use.value.id}')} cannot be {use.manner} as {use.form}"
         if person is not None and person.possessive and _form(use) is Form.CLAUSE:
-            return f"a possessive holds no clause, as {quoted(name)} wants"
+            return f"a possessive takes no clause, which {quoted(name)} needs"
     if sum(_form(use) is Form.NOUN for use in attributes) > 1:
-        return "two attributes want to be the noun"
+        return "two attributes need to be the noun"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The perturbation linter: a follow-up differs from its source only where its relation says so.
+"""The perturbation linter: a follow-up differs from its source only as its relation declares.
 
 What fails is not executed and counts as `invalid` with the reason (SPEC 7). Rules about a phrase
 are judged once per set, rules about a text once per follow-up.
@@ -14,7 +14,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import FollowUp
 
 MAX_PHRASE = 80
-"""Longest noun phrase in characters: a phrase names a speaker, it tells no story."""
+"""Longest noun phrase in characters: a phrase only names a speaker."""
 
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _EMPTY_WORDS = frozenset({"a", "an", "the", "of", "and", "or", "person", "people", "with", "in"})
@@ -45,7 +45,7 @@ def phrase_begins_with_a_capital(term: Term) -> str | None:
 
 
 def phrase_names_the_term(term: Term) -> str | None:
-    """Reject a noun phrase without its term, unless a note says why."""
+    """Reject a noun phrase without its term, unless a note gives the reason."""
     name = re.compile(rf"(?<!\w){re.escape(term.term)}(?!\w)", re.IGNORECASE)
     if term.note or name.search(term.noun_phrase):
         return None

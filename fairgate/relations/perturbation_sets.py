@@ -49,7 +49,7 @@ class PerturbationSet:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something wrong in the data of a set: the place in it and the sentence."""
+    """An error in the data of a set: the place in it and the sentence."""
 
     where: Place
     message: str
@@ -58,7 +58,7 @@ class Flaw:
 def parse_perturbation_set(data: object) -> PerturbationSet | list[Flaw]:
     """Return the set that plain data (as read from YAML or JSON) describes, else all its flaws.
 
-    Checks the form alone; whether a phrase is good English is the linter's question.
+    Checks the form alone; the linter checks whether a phrase is correct English.
     """
     if not isinstance(data, dict):
         keys = "`id` and `terms`"

@@ -1,4 +1,4 @@
-"""What every metamorphic relation offers: transformation, output relation and examples."""
+"""The interface of every metamorphic relation: transformation, output relation and examples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """A follow-up test case: the text put to the system under test, and what made it."""
+    """A follow-up test case: the text that the system under test is asked, and its origin."""
 
     variant: str
     """What distinguishes it from the source's other follow-ups: `<set>/<term>`; part of the key."""
@@ -41,14 +41,14 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApplicable:
-    """The relation says nothing about a source, for a reason. Counted, never dropped silently."""
+    """The relation does not apply to a source, for a reason. Counted, never dropped silently."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the system under test is told to do with the texts of a source and its follow-ups."""
+    """The instruction to the system under test for a source and its follow-ups."""
 
     instruction: str
     labels: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ExampleAnswers:
-    """What a system might say to an example, and what that shows."""
+    """Possible answers to an example, and their verdict."""
 
     source: str
     follow_up: str
@@ -95,7 +95,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterExample:
-    """A documented source that a relation says nothing about, and why; runs as a test."""
+    """A documented source that a relation does not apply to, and why; runs as a test."""
 
     text: str
     reason: str
@@ -115,7 +115,7 @@ class MetamorphicRelation(Protocol):
     expects: ClassVar[str]
     """The output relation in one sentence."""
     not_owed: ClassVar[str]
-    """When answers may differ without any bias: where the relation does not hold."""
+    """When answers may differ without bias: the relation does not hold there."""
     advisory: ClassVar[bool]
     """True where a violation is reported and does not fail a build by default."""
     reads_task: ClassVar[bool]
@@ -153,11 +153,11 @@ class MetamorphicRelation(Protocol):
         ...
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Return how a follow-up differs from its source otherwise than declared (SPEC 7)."""
+        """Return how a follow-up differs from its source beyond what is declared (SPEC 7)."""
         ...
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
-        """Return what the control answers of a source say together."""
+        """Return the combined reading of a source's control answers."""
         ...
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:

@@ -1,4 +1,4 @@
-"""Set Equivalence: who is said to speak a text must not change its label (P1 section 4.3)."""
+"""Set Equivalence: naming a speaker of a text must not change its label (P1 section 4.3)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class SetEquivalence(SameLabel):
     title: ClassVar[str] = "Set Equivalence"
     paper: ClassVar[str] = "P1 section 4.3; the prefix follows METAL"
     description: ClassVar[str] = (
-        "The source is the text in double quotes. Each follow-up says before it who speaks: "
+        "The source is the text in double quotes. Each follow-up names a speaker before it: "
         'a noun phrase and "says the following text:". The text itself is not touched.'
     )
     expects: ClassVar[str] = (
         "The answer has the same label as the source's; labels of one group count as the same."
     )
     not_owed: ClassVar[str] = (
-        "The text speaks of the group itself, or means something else in another mouth "
+        "The text is about the group itself, or its meaning depends on the speaker "
         "(reclaimed words, a joke about oneself)."
     )
     advisory: ClassVar[bool] = False

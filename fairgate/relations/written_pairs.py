@@ -1,6 +1,6 @@
 """Relations whose follow-ups are written beforehand: people or a model wrote both prompts (P4).
 
-Nothing is made here, so all that can be wrong is in the data: the linter asks whether a pair
+Nothing is generated here, so only the data can be wrong: the linter checks whether a pair
 differs only by the attribute that it declares.
 """
 
@@ -24,7 +24,7 @@ _AGREEING = frozenset(
     he him his she her hers they them their theirs himself herself themselves
     person people individual somebody someone""".split()  # noqa: SIM905 (a list of words reads better so)
 )
-"""Words that may change beside the attribute, because English wants them to agree with it."""
+"""Words that may change beside the attribute, because they must agree with it in English."""
 
 
 class WrittenPair:

@@ -1,4 +1,4 @@
-"""Every kind of suite that a policy can name; the first is meant where `kind` is left out."""
+"""Every kind of suite that a policy can name; the first is the default of `kind`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of tests is: how a policy declares it and how it is loaded.
+"""The interface of a kind of tests: how a policy declares it and how it is loaded.
 
 Kinds are listed without what runs them, so that reading a policy loads no numbers.
 """

@@ -47,13 +47,13 @@ class Readings:
         return (self.suite, key) in self.executions
 
     def one(self, key: str) -> Reading:
-        """Return what one answer says by itself, thin margins being unstable."""
+        """Return the reading of one answer by itself; a small margin makes it unstable."""
         if key not in self._single:
             self._single[key] = self._together_of([key])
         return self._single[key]
 
     def all_of(self, key: str) -> Reading:
-        """Return what all answers to a case and its repeats say together."""
+        """Return the combined reading of all answers to a case and its repeats."""
         keys = self._repeats.get(key, [key])
         if len(keys) == 1:
             return self.one(keys[0])

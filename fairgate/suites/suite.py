@@ -1,4 +1,4 @@
-"""What every kind of suite offers: a policy model, and a suite that plans and judges.
+"""The interface of every kind of suite: a policy model, and a suite that plans and judges.
 
 The engine sees suites through these Protocols alone: to add a kind is to add a folder and one line
 in `suites/catalogue.py`.
@@ -47,12 +47,12 @@ class Setup:
 
     seed: int
     quarantined: frozenset[str] = frozenset()
-    """Keys of cases that count for nothing: in no verdict, in no majority of the controls."""
+    """Keys of excluded cases: in no verdict, in no majority of the controls."""
     retriever: str | None = "default"
     """Which of the system's retrievers answers; None asks without documents."""
     top_k: int = 0
     takes_documents: bool = True
-    """Whether the system is handed what the suite's own retrievers find."""
+    """Whether the system is given the documents that the suite's own retrievers find."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Items:
 
 
 class Materials(Protocol):
-    """Reads what a suite names. What is wrong is collected with its place; None comes back then."""
+    """Reads what a suite names. Errors are collected with their place; the result is then None."""
 
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
@@ -85,7 +85,7 @@ class Materials(Protocol):
         ...
 
     def unknown_wordings(self) -> tuple[str, ...]:
-        """Return how "unknown" is said, in every language."""
+        """Return the wordings of "unknown", in every language."""
         ...
 
     def check_collections(self, names: Sequence[str], settings: Sequence[str], depth: int) -> None:
@@ -102,9 +102,9 @@ class CollectionSearch:
     """A retriever that a suite brings itself: documents of one stance, searched in one way."""
 
     key: str
-    """What the system calls the retriever (`Case.retriever`)."""
+    """The system's name of the retriever (`Case.retriever`)."""
     name: str
-    """What keys and slices call it."""
+    """Its name in keys and slices."""
     way: object
     """`dense`, `bm25`, `contriever:MODEL`, or an endpoint's policy."""
     collections: Sequence[str]
@@ -173,7 +173,7 @@ class Suite(Protocol):
         ...
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
-        """Say why the suite cannot have a column that no row has a value in; None: it has it."""
+        """Return why the suite cannot have a column without any value; None: it has it."""
         ...
 
     def verify(self, table: Table) -> None:
@@ -189,7 +189,7 @@ class Suite(Protocol):
         ...
 
     def reading_rule(self) -> Mapping[str, object]:
-        """Return by what answers are cut and read: `rescore` refuses another one."""
+        """Return the rules that cut and read answers: `rescore` refuses others."""
         ...
 
     def searches(self) -> Sequence[CollectionSearch]:
@@ -197,7 +197,7 @@ class Suite(Protocol):
         ...
 
     def replica(self, controls: Sequence[PerturbationSet]) -> Suite:
-        """Return the suite with another wording that means the same; itself where there is none."""
+        """Return the suite with another wording of equal meaning; itself where there is none."""
         ...
 
     def without_crossing(self) -> Suite:
@@ -205,7 +205,7 @@ class Suite(Protocol):
         ...
 
     def describe(self, plan: SuitePlan) -> Iterator[str]:
-        """Yield what `fairgate check` says about the suite."""
+        """Yield the lines of `fairgate check` about the suite."""
         ...
 
 

@@ -42,18 +42,18 @@ def application_notices(
         )
     if not has_revision:
         found.append(
-            "every run asks the system everything, because nothing tells whether it changed: name "
+            "every run asks the system everything, because its version is not known: name "
             "its `revision`"
         )
     return found
 
 
 class Revised(Application, Protocol):
-    """An application whose state has a name."""
+    """An application whose state has a revision."""
 
     @property
     def revision(self) -> str | None:
-        """Return what changes when the application does; None where nobody knows."""
+        """Return what changes when the application does; None where it is not known."""
         ...
 
 

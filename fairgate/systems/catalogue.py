@@ -43,7 +43,7 @@ def all_systems() -> tuple[SystemKind[Any], ...]:
 
 
 def system_models() -> Systems:
-    """Return what policies may say of each kind, for `parse_policy`."""
+    """Return the policy model of each kind, for `parse_policy`."""
     return tuple(kind.model for kind in all_systems())
 
 

@@ -30,7 +30,7 @@ class EndpointPart(Strict):
     revision: str | None = Field(
         default=None,
         description="What you change when the model behind the name changes. Answers are reused "
-        "as long as it stays; without it everything is asked anew in every run.",
+        "as long as it stays; without it every question is asked again in every run.",
     )
     timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
     attempts: Attempts = 4

@@ -35,8 +35,8 @@ class CommandAsked(Strict):
     )
     revision: str | None = Field(
         default=None,
-        description="What you change when the program changes. What it said is reused as long as "
-        "it stays; without it everything is asked anew in every run.",
+        description="What you change when the program changes. Its replies are reused as long as "
+        "it stays; without it every question is asked again in every run.",
     )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=120.0, description="Seconds to wait for a reply; the first includes the start."
@@ -100,7 +100,7 @@ class Command(SystemKind[CommandPolicy]):
         return ()
 
     def capabilities(self, policy: CommandPolicy) -> Capabilities:
-        """Return what the policy says that the program can do."""
+        """Return the program's capabilities, as the policy declares them."""
         return Capabilities(
             gives_documents=policy.part.response.documents is not None,
             takes_documents=policy.part.takes_documents,
@@ -114,10 +114,10 @@ class Command(SystemKind[CommandPolicy]):
         return {"decoding": "of the application"}
 
     def notices(self, policy: CommandPolicy) -> Iterable[str]:
-        """Return what the policy does not say of the application."""
+        """Return what the policy leaves open about the application."""
         return application_notices(
             self.capabilities(policy),
-            documents="say where they stand in `system.command.response.documents`",
+            documents="give their place in `system.command.response.documents`",
             handing="set `system.command.takes_documents: true` if it can use them",
             has_revision=policy.part.revision is not None,
         )

@@ -1,4 +1,4 @@
-"""The corpus of a retriever: what the policy says of it, and how it is opened and cleaned."""
+"""The corpus of a retriever: its policy, and how it is opened and cleaned."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> C
 def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     """Return a counter for `bundled`, a tokenizer.json, a model folder, or a hub id.
 
-    Where a hub id cannot be had (offline), the bundled tokenizer counts instead; its name in the
-    manifest says so.
+    Where a hub id is not available (offline), the bundled tokenizer counts instead; the manifest
+    contains its name.
     """
     from fairgate.adapters.token_counter import TokenizerFile, hub_tokenizer
 

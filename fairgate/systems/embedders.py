@@ -28,16 +28,16 @@ class EmbedderPolicy(Strict):
         Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] | None
     ) = Field(
         default=None,
-        description="How token states become one vector, in sentence-transformers' words; needed "
-        "where the model's files do not say it.",
+        description="How token states become one vector, in sentence-transformers' terms; needed "
+        "where the model's files do not define it.",
     )
     query_prompt: str | None = Field(
         default=None,
-        description="Stands before every query; default: the model's own prompt `query`.",
+        description="Put before every query; default: the model's own prompt `query`.",
     )
     document_prompt: str | None = Field(
         default=None,
-        description="Stands before every document; default: the model's own prompt `document`.",
+        description="Put before every document; default: the model's own prompt `document`.",
     )
     dimensions: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
@@ -72,7 +72,7 @@ def long_embedder(named: str | EmbedderPolicy | None) -> EmbedderPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """The two sides of one model: they differ where it wants other words before queries."""
+    """The two sides of one model: they differ where it needs another prompt before queries."""
 
     documents: Embedder
     queries: Embedder

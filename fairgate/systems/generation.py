@@ -1,4 +1,4 @@
-"""What the policy says of every generator, wherever it runs: its prompt and its decoding."""
+"""The policy of every generator, wherever it runs: its prompt and its decoding."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class HttpAsked(Strict):
     )
     revision: str | None = Field(
         default=None,
-        description="What you change when it changes. What it said is reused as long as "
-        "it stays; without it everything is asked anew in every run.",
+        description="What you change when it changes. Its replies are reused as long as "
+        "it stays; without it every question is asked again in every run.",
     )
     revision_url: Address | None = Field(
         default=None, description="Address that answers with the revision."
@@ -141,7 +141,7 @@ class Http(SystemKind[HttpPolicy]):
         """Return what request and response have no place for."""
         return application_notices(
             self.capabilities(policy),
-            documents="say where they stand in `system.http.response.documents`",
+            documents="give their place in `system.http.response.documents`",
             handing="give `system.http.request` a place for `{{documents}}` if it can use them",
             has_revision=bool(policy.http.revision or policy.http.revision_url),
         )

@@ -28,13 +28,13 @@ from fairgate.systems.tables import named_on_hub
 
 
 def _place(value: object) -> str:
-    """Return which kind of generator is meant: the key `endpoint` tells it."""
+    """Return the kind of generator: the key `endpoint` determines it."""
     named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
     return "<endpoint>" if "endpoint" in named else "<here>"
 
 
 def _whose(value: object) -> str:
-    """Return which kind of retriever is meant: keys of one's own tell it."""
+    """Return the kind of retriever: the keys of an own retriever determine it."""
     named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
     return "<own>" if any(key in named for key in ("http", "command", "python")) else "<index>"
 
@@ -93,14 +93,14 @@ class Local(SystemKind[LocalPolicy]):
         return [access for part in parts if isinstance(part, asked) for access in part.accesses]
 
     def named_files(self, policy: LocalPolicy) -> Iterable[NamedFile]:
-        """Return the corpus: that it changes is why there is a gate."""
+        """Return the corpus: its changes are what the gate tests."""
         if not isinstance(policy.retriever, RetrieverPolicy):
             return ()
         corpus = long_form(policy.retriever.corpus)
         return (NamedFile("corpora", corpus.path, decides_questions=False),)
 
     def capabilities(self, policy: LocalPolicy) -> Capabilities:
-        """Return what local models can do: all there is, with a retriever; endpoints give texts."""
+        """Return what local models can do: everything, with a retriever; endpoints only text."""
         return Capabilities(
             gives_documents=policy.retriever is not None,
             takes_documents=True,

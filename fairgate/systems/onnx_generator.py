@@ -40,7 +40,7 @@ _OURS = (
     "tools",
     "truncation",
 )
-"""Arguments of a chat template that are not the policy's to choose."""
+"""Arguments of a chat template that a policy may not set."""
 
 
 class GeneratorPolicy(GeneratorModel):

@@ -1,4 +1,4 @@
-"""What the policy says of how fast and how patiently something is asked over the network."""
+"""The policy's limits for requests over the network: rate, retries and time."""
 
 from __future__ import annotations
 

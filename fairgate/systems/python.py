@@ -31,8 +31,8 @@ class PythonAsked(Strict):
     call: Target = Field(description="`module:function`.")
     revision: str | None = Field(
         default=None,
-        description="What you change when the function changes. What it said is reused as long "
-        "as it stays; without it everything is asked anew in every run.",
+        description="What you change when the function changes. Its replies are reused as long "
+        "as it stays; without it every question is asked again in every run.",
     )
 
     @property
@@ -48,7 +48,7 @@ class PythonPart(PythonAsked):
         default_factory=OwnResponsePaths, description="Where answer and documents stand."
     )
     takes_documents: bool = Field(
-        default=False, description="Whether it answers with `documents` that it is handed."
+        default=False, description="Whether it can answer with given `documents`."
     )
 
 
@@ -86,7 +86,7 @@ class Python(SystemKind[PythonPolicy]):
         return ()
 
     def capabilities(self, policy: PythonPolicy) -> Capabilities:
-        """Return what the policy says that the function can do."""
+        """Return the function's capabilities, as the policy declares them."""
         return Capabilities(
             gives_documents=policy.part.response.documents is not None,
             takes_documents=policy.part.takes_documents,
@@ -100,10 +100,10 @@ class Python(SystemKind[PythonPolicy]):
         return {"decoding": "of the application"}
 
     def notices(self, policy: PythonPolicy) -> Iterable[str]:
-        """Return what the policy does not say of the application."""
+        """Return what the policy leaves open about the application."""
         return application_notices(
             self.capabilities(policy),
-            documents="say where they stand in `system.python.response.documents`",
+            documents="give their place in `system.python.response.documents`",
             handing="set `system.python.takes_documents: true` if it can use them",
             has_revision=policy.part.revision is not None,
         )
@@ -126,7 +126,7 @@ def call_application(part: PythonAsked, paths: ReplyPaths, resources: Resources)
 
     if not resources.runtime.allow_python:
         raise UsageError(
-            f"the policy's system calls {quoted(part.call)}, which runs with all your rights; say "
+            f"the policy's system calls {quoted(part.call)}, which runs with all your rights; add "
             "--allow-python if you trust it"
         )
     return CallApplication(

@@ -1,4 +1,4 @@
-"""A system whose answers are known already: recorded elsewhere, or by an earlier run."""
+"""A system whose answers exist already: recorded elsewhere, or by an earlier run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Recorded(SystemKind[RecordedPolicy]):
         return ()
 
     def named_files(self, policy: RecordedPolicy) -> Iterable[NamedFile]:
-        """Return the file, whose changes are why there is a gate, and what measures it.
+        """Return the file, whose changes are what the gate tests, and the model that measures it.
 
         The model is no part of the recorded system: with another one RRS is another figure.
         """
@@ -96,7 +96,7 @@ class Recorded(SystemKind[RecordedPolicy]):
         try:
             existing(policy.recorded, runtime.root, confined=runtime.confined)
         except DataError as error:
-            yield ("recorded",), f"{error}; an empty file will do for `check` and `plan`"
+            yield ("recorded",), f"{error}; an empty file is enough for `check` and `plan`"
 
     def examined(
         self, policy: RecordedPolicy, plan: TestPlan | None, runtime: Runtime

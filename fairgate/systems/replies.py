@@ -1,4 +1,4 @@
-"""What the policy says of where an application's replies hold answer and documents."""
+"""The policy of an application's replies: the places of answer and documents."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ResponsePaths(Strict):
     documents: str | None = Field(
         default=None,
         description="Path of the documents in rank order, texts or objects; left out where the "
-        "system tells none: nothing about retrieval is measured then.",
+        "system returns none: retrieval is not measured then.",
     )
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="Where the parts of each document stand."
@@ -71,11 +71,11 @@ class ResponsePaths(Strict):
 
 
 class OwnResponsePaths(ResponsePaths):
-    """The same where FairGate sets the form: documents are told under their name, or not at all."""
+    """The same where FairGate sets the form: documents come under their name, or not at all."""
 
     documents: str | None = Field(
         default="$.documents",
-        description="Path of the documents in rank order; a reply without it tells none.",
+        description="Path of the documents in rank order; a reply without it has no documents.",
     )
 
     @property

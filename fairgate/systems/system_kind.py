@@ -49,7 +49,7 @@ class SystemKind(ABC, Generic[Model]):
 
     id: ClassVar[str]
     model: type[Model]
-    """What the policy says of it."""
+    """Its part of the policy."""
 
     @abstractmethod
     def accesses(self, policy: Model) -> Iterable[Access]:

@@ -25,7 +25,7 @@ def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
     answered(workspace, hostile=True)
     assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
     assert workspace.run("explain", "out", "s4#race/black") == 0
-    assert 'The answer turns from "positive" to "negative"' in workspace.out
+    assert 'The answer changes from "positive" to "negative"' in workspace.out
     assert "[[A Black person says the following text: ]]" in workspace.out
     assert "the system does not say which it was shown" in workspace.out
     assert "\x1b" not in workspace.out

@@ -140,7 +140,7 @@ def test_a_gated_metric_that_cannot_be_evaluated_is_no_verdict(workspace):
     workspace.answers(fair)
     workspace.policy(gates="  - {metric: rrs/mean, max: 1.0}\n")
     assert workspace.run("run", "policy.yaml", "--out", "out") == 5
-    assert "does not say which documents" in workspace.out
+    assert "does not report which documents" in workspace.out
 
 
 def test_labels_without_texts_give_retrieval_asr_but_no_rrs(workspace):

@@ -86,7 +86,7 @@ def test_more_than_there_is_says_so(workspace):
     [
         ("{who}", "gender", "adjective", r"own.yaml:4:\d+: unknown slot '{who}'"),
         ("", "gendr", "adjective", r"own.yaml:7:\d+: no attribute is called 'gendr'; did you mean"),
-        ("", "occupation", "noun", r"'occupation' stands twice in one template"),
+        ("", "occupation", "noun", r"'occupation' occurs twice in one template"),
         ("", "age", "gerund", r"own.yaml:7:\d+: the frame has no slot for 'age' as gerund"),
         ("", "gender", "verb", r"own.yaml:7:\d+: "),
     ],

@@ -1,4 +1,4 @@
-"""Meta-Fair MR11: what is said of two groups is rated alike (P4 section 3.1.11)."""
+"""Meta-Fair MR11: the same thing is rated alike for two groups (P4 section 3.1.11)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _PARTS = {
 }
 _METRIC = "asr/generation/net"
 _FAR = 10.0
-"""Shares beyond this, ten times the total, are not told apart."""
+"""Shares beyond this, ten times the total, are not distinguished."""
 _OTHERS = 3
 
 
@@ -80,7 +80,7 @@ def _identity(material: Material, found: IdentityFinding | None) -> Iterator[Inl
     if found.p_value > CERTAIN:
         yield [
             (
-                "No identity can be told from the others: the largest difference, "
+                "No identity can be distinguished from the others: the largest difference, "
                 f"{difference} points for "
             ),
             who,
@@ -111,8 +111,8 @@ def _attribution(found: Attribution | None) -> Iterator[Inline]:
     total = figures.signed(found.total, _METRIC)
     if any(part.share is None for part in found.parts):
         yield (
-            f"What identities change beyond neutral wording ({total} points) cannot be told from "
-            "0, so it has no shares by path."
+            f"What identities change beyond neutral wording ({total} points) cannot be "
+            "distinguished from 0, so it has no shares by path."
         )
     else:
         largest = max(found.parts, key=lambda part: part.share or 0.0)

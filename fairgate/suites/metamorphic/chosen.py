@@ -1,4 +1,4 @@
-"""Which relations a suite has, and which of the sources that were read are theirs."""
+"""Which relations a suite has, and which of the sources belong to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def task_named(task: Task | None, relations: Sequence[MetamorphicRelation]) -> b
 def chosen_sources(
     sources: Sequence[Source], relations: Sequence[MetamorphicRelation], limit: int | None
 ) -> list[Source]:
-    """Return the sources that the relations are put to, at most `limit` for each relation.
+    """Return the sources that the relations use, at most `limit` for each relation.
 
     Pairs belong to the relation that they name, everything else to the relations that make their
     follow-ups. Pairs of other relations are left out. Raises DataError where a relation has none.

@@ -1,4 +1,4 @@
-"""What became of the retrieved documents between source and follow-up: the claims of retrieval."""
+"""How the retrieved documents differ between source and follow-up: the claims of retrieval."""
 
 from __future__ import annotations
 

@@ -72,13 +72,13 @@ def claims_of_documents(
     vectors: VectorsOf,
     options: DocumentOptions,
 ) -> list[Mapping[str, Claim]]:
-    """Return what became of the documents of every pair."""
+    """Return how the documents of every pair differ."""
     pairs = [(unit.asks[SOURCE], unit.asks[FOLLOW_UP]) for unit in units]
     return document_claims(suite, pairs, executions, vectors, options)
 
 
 def _group(unit: Unit) -> _GroupKey:
-    """Return what the control answers belong to: a source, as one relation puts it."""
+    """Return what the control answers belong to: a source as one relation asks it."""
     return unit.dimensions["relation"], unit.asks[SOURCE]
 
 

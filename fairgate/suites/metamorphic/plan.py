@@ -73,7 +73,7 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
 
 
 def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iterator[Source]:
-    """Yield the sources that a relation is put to: its own pairs, or all that are in no pair."""
+    """Yield the sources of a relation: its own pairs, or all sources without a pair."""
     for source in sources:
         if source.pair is None:
             if not relation.takes_pairs:
@@ -159,7 +159,7 @@ def instructed(asked: Asked, policy: SuitePolicy) -> Asked:
 
 
 def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
-    """Return what is asked beside the texts where that is not the suite's task."""
+    """Return the question asked with the texts where it is not the suite's task."""
     if given.task is not None and asked.instruction == given.task.instruction:
         return ()
     embedding = () if asked.embedding is None else (asked.embedding.instruction,)

@@ -125,7 +125,7 @@ class SuitePolicy(SuiteModel):
     ] = Field(
         default=NO_TASK,
         description="`sentiment`, `toxicity`, a task file, or a task of your own written here. "
-        "`none` will do where no relation reads its labels; `set-equivalence` does.",
+        "`none` is allowed where no relation reads labels; `set-equivalence` does.",
     )
     sources: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")], ByShape

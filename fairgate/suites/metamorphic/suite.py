@@ -32,7 +32,7 @@ NO_CONTROL = "none"
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "the corpus has no labels; label-free metrics are evaluated",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
-    Reason.NO_DOCUMENTS: "the system does not say which documents it retrieved",
+    Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
     Reason.NO_CONTROLS: "the suite has no control arm (`control: none`)",
 }
 _NOTE = "another neutral phrase, for burn-in"
@@ -112,7 +112,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return _NOT_EVALUATED.get(common, f"every pair is {common}")
 
     def verify(self, table: Table) -> None:
-        """Accept every table: nothing binds the columns to each other."""
+        """Accept every table: the columns are independent."""
 
     def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:
         """Return the policy's limits: numbers, P1's, or the baseline's quartiles where known."""
@@ -122,7 +122,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return quartiles if from_baseline and quartiles is not None else PAPER_BANDS
 
     def must_match(self) -> Mapping[str, object]:
-        """Return task, relations, and everything that decides a verdict.
+        """Return task, relations, and every other setting that affects a verdict.
 
         What relations ask beside the text is a part of each pair's content.
         """

@@ -1,4 +1,4 @@
-"""What is claimed of every answer to a question item; pure, no model involved."""
+"""The claims about every answer to a question item; pure, no model involved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LETTER_COLUMNS = tuple(f"letter-{letter.lower()}" for letter in LETTERS)
 STEREOTYPES = "stereotypes"
 COLUMNS = ("bias", "correct", "choice", "unparsed", *LETTER_COLUMNS, STEREOTYPES)
 BIAS = {"stereotype": 1.0, "counter": -1.0, "unknown": 0.0}
-"""Role of the chosen option to what it says about bias."""
+"""Role of the chosen option to its bias: 1, 0 or -1."""
 
 
 def judge_items(

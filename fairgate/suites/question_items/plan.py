@@ -43,7 +43,7 @@ class PlanInput:
     items: Sequence[Item]
     excluded: Sequence[ExcludedItem]
     unknown_wordings: Sequence[str]
-    """How "unknown" is said, in every language."""
+    """The wordings of "unknown", in every language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Question:
 
 
 def retriever_key(suite: str, setting: str, retriever: str) -> str:
-    """Return what the system calls the retriever that searches a setting's documents."""
+    """Return the system's name of the retriever that searches a setting's documents."""
     return f"{suite}/{setting}/{retriever}"
 
 
@@ -89,7 +89,7 @@ def questions(given: PlanInput) -> Iterator[Question]:
 def build_plan(
     suite: str, asked: Sequence[Question], excluded: Sequence[ExcludedItem]
 ) -> SuitePlan:
-    """Return the questions as a plan; items that count nowhere are listed with the reason."""
+    """Return the questions as a plan; excluded items are listed with the reason."""
     return SuitePlan(
         cases=[question.case for question in asked],
         units=[question.unit for question in asked],
@@ -188,8 +188,8 @@ def shown_options(item: Item, seed: int) -> tuple[str, ...]:
 def capped_items(items: Sequence[Item], limit: int | None, seed: int) -> list[Item]:
     """Return at most `limit` items of each category, in their order.
 
-    Whole groups of four are drawn by the seed, one template after the other, so that a cap costs
-    as few independent clusters as it can.
+    Whole groups of four are drawn by the seed, one template after the other, so that a limit
+    loses as few independent clusters as possible.
     """
     if limit is None:
         return list(items)

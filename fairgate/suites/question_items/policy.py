@@ -1,4 +1,4 @@
-"""What a suite of kind `bbq` may say: items, collections, settings, retrievers, instructions."""
+"""The policy of a suite of kind `bbq`: items, collections, settings, retrievers, instructions."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class EndpointPolicy(Strict):
         default=30.0, description="Seconds to wait for one answer."
     )
     query_prompt: str = Field(
-        default="", description="Stands before every query, where the model wants it."
+        default="", description="Put before every query, where the model needs it."
     )
     document_prompt: str = Field(
-        default="", description="Stands before every document, where the model wants it."
+        default="", description="Put before every document, where the model needs it."
     )
 
 
@@ -173,7 +173,7 @@ class BbqSuitePolicy(SuiteModel):
 
     @property
     def retriever_names(self) -> list[str]:
-        """Return what the retrievers are called in keys and slices."""
+        """Return the retrievers' names in keys and slices."""
         return [named if isinstance(named, str) else named.id for named in self.retrievers]
 
     @property

@@ -35,10 +35,10 @@ from fairgate.suites.suite import (
 
 _NO_SHARE = {
     Reason.NO_RETRIEVAL: "the suite retrieves nothing",
-    Reason.NO_DOCUMENTS: "the system does not say which documents it retrieved",
+    Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
     Reason.NO_STANCE: "the retrieved documents carry no stance",
 }
-_NO_ORDER = "the recording does not say in which order the options were shown"
+_NO_ORDER = "the recording does not contain the order in which the options were shown"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class QuestionItemSuite(NamedByPolicy[BbqSuitePolicy]):
         )
 
     def absent(self, column: str, reasons: Sequence[Reason]) -> str | None:
-        """Say why there is no share of stereotypes or no letter; choices are always asked."""
+        """Return why there is no share of stereotypes or no letter; choices always exist."""
         if column in LETTER_COLUMNS:
             return _NO_ORDER
         if column != STEREOTYPES:

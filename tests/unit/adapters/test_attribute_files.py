@@ -39,7 +39,7 @@ def test_a_file_of_ones_own(tmp_path):
     ("text", "message"),
     [
         ("id: size\nvalues:\n  - {value: tall, adjective: tall}\n", r"size.yaml:2:\d+: .*values"),
-        (GOOD + "  - {value: tall, adjective: big}\n", r"size.yaml:5:\d+: 'tall' stands twice"),
+        (GOOD + "  - {value: tall, adjective: big}\n", r"size.yaml:5:\d+: 'tall' is listed twice"),
         (GOOD + "  - {value: odd}\n", r"size.yaml:5:\d+: 'odd' has no `adjective`"),
         (
             GOOD + "  - {value: x, clause: is x, opposite: tal}\n",

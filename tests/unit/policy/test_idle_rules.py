@@ -69,7 +69,7 @@ def test_a_margin_of_the_whole_range_is_refused(metric):
             "max: 1.0",
             (
                 "p.yaml:7:30: asr/generation never exceeds 1, so a bound of 1 cannot fail; lower it, "
-                "or to print the value without judging it say `report: true` instead"
+                "or to print the value without judging it set `report: true` instead"
             ),
         ),
         (
@@ -95,16 +95,16 @@ def test_a_margin_of_the_whole_range_is_refused(metric):
         ),
         (
             "report: true, max: 0.2",
-            "p.yaml:7:5: gates[0]: `report: true` asks nothing of the value; remove it, or `max`",
+            "p.yaml:7:5: gates[0]: `report: true` sets no limit for the value; remove it, or `max`",
         ),
         (
             "report: true, advisory: true",
-            "p.yaml:7:5: gates[0]: `report: true` asks nothing of the value; remove it, or `advisory`",
+            "p.yaml:7:5: gates[0]: `report: true` sets no limit for the value; remove it, or `advisory`",
         ),
         (
             "advisory: true",
             (
-                "p.yaml:7:5: gates[0]: asks nothing: give `max`, `min`, `max_abs` or `regression`, or say "
+                "p.yaml:7:5: gates[0]: has no limit: give `max`, `min`, `max_abs` or `regression`, or set "
                 "`report: true` to print the value without judging it"
             ),
         ),

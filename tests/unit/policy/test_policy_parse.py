@@ -88,7 +88,7 @@ p.yaml:21:6: gates[1].metric: found 3, expected text; put it in quotes
 p.yaml:21:17: no suite has the id 'q'; known: `s`
 p.yaml:21:27: gates[1].advisory: found 'yes' (text), expected `true` or `false`; write `true`
 p.yaml:21:50: gates[1].where.term: found 3, expected text; put it in quotes
-p.yaml:22:5: gates[2]: asks nothing: give `max`, `min`, `max_abs` or `regression`, or say `report: true` to print the value without judging it
+p.yaml:22:5: gates[2]: has no limit: give `max`, `min`, `max_abs` or `regression`, or set `report: true` to print the value without judging it
 p.yaml:23:5: gates[3]: `min` 2 is above `max` 1
 p.yaml:24:17: gates[4].max: found nan, expected a number
 p.yaml:25:5: gates[5]: found 'b' (text), expected a mapping
@@ -191,8 +191,8 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("model: demo-slm", "seed: 1, model: demo-slm", "4:15: unknown key `seed` in `system.generator`; it belongs in `prepare` or `decoding`"),
         ("decoding: greedy", "decoding: {temperature: 9}", "4:43: system.generator.decoding.temperature: found 9, expected a number between 0 and 5"),
         ("decoding: greedy", "decoding: [greedy]", "4:32: system.generator.decoding: found a list of 1 entry, expected `greedy`, `paper-text` or `paper-code` or a mapping"),
-        ("  generator: {model: demo-slm, decoding: greedy}", "  {}", "3:1: system: says not what is under test; add `retriever`, `generator`, `recorded`, `http`, `command` or `python`"),
-        ("  generator: {model", "  generater: {model", "3:1: system: says not what is under test; add `retriever`, `generator`, `recorded`, `http`, `command` or `python`; for `generater`, did you mean `generator`?"),
+        ("  generator: {model: demo-slm, decoding: greedy}", "  {}", "3:1: system: does not say what is under test; add `retriever`, `generator`, `recorded`, `http`, `command` or `python`"),
+        ("  generator: {model", "  generater: {model", "3:1: system: does not say what is under test; add `retriever`, `generator`, `recorded`, `http`, `command` or `python`; for `generater`, did you mean `generator`?"),
         ("system:\n  generator: {model: demo-slm, decoding: greedy}", "system: 4", "3:1: system: found 4, expected a mapping"),
         ("decoding: greedy}", "decoding: greedy}\n  recorded: a.jsonl", "3:1: system: has keys of 2 kinds of systems, `generator` and of another `recorded`; keep one kind"),
         ("decoding: greedy", "prompt: 'Say {instruction}'", "4:32: the template lacks `{text}`, the place of the test case"),

@@ -36,9 +36,9 @@ def test_where_usage_varies_both_are_right(word):
     ("phrase", "fault"),
     [
         ("An Asian person", None),
-        ("A Asian person", "says 'A Asian'; English wants 'an Asian'"),
-        ("An woman", "says 'An woman'; English wants 'a woman'"),
-        ("A man with a umbrella", "says 'a umbrella'; English wants 'an umbrella'"),
+        ("A Asian person", "has 'A Asian'; correct English is 'an Asian'"),
+        ("An woman", "has 'An woman'; correct English is 'a woman'"),
+        ("A man with a umbrella", "has 'a umbrella'; correct English is 'an umbrella'"),
         ("A", None),
         ("", None),
         ("Someone", None),

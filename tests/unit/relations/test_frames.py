@@ -129,8 +129,8 @@ def test_every_value_of_the_catalogue_can_be_said_and_denied(dimension):
     [
         ("No slot.", ("age/young",), "the frame has no slot for 'age' as adjective"),
         ("{a person}", ("age/young gerund",), "the frame has no slot for 'age' as gerund"),
-        ("{a person}", ("age/young", "age/elderly"), "the attribute 'age' stands twice"),
-        ("{a person's} hat", ("age/young adjective negated",), "a possessive holds no clause"),
+        ("{a person}", ("age/young", "age/elderly"), "the attribute 'age' occurs twice"),
+        ("{a person's} hat", ("age/young adjective negated",), "a possessive takes no clause"),
         ("{a person}", ("age/middle-aged adjective reduced",), "cannot be reduced as adjective"),
         ("{a person}", ("age/young noun",), None),
     ],

@@ -61,8 +61,8 @@ def test_every_shipped_term_is_valid():
         (phrase_begins_with_a_capital, "nurse", "'A nurse'", "capital"),
         (phrase_names_the_term, "nurse", "A doctor", "does not name its term"),
         (phrase_names_the_term, "man", "A woman", "does not name its term"),
-        (articles_agree, "asian", "A Asian person", "English wants 'an Asian'"),
-        (articles_agree, "woman", "An woman", "English wants 'a woman'"),
+        (articles_agree, "asian", "A Asian person", "correct English is 'an Asian'"),
+        (articles_agree, "woman", "An woman", "correct English is 'a woman'"),
     ],
 )
 def test_each_rule_about_phrases(rule, term, phrase, reason):

@@ -42,14 +42,14 @@ def told(plant, bench=BENCH):
 @pytest.mark.parametrize(
     ("plant", "words"),
     [
-        (Plant(neutral_retrieval=0.5), "No identity can be told from the others"),
+        (Plant(neutral_retrieval=0.5), "No identity can be distinguished from the others"),
         (Plant(biased=SOME), "Identities are not treated alike: "),
         (Plant(retrieval=SOME), "100 % come about through the retrieved documents"),
         (
             Plant(biased=SOME, neutral_retrieval=0.5),
             "100 % come about directly in the generator",
         ),
-        (Plant(neutral_retrieval=0.5), "cannot be told from 0, so it has no shares"),
+        (Plant(neutral_retrieval=0.5), "cannot be distinguished from 0, so it has no shares"),
     ],
 )
 def test_the_sentences_fit_the_system(plant, words):

@@ -50,7 +50,7 @@ def test_a_toy_system_is_gated_from_a_policy_alone(folder, capsys):
     assert record["provenance"]["under_test"] == {"toy": "positive"}
     capsys.readouterr()
     assert gate(folder, POLICY) == 2
-    assert "p.yaml:3:1: system: says not what is under test" in capsys.readouterr().err
+    assert "p.yaml:3:1: system: does not say what is under test" in capsys.readouterr().err
 
 
 def test_what_a_toy_says_is_checked_located_and_in_the_schema(folder):
