@@ -30,7 +30,7 @@ class FollowUp:
     noun_phrase: str = ""
     control: bool = False
     pair: Pair | None = None
-    """What the data say of it, where it was written and not made."""
+    """Its data, where it was written and not made."""
     edit: Edit | None = None
     """Which words of the source it takes away and adds, where it was made of attributes."""
     inapplicable: str = ""

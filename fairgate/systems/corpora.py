@@ -96,7 +96,7 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     if (runtime.root / name).exists():
         local = existing(name, runtime.root, confined=runtime.confined)
         return TokenizerFile(local / "tokenizer.json" if local.is_dir() else local, name)
-    return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} could not be had)")
+    return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} was not available)")
 
 
 def corpus_findings(chosen: CorpusPolicy, runtime: Runtime) -> Iterator[tuple[str, bool]]:

@@ -106,4 +106,4 @@ def test_without_a_network_the_bundled_tokenizer_counts_at_once(tmp_path):
         text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "tokens counted by: bundled (gpt2 could not be had)" in done.stdout
+    assert "tokens counted by: bundled (gpt2 was not available)" in done.stdout
