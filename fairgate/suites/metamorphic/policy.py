@@ -180,7 +180,7 @@ class SuitePolicy(SuiteModel):
     )
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",
-        description="Cross texts and documents to tell retrieval from generator: violated pairs "
+        description="Cross texts and documents to separate retriever and generator: violated pairs "
         "and as many satisfied ones, all pairs, or none. Without a retriever there is none, nor in "
         "a suite with written pairs.",
     )
