@@ -177,7 +177,7 @@ def broken(change):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda t: t.replace("An ", "A "), "English wants 'an Asian'"),
+        (lambda t: t.replace("An ", "A "), "correct English is 'an Asian'"),
         (lambda t: t.replace("house", "boat"), "'house' is gone"),
         (lambda t: t.replace("house", "old house"), "'old' is added"),
         (lambda t: t.replace("person", "nice person"), "'nice' is added"),
