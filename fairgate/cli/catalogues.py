@@ -53,6 +53,19 @@ def explain_relation(relation: str) -> int:
     return ExitCode.PASS
 
 
+@relations.command("attributes")
+def list_attributes() -> int:
+    """List the demographic attributes of written pairs, by dimension, with their wordings."""
+    from fairgate.adapters.pair_catalogue import pair_catalogue
+
+    for dimension, attributes in pair_catalogue().items():
+        click.echo(f"{dimension} ({len(attributes)})")
+        for each in attributes:
+            other = f" — {', '.join(each.forms[1:])}" if each.forms[1:] else ""
+            click.echo(f"  {each.attribute}{other}")
+    return ExitCode.PASS
+
+
 @click.group(short_help="List and explain the metrics.")
 def metrics() -> None:
     """Numbers that rules can name."""

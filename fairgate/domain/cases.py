@@ -64,6 +64,12 @@ class Pair:
         """
         return " ".join((self.attribute or self.source_attribute).lower().split())
 
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes that the two prompts name, lower case."""
+        named = (self.source_attribute, self.attribute)
+        return tuple(name.lower() for name in named if name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:

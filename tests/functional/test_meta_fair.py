@@ -2,11 +2,15 @@
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
 from fairgate.adapters.embedded_names import embedded_path
+from fairgate.adapters.files.sources import read_sources
+from fairgate.adapters.pair_catalogue import pair_catalogue
 from fairgate.cli import main
+from fairgate.domain.corpora import CorpusSpec
 from fairgate.relations.catalogue import RELATIONS
 
 WRITTEN = [relation.id for relation in RELATIONS if relation.takes_pairs]
@@ -266,3 +270,53 @@ def test_every_shipped_pair_passes_the_linter(relation, gate):
     code, out, _ = gate("check", "p.yaml")
     assert code == 0, out
     assert f"{len(shipped)} demographic" in out
+
+
+def test_the_catalogue_has_the_sizes_of_the_papers_generator_and_names_no_attribute_twice():
+    sizes = {dimension: len(found) for dimension, found in pair_catalogue().items()}
+    assert sizes == {
+        "gender": 17, "orientation": 15, "religion": 17, "socioeconomic-status": 37,
+        "appearance": 35,
+    }  # fmt: skip
+    for found in pair_catalogue().values():
+        forms = [form.lower() for each in found for form in each.forms]
+        assert len(set(forms)) == len(forms)
+
+
+@pytest.mark.parametrize("relation", WRITTEN)
+def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(relation):
+    known = {
+        dimension: {form.lower() for each in found for form in each.forms}
+        for dimension, found in pair_catalogue().items()
+    }
+    path = embedded_path("sources", "meta-fair") / f"{relation.partition('/')[2]}.jsonl"
+    pairs = [source.pair for source in read_sources(CorpusSpec(path=str(path)))]
+    for pair in pairs:
+        assert set(pair.attributes) <= known[pair.dimension], pair
+    counts = Counter(pair.dimension for pair in pairs)
+    assert set(counts) == set(known)
+    assert min(counts.values()) >= 10
+
+
+def test_no_two_shipped_prompts_are_one_sentence_with_other_words_for_the_group():
+    """The pairs of one relation and dimension are different questions, not one template."""
+    folder = embedded_path("sources", "meta-fair")
+    for file in sorted(folder.glob("*.jsonl")):
+        stems: Counter[tuple[str, str]] = Counter()
+        for source in read_sources(CorpusSpec(path=str(file))):
+            words = source.text.lower()
+            for name in source.pair.attributes:
+                words = words.replace(name, "_")
+            stems[source.pair.dimension, words] += 1
+        assert max(stems.values()) == 1, file.name
+
+
+def test_check_says_how_many_attributes_the_pairs_name(gate):
+    gate.policy()
+    code, out, _ = gate("check", "p.yaml")
+    assert code == 0
+    assert "50 written pairs of 1 relations name" in out
+    assert "attributes of 5 dimensions" in out
+    code, out, _ = gate("relations", "attributes")
+    assert code == 0
+    assert "gender (17)" in out

@@ -175,6 +175,14 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
             f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {len(plan.cases)} questions to the system"
         )
+        pairs = [source.pair for source in self.given.sources if source.pair is not None]
+        if pairs:
+            named = {(pair.dimension, name) for pair in pairs for name in pair.attributes}
+            dimensions = {pair.dimension for pair in pairs}
+            yield (
+                f"    {len(pairs)} written pairs of {len({p.relation for p in pairs})} relations "
+                f"name {len(named)} attributes of {len(dimensions)} dimensions"
+            )
 
 
 def _task_fields(task: Task) -> dict[str, object]:
