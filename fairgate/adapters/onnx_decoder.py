@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.batches import batches_by_width
-from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
 from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
@@ -26,6 +25,9 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest, Stop
 from fairgate.oracles.stopping import STOP_RULE, is_complete
 from fairgate.oracles.thinking import THINKING_TAGS, closes_thinking, has_tag, spoken_spans
+
+if TYPE_CHECKING:
+    from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 
 _TAG_TOKENS = 32
 """A closing tag lies in the last so many tokens: the longest has 27 characters."""
@@ -270,6 +272,9 @@ class OnnxDecoder:
 
     @cached_property
     def _session(self) -> DecoderSession:
+        # Not at the top: a run whose answers are all stored opens no graph.
+        from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+
         return DecoderSession(self._folder, device=self._device, threads=self._threads)
 
 
