@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import resources
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePosixPath
 
 from fairgate.domain.errors import DataError
-from fairgate.domain.wording import quoted, suggestion
+from fairgate.domain.wording import listed, nearest, quoted, suggestion
 
 _FILES = {
     "classifiers": {
@@ -23,6 +24,7 @@ _FILES = {
     },
     "models": {"demo-slm": "models/demo-slm", "minilm": "models/minilm"},
 }
+_MOST_BESIDE = 3000
 PREPARED_ON_USE = frozenset({"demo"})
 """Embedded corpora that hold raw texts and are cleaned when they are used."""
 
@@ -57,13 +59,25 @@ def existing(name: str, root: Path, *, confined: bool = False, known: tuple[str,
             f"{quoted(name)} leads out of {quoted(str(root))}; expected a path inside it"
         )
     if not is_there:
+        beside = nearest(name, _beside(root, name))
         hint = f" or an embedded name ({suggestion(name, known)})" if known else ""
+        hint = f"; did you mean {listed(beside)}?" if beside else f"; expected a path{hint}"
         # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
         where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"
-        raise DataError(f"there is no file {quoted(name)} {where}; expected a path{hint}")
+        raise DataError(f"there is no file {quoted(name)} {where}{hint}")
     if confined and path.is_dir():
         _refuse_links_out(name, path, root.resolve())
     return path
+
+
+def _beside(root: Path, name: str) -> list[str]:
+    """Return what there is in the folder of a path that leads nowhere, named in the same way."""
+    folder = PurePosixPath(name).parent
+    try:
+        found = islice((root / folder).iterdir(), _MOST_BESIDE)
+        return sorted(str(folder / one.name) for one in found)
+    except (OSError, ValueError):
+        return []
 
 
 def _refuse_links_out(name: str, folder: Path, root: Path) -> None:

@@ -13,7 +13,7 @@ import click
 from fairgate import __version__
 from fairgate.cli.explaining import explain
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import listed, nearest, quoted
 
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 100_000
 _COMMANDS = {
@@ -70,6 +70,17 @@ class _LazyGroup(click.Group):
         module, name = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a mistyped one is told with what was probably meant."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in _COMMANDS:
+            close = nearest(name, _COMMANDS)
+            hint = f"did you mean {listed(close)}?" if close else "see `fairgate --help`"
+            raise click.UsageError(f"no command is called {quoted(name)}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx

@@ -10,6 +10,8 @@ SHOWN_CHARACTERS = 60
 _MOST_KNOWN = 40
 """Longest list of names that is shown whole, so that all metrics and relations are."""
 _NEAREST_KNOWN = 5
+_AS_NEAR = 0.12
+"""Similarity, of 1, that a further suggestion may lack."""
 
 
 def harmless(text: str) -> str:
@@ -53,12 +55,17 @@ def _capped(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Return up to three known names that `name` may be a typing error of, best first."""
+    """Return up to three known names that `name` may be a typing error of, best first.
+
+    Names that are clearly farther off than the best one are left out.
+    """
     import difflib
 
     by_lower = {candidate.lower(): candidate for candidate in known}
     asked = name[:200].lower()
     close = difflib.get_close_matches(asked, by_lower, n=3, cutoff=0.65)
+    near = {one: difflib.SequenceMatcher(None, one, asked).ratio() for one in close}
+    close = [one for one in close if near[one] > max(near.values()) - _AS_NEAR]
     if len(asked) >= 3:
         close += [c for c in by_lower if c not in close and (c in asked or asked in c)]
     return [by_lower[candidate] for candidate in close[:3]]
@@ -84,7 +91,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if len(names) > _MOST_KNOWN:
         few = [f"`{harmless(known_name)}`" for known_name in _least_far(name, names)]
         return f"known: {', '.join(few)} and {len(names) - len(few):,} more"
-    return f"known: {listed(names, last='and')}" if names else "none are known"
+    return f"known: {listed(names, last='and')}" if names else "there are none to choose from"
 
 
 def _least_far(name: str, names: list[str]) -> list[str]:

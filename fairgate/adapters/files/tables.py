@@ -20,6 +20,7 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, nearest
 
 _ROWS_THAT_SHOW_COLUMNS = 100
+_OTHER_DELIMITERS = {";": "`;`", "\t": "tabs", "|": "`|`", ",": "commas"}
 _PARQUET_BATCH = 1024
 
 
@@ -73,6 +74,14 @@ def choose_column(
 
 def columns_offered(columns: Sequence[str], wanted: str = "") -> str:
     """Return the nearest column and the list of all, for a message."""
+    if len(columns) == 1:
+        between = next((sign for sign in _OTHER_DELIMITERS if sign in columns[0]), None)
+        if between is not None:
+            return (
+                f"The header is one column, {capped(columns[0])}, with "
+                f"{_OTHER_DELIMITERS[between]} between its names; expected commas in .csv and tabs "
+                "in .tsv: save the table so"
+            )
     close = nearest(wanted, columns)
     hint = f"did you mean {listed(close)}? " if close else ""
     more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""

@@ -56,6 +56,8 @@ def test_nearest_ignores_case_and_finds_parts():
     assert nearest("set-equivalance", ["set-equivalence"]) == ["set-equivalence"]
     assert nearest("equivalence", ["set-equivalence"]) == ["set-equivalence"]
     assert nearest("zzz", ["race"]) == []
+    assert nearest("basline", ["baseline", "batch-size"]) == ["baseline"]
+    assert sorted(nearest("mr1", ["mr11", "mr12"])) == ["mr11", "mr12"]
     assert nearest("x" * 100_000, ["race"]) == []
 
 
@@ -68,7 +70,7 @@ def test_listed():
 def test_suggestion():
     assert suggestion("gendr", ["gender", "race"]) == "did you mean `gender`?"
     assert suggestion("q", ["race", "race"]) == "known: `race`"
-    assert suggestion("q", []) == "none are known"
+    assert suggestion("q", []) == "there are none to choose from"
 
 
 def test_of_many_names_the_nearest_few_are_told():
