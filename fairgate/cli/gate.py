@@ -19,7 +19,7 @@ from fairgate.cli.options import (
 from fairgate.cli.progress import progress_for
 from fairgate.cli.saying import say
 from fairgate.composition.loading import LoadedPolicy, load_policy
-from fairgate.domain.errors import ExitCode
+from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
@@ -111,6 +111,13 @@ def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool
 
 @click.command(short_help="Validate a policy.")
 @click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
+@click.option(
+    "--quality", is_flag=True, help="Show diversity, perplexity and coherence of generated cases."
+)
+@click.option(
+    "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
+    help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
+)  # fmt: skip
 @runtime_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
@@ -119,19 +126,27 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     questions a recording answers, too.
 
     A file of generated cases (`.jsonl`) may stand in place of a policy: its texts, attributes and
-    coverage are shown.
+    coverage are shown, with --quality also a table of all such files.
     """
     from fairgate.composition.examining import examine
 
     runtime = runtime_of(options)
+    generated = [file for file in files if file.suffix.lower() == ".jsonl"]
+    if options["quality"] and not generated:
+        raise UsageError("--quality is of generated cases; name a .jsonl file of them")
     for file in files:
-        if file.suffix.lower() == ".jsonl":
+        if file in generated:
             from fairgate.composition.generating import check_cases
 
             click.echo("\n".join(check_cases(file, runtime)))
         else:
             found = examine(file, runtime)
             click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
+    if options["quality"]:
+        from fairgate.composition.case_quality import quality_table
+
+        for line in quality_table(generated, options["perplexity_model"], runtime):
+            click.echo(line)
     return ExitCode.PASS
 
 

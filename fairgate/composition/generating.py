@@ -20,6 +20,7 @@ from fairgate.domain.errors import PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.generation.case_rows import GeneratedCase
 from fairgate.generation.catalogue import GENERATORS
+from fairgate.generation.combinations import MOST_STRENGTH
 from fairgate.generation.generator import Ingredients
 from fairgate.generation.inventory import Inventory
 
@@ -57,25 +58,32 @@ def generate_cases(choice: GenerationChoice, output: Path, runtime: Runtime) -> 
 
 def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     """Yield what a file of generated cases holds. Raises PolicyError with its first faults."""
-    dimensions = embedded_dimensions()
-    rows = read_cases(str(path), dimensions)
-    header = next(rows, None)
-    if not isinstance(header, dict):
-        raise UsageError(f"{path}: is empty; expected a header and cases")
+    header, dimensions = header_of(path, runtime)
     strength, named = header.get("t"), header.get("templates")
-    if type(strength) is not int or not 1 <= strength <= 4 or not isinstance(named, str):
+    if (
+        type(strength) is not int
+        or not 1 <= strength <= MOST_STRENGTH
+        or not isinstance(named, str)
+    ):
         raise UsageError(
             f"{path}:1: the header's `t` and `templates` are not as `fairgate generate` writes "
             "them; make the file again"
         )
-    own = header.get("own-attributes", [])
-    names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
-    dimensions = _dimensions(tuple(names), runtime)
     templates = load_templates(named, dimensions, folder=runtime.root, confined=runtime.confined)
     inventory = Inventory(dimensions, templates, strength)
     _count_all(path, dimensions, inventory)
     yield f"{path}: valid file of {inventory.cases} generated cases"
     yield from inventory.lines()
+
+
+def header_of(path: Path, runtime: Runtime) -> tuple[Mapping[str, object], Mapping[str, Dimension]]:
+    """Return a file's header, and the attributes that its cases are of. Raises UsageError."""
+    header = next(read_cases(str(path), embedded_dimensions()), None)
+    if not isinstance(header, dict):
+        raise UsageError(f"{path}: is empty; expected a header and cases")
+    own = header.get("own-attributes", [])
+    names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
+    return header, _dimensions(tuple(names), runtime)
 
 
 def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inventory) -> None:

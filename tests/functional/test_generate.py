@@ -173,3 +173,28 @@ def test_generated_cases_are_the_sources_of_a_suite(workspace):
     assert [case["query"] for case in cases] == [
         f'"{row["text"]}"' for row in lines(workspace, "sources.jsonl")[1:]
     ]
+
+
+def test_quality_is_a_table_of_the_files(workspace):
+    for generator in ("genfair", "astraea"):
+        command = ("generate", generator, "--limit", "12", "--out", f"{generator}.jsonl")
+        assert workspace.run(*command) == 0
+    assert workspace.run("check", "genfair.jsonl", "astraea.jsonl", "--quality") == 0
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in workspace.out.splitlines()
+        if line.startswith(("| genfair", "| astraea"))
+    ]
+    assert [row[0] for row in rows] == ["genfair", "astraea"]
+    by_name = {row[0]: [float(cell.replace(",", "")) for cell in row[1:]] for row in rows}
+    assert by_name["genfair"][0] == 12
+    # One grammar differs less from sentence to sentence than fifteen templates do.
+    assert by_name["astraea"][1] < by_name["genfair"][1]
+    assert by_name["astraea"][2] < by_name["genfair"][2]
+    assert all(row[3] > 1 for row in by_name.values())
+
+
+def test_quality_without_cases_is_refused(workspace):
+    workspace.policy()
+    assert workspace.run("check", "policy.yaml", "--quality") == 2
+    assert "--quality is of generated cases" in workspace.err
