@@ -57,8 +57,9 @@ def run(policy: Path, **options: Any) -> int:
     loaded = load_policy(policy, runtime)
     baseline, baseline_path = locate_baseline(loaded, policy, options["baseline"])
     composition = Composition(loaded, runtime, progress)
-    given = composition.gate_input(baseline, baseline_path)
-    done = run_gate(given, composition.system, progress)
+    with composition.serving():
+        given = composition.gate_input(baseline, baseline_path)
+        done = run_gate(given, composition.system, progress)
     folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only)

@@ -69,7 +69,8 @@ def _smoked(policy: Path, sources: int, runtime: Runtime) -> str:
 
     loaded = narrowed(load_policy(policy, runtime), sources, runtime)
     composition = Composition(loaded, runtime, SILENT)
-    given = composition.gate_input(None, "none")
-    result = run_gate(given, composition.system, SILENT).result
+    with composition.serving():
+        given = composition.gate_input(None, "none")
+        result = run_gate(given, composition.system, SILENT).result
     decided, planned = result.evidence.decided, result.evidence.planned
     return f"{decided} of {planned} decided on about {sources} sources or items a suite"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 from fairgate import __version__
@@ -21,6 +22,7 @@ from fairgate.engine.rules import idle_notices
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.recorded import RecordedSystem, Recording
 from fairgate.systems.resources import Resources
+from fairgate.systems.serving import served_for
 from fairgate.systems.system_kind import OpenSystem
 
 
@@ -86,6 +88,13 @@ class Composition:
             policy_path=self._loaded.parsed.path,
             commit=current_commit(self._runtime.root),
         )
+
+    def serving(self) -> AbstractContextManager[None]:
+        """Return the block in which the policy's own server runs, where it names one.
+
+        Whatever looks at the system, asks it, or says what is under test belongs inside.
+        """
+        return served_for(self._loaded.policy.system, self._runtime)
 
     @cached_property
     def system(self) -> OpenSystem:

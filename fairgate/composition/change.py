@@ -237,8 +237,9 @@ class Judge:
 
     def _evaluate(self, side: Side) -> Evaluation:
         composition = Composition(side.loaded, self._runtime, self._progress)
-        given = composition.gate_input(side.baseline, side.baseline_path)
-        run = run_gate(given, composition.system, self._progress)
+        with composition.serving():
+            given = composition.gate_input(side.baseline, side.baseline_path)
+            run = run_gate(given, composition.system, self._progress)
         return Evaluation(side=side, given=given, run=run, notices=composition.notices)
 
 

@@ -50,9 +50,10 @@ def burn_in_policy(
         )
     composition = Composition(loaded, runtime, progress)
     quiet = {name: suite.without_crossing() for name, suite in loaded.suites.items()}
-    given = replace(composition.gate_input(None, "none"), suites=quiet)
-    replicas = [_replica(given, composition, number) for number in range(repeats)]
-    return burn_in(given, replicas, progress)
+    with composition.serving():
+        given = replace(composition.gate_input(None, "none"), suites=quiet)
+        replicas = [_replica(given, composition, number) for number in range(repeats)]
+        return burn_in(given, replicas, progress)
 
 
 def _replica(given: GateInput, composition: Composition, number: int) -> Replica:

@@ -19,6 +19,7 @@ from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
 from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
 from fairgate.systems.resources import Resources
+from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
@@ -103,6 +104,9 @@ class HttpPolicy(SystemModel):
     keys: ClassVar[tuple[str, ...]] = ("http",)
 
     http: HttpPart = Field(description="An application behind an address.")
+    serve: ServePart | None = Field(
+        default=None, description="Starts the application for the run, and ends it after it."
+    )
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
@@ -115,8 +119,8 @@ class Http(SystemKind[HttpPolicy]):
     model = HttpPolicy
 
     def accesses(self, policy: HttpPolicy) -> Iterable[Access]:
-        """Return both addresses, with each variable that is sent there."""
-        return policy.http.accesses
+        """Return both addresses, with each variable that is sent there, and what is started."""
+        return [*policy.http.accesses, *(policy.serve.accesses if policy.serve else ())]
 
     def named_files(self, policy: HttpPolicy) -> Iterable[NamedFile]:
         """Return nothing: no file of the repository is read."""

@@ -23,6 +23,7 @@ from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradict
 from fairgate.systems.open_local import OpenLocal
 from fairgate.systems.own_retriever import OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
+from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import Finding, SystemKind
 from fairgate.systems.tables import named_on_hub
 
@@ -67,6 +68,11 @@ class LocalPolicy(SystemModel):
         "`minilm`.",
     )
 
+    serve: ServePart | None = Field(
+        default=None,
+        description="Starts what a retriever or generator asks over the network, for the run.",
+    )
+
     @model_validator(mode="after")
     def _one_embedder(self) -> Self:
         if self.embedder is not None and self.retriever is not None:
@@ -90,7 +96,8 @@ class Local(SystemKind[LocalPolicy]):
         """Return what retriever and generator reach; models and corpora are files."""
         parts = (policy.retriever, policy.generator)
         asked = (OwnRetrieverPolicy, EndpointGeneratorPolicy)
-        return [access for part in parts if isinstance(part, asked) for access in part.accesses]
+        found = [access for part in parts if isinstance(part, asked) for access in part.accesses]
+        return [*found, *(policy.serve.accesses if policy.serve else ())]
 
     def named_files(self, policy: LocalPolicy) -> Iterable[NamedFile]:
         """Return the corpus: its changes are what the gate tests."""

@@ -39,9 +39,14 @@ def test_over_http(place, start, blocks):
     assert json.loads(json.dumps(app.seen[0][1])).keys() == {"question"}
 
 
+def test_started_for_the_run(place, blocks):
+    place.policy(system_of(blocks["yaml"][1]))
+    assert place.call("check", "app.yaml") == 0, place.err  # test_serve.py starts some
+
+
 def test_a_program(place, blocks):
     (place.root / "ask.py").write_text(blocks["python"][0])
-    system = system_of(blocks["yaml"][1])
+    system = system_of(blocks["yaml"][2])
     system["command"][0] = sys.executable
     assert place.gate(system) == 0, place.err
 
@@ -49,19 +54,19 @@ def test_a_program(place, blocks):
 def test_a_function(place, blocks, monkeypatch):
     (place.root / "my_app.py").write_text(blocks["python"][1])
     monkeypatch.syspath_prepend(str(place.root))
-    assert place.gate(system_of(blocks["yaml"][2])) == 0, place.err
+    assert place.gate(system_of(blocks["yaml"][3])) == 0, place.err
 
 
 def test_a_model_behind_an_endpoint(place, blocks, monkeypatch):
     monkeypatch.setenv("MODEL_KEY", "sesame")
-    place.policy(system_of(blocks["yaml"][3]))
+    place.policy(system_of(blocks["yaml"][4]))
     assert place.call("check", "app.yaml") == 0, place.err  # test_chat_endpoint.py asks one
 
 
 def test_a_retriever_of_your_own(place, blocks):
-    place.policy(system_of(blocks["yaml"][4]))
+    place.policy(system_of(blocks["yaml"][5]))
     assert place.call("check", "app.yaml") == 0, place.err  # test_own_retrievers.py asks some
 
 
 def test_every_block_is_tried(blocks):
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (5, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (6, 2)

@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from fairgate.adapters.applications.programs import last_words, program_environment
 from fairgate.adapters.applications.replies import (
     ReplyPaths,
     parsed_json,
@@ -32,19 +33,14 @@ from fairgate.adapters.applications.replies import (
 )
 from fairgate.adapters.event_loop import Group
 from fairgate.domain.applications import Question, Reply
-from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import harmless, quoted
+from fairgate.domain.wording import quoted
 
 _VERSION = "command-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
-_EVERY_PROGRAM = (
-    "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV",
-    "PYTHONPATH", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
-)  # fmt: skip
 _MOST_BYTES = 16 << 20
 _SECONDS_TO_END = 2.0
-_SHOWN_OF_STDERR = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +88,7 @@ class LineApplication:
         Raises ApplicationError where the program ends, is silent too long, or says what is no
         reply, UsageError where a variable is not set. When this returns, the program has ended.
         """
-        environment = self._environment()
+        environment = program_environment(self._program.env)
         secrets = [value for name, value in environment.items() if name in self._program.env]
         todo = deque(enumerate(questions))
         done: queue.SimpleQueue[tuple[int, Reply] | BaseException] = queue.SimpleQueue()
@@ -110,15 +106,6 @@ class LineApplication:
             group.finish()
         finally:
             group.end()
-
-    def _environment(self) -> dict[str, str]:
-        missing = [name for name in self._program.env if name not in os.environ]
-        if missing:
-            raise UsageError(
-                f"the environment variable {quoted(missing[0])}, which `env` names, is not set"
-            )
-        given = (*_EVERY_PROGRAM, *self._program.env)
-        return {name: os.environ[name] for name in given if name in os.environ}
 
 
 def _pass_on(
@@ -214,11 +201,9 @@ class _Run:
         return parsed_json(line)
 
     def _last_words(self, messages: IO[bytes]) -> str:
-        """Return the end of what the program wrote to stderr."""
-        size = messages.seek(0, os.SEEK_END)
-        messages.seek(max(0, size - 10 * _SHOWN_OF_STDERR))
-        text = concealed(messages.read().decode("utf-8", "replace"), self._secrets).strip()
-        return f"; the end of its stderr: {harmless(text[-_SHOWN_OF_STDERR:])}" if text else ""
+        """Return the end of what the program wrote to stderr, as a part of a sentence."""
+        said = last_words(messages, self._secrets)
+        return f"; the end of its stderr: {said}" if said else ""
 
 
 def _require_reply(value: Any, position: int) -> None:

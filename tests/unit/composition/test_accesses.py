@@ -28,6 +28,12 @@ SYSTEMS = {
         Access("asks", f"{HTTPS}r", "K"), Access("asks", f"{HTTPS}r", "L"),
     ],
     "http: {url: 'https://example.org/'}": [Access("asks", HTTPS)],
+    "http: {url: 'https://example.org/'}, serve: {command: [./serve, '1'], ready_url: 'https://example.org/r', env: [K]}": [
+        Access("asks", HTTPS), Access("starts", "./serve 1", "K"), Access("asks", f"{HTTPS}r"),
+    ],
+    "generator: {model: demo-slm}, serve: {command: [./serve], ready_url: 'https://example.org/r'}": [
+        Access("starts", "./serve"), Access("asks", f"{HTTPS}r"),
+    ],
     "command: [./ask.sh, two words]": [Access("starts", "./ask.sh 'two words'")],
     "command: {run: [./ask.sh], env: [K]}": [Access("starts", "./ask.sh", "K")],
     "python: 'm:f'": [Access("imports", "m:f")],

@@ -1,0 +1,134 @@
+"""A server of the user's that runs for as long as it is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from fairgate.adapters.applications import server_watch
+from fairgate.adapters.applications.programs import last_words, program_environment
+from fairgate.adapters.http_client.client import HttpClient
+from fairgate.adapters.http_client.messages import HttpError, Limits, Request
+from fairgate.domain.errors import ApplicationError
+from fairgate.domain.wording import quoted
+
+_PATIENCE = 5.0
+"""Seconds between asking the server to end and ending it."""
+_BETWEEN = 0.1
+_OK = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """What is started, and how to tell that it is ready."""
+
+    command: tuple[str, ...]
+    folder: Path
+    ready_url: str
+    """Answers with a status of 200 to 299 once questions can be put."""
+    timeout: float
+    """Seconds from the start until then."""
+    env: tuple[str, ...] = ()
+    """NAMES of the variables that it is given besides those of every program."""
+
+    @property
+    def name(self) -> str:
+        """Say what is started."""
+        return f"the server {quoted(shlex.join(self.command))}"
+
+
+@contextlib.contextmanager
+def served(server: Server) -> Iterator[None]:
+    """Run a server until the block ends, also where this process is killed.
+
+    Raises ApplicationError where it ends or is not ready in time, and where something else answers
+    at its address already: the wrong system would be judged.
+    """
+    environment = program_environment(server.env)
+    secrets = [environment[name] for name in server.env]
+    with (
+        HttpClient(Limits(seconds=2.0, attempts=1, most_bytes=1 << 20)) as client,
+        tempfile.TemporaryFile() as messages,
+    ):
+        if _status(client, server.ready_url) is not None:
+            raise ApplicationError(
+                f"something answers at {quoted(server.ready_url)} before {server.name} was "
+                "started; stop it, or leave out `serve` to ask what runs there"
+            )
+        process = _started(server, environment, messages)
+        try:
+            _wait(server, process, client, messages, secrets)
+            yield
+        finally:
+            _end(process)
+
+
+def _started(
+    server: Server, environment: dict[str, str], messages: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    watch = [sys.executable, "-I", server_watch.__file__, str(_PATIENCE), *server.command]
+    try:
+        return subprocess.Popen(  # noqa: S603  # what the policy names, without a shell
+            watch,
+            stdin=subprocess.PIPE,
+            stdout=messages,
+            stderr=messages,
+            cwd=server.folder,
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ApplicationError(f"{server.name} cannot be started ({error})") from error
+
+
+def _wait(
+    server: Server,
+    process: subprocess.Popen[bytes],
+    client: HttpClient,
+    messages: IO[bytes],
+    secrets: Sequence[str],
+) -> None:
+    latest = time.monotonic() + server.timeout
+    while True:
+        status = _status(client, server.ready_url)
+        if status is not None and status // 100 == _OK:
+            return
+        code = process.poll()
+        if code is None and time.monotonic() < latest:
+            time.sleep(_BETWEEN)
+            continue
+        answered = "no answer" if status is None else f"HTTP {status}"
+        what = (
+            f"is not ready after {server.timeout:g} s: {answered} from {quoted(server.ready_url)}; "
+            "check `serve.ready_url`, or set a longer `serve.timeout`"
+            if code is None
+            else f"ended with exit code {code} before it was ready; check `serve.command`"
+        )
+        if code is None:
+            _end(process)
+        said = last_words(messages, secrets)
+        raise ApplicationError(f"{server.name} {what}{f'; it said: {said}' if said else ''}")
+
+
+def _status(client: HttpClient, url: str) -> int | None:
+    """Return the status at an address; None where nothing answers."""
+    try:
+        return client.ask(Request(method="GET", url=url)).status
+    except HttpError:
+        return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close the watch's input, which ends the server, and wait until both are gone."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    process.wait()

@@ -1,0 +1,196 @@
+"""A server that is started for a run: it answers, and nothing of it stays behind."""
+
+import http.server
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fakes import rag_app
+
+from fairgate.adapters.applications import server_process
+from fairgate.adapters.applications.server_process import Server, served
+from fairgate.domain.errors import ApplicationError, UsageError
+
+SERVICE = """\
+import os, sys, threading
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+import rag_app
+{before}
+class Fixed(rag_app.App):
+    def __init__(self):
+        rag_app.http.server.ThreadingHTTPServer.__init__(self, ("127.0.0.1", {port}), rag_app._Handler)
+        self.rules, self.seen, self.faults, self.delay = {{}}, [], [], 0.0
+        self.revision, self.lock = "r1", threading.Lock()
+Path("pid").write_text(str(os.getpid()))
+Fixed().serve_forever()
+"""
+CHILD = """
+child = os.fork()
+if child == 0:
+    import time; time.sleep(600)
+Path("child").write_text(str(child))
+"""
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.fixture
+def server(tmp_path, port):
+    """Return a function that writes a server and names it."""
+
+    def named(before="", **fields):
+        folder = str(Path(rag_app.__file__).parent)
+        text = SERVICE.format(folder=folder, port=port, before=before)
+        (tmp_path / "service.py").write_text(text)
+        return Server(
+            **{
+                "command": (sys.executable, "service.py"),
+                "folder": tmp_path,
+                "ready_url": f"http://127.0.0.1:{port}/",
+                "timeout": 60.0,
+                **fields,
+            }
+        )
+
+    return named
+
+
+def is_gone(folder, name="pid"):
+    """Return whether the process ends; waits for what is being ended."""
+    pid = int((folder / name).read_text())
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_policy_starts_its_application_and_ends_it(place, server, port):
+    server()
+    (place.root / "service.py").write_text((server().folder / "service.py").read_text())
+    url = f"http://127.0.0.1:{port}"
+    http_part = {
+        "url": f"{url}/ask",
+        "request": {"question": "{{query}}"},
+        "response": {"documents": "$.contexts[*]"},
+    }
+    serve = {"command": [sys.executable, "service.py"], "ready_url": f"{url}/"}
+    assert place.gate({"http": http_part, "serve": serve}) == 0, place.err
+    assert is_gone(place.root)
+    (place.root / "service.py").write_text("raise SystemExit('no model here')")
+    assert place.gate({"http": http_part, "serve": serve}, "second") == 4
+    assert "ended with exit code 1 before it was ready" in place.err
+    assert "no model here" in place.err
+
+
+def test_what_it_started_ends_with_it_and_so_does_what_ignores_a_polite_end(
+    server, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(server_process, "_PATIENCE", 0.2)
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    with served(server(CHILD + deaf)):
+        os.kill(int((tmp_path / "child").read_text()), 0)
+    assert is_gone(tmp_path)
+    assert is_gone(tmp_path, "child")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ApplicationError("x"), SystemExit(3)])
+def test_it_ends_whatever_happens_in_between(server, tmp_path, error):
+    with pytest.raises(type(error)), served(server()):
+        raise error
+    assert is_gone(tmp_path)
+
+
+def test_it_ends_where_fairgate_is_killed(server, tmp_path, port):
+    server(CHILD)
+    code = f"""if True:
+        import os, signal
+        from pathlib import Path
+        from fairgate.adapters.applications.server_process import Server, served
+        with served(Server(command=({sys.executable!r}, "service.py"), folder=Path("."),
+                           ready_url="http://127.0.0.1:{port}/", timeout=60.0)):
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
+    assert done.returncode == -9
+    assert is_gone(tmp_path)
+    assert is_gone(tmp_path, "child")
+
+
+def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
+    slow = (
+        "Path('pid').write_text(str(os.getpid())); print('loading', flush=True)\n"
+        "import time; time.sleep(600)"
+    )
+    never = pytest.raises(ApplicationError, match=r"not ready after 2 s: no answer.*longer")
+    with never as caught, served(server(slow, timeout=2.0)):
+        raise AssertionError
+    assert "it said: loading" in str(caught.value)
+    assert is_gone(tmp_path)
+
+
+def test_another_server_at_the_address_is_not_taken_for_it(server, port):
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", port), Other) as other:
+        thread = threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        with (
+            pytest.raises(ApplicationError, match=r"answers at .* before the server"),
+            served(server()),
+        ):
+            raise AssertionError
+        other.shutdown()
+        thread.join()
+
+
+def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("NAMED_KEY", "swordfish-0815")
+    monkeypatch.setenv("OTHER_KEY", "herring-4711")
+    tell = "import json; Path('seen').write_text(json.dumps(dict(os.environ)))"
+    with served(server(tell, env=("NAMED_KEY",))):
+        pass
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert seen["NAMED_KEY"] == "swordfish-0815"
+    assert "OTHER_KEY" not in seen
+    fails = "raise SystemExit('bad key ' + os.environ['NAMED_KEY'])"
+    with (
+        pytest.raises(ApplicationError, match=r"bad key \*\*\*") as caught,
+        served(server(fails, env=("NAMED_KEY",))),
+    ):
+        raise AssertionError
+    assert "swordfish" not in str(caught.value)
+    with (
+        pytest.raises(UsageError, match="'ABSENT_KEY', which `env` names, is not set"),
+        served(server(env=("ABSENT_KEY",))),
+    ):
+        raise AssertionError
+
+
+def test_a_program_that_is_not_there_is_said(server):
+    with (
+        pytest.raises(ApplicationError, match="cannot be started: No such file"),
+        served(server(command=("./no-such-server",))),
+    ):
+        raise AssertionError
