@@ -9,7 +9,7 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import quoted
 
-_SYSTEMS = ("demo", "models", "recorded")
+_SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
 _TASKS = ("sentiment", "toxicity")
 
 
@@ -22,7 +22,8 @@ _TASKS = ("sentiment", "toxicity")
 )  # fmt: skip
 @click.option(
     "--system", type=click.Choice(_SYSTEMS), default="demo", show_default=True,
-    help="What is tested: embedded models, your own ONNX models, or recorded answers.",
+    help="What is tested: embedded models, your own ONNX models, recorded answers, or a system of "
+    "your own, asked over HTTP, as a program, as a Python function, or a model at an endpoint.",
 )  # fmt: skip
 @click.option(
     "--action", default="org/fairgate@v1", show_default=True,
@@ -77,7 +78,7 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str, limit: in
 
 
 def _next_steps(policy: str, system: str) -> list[str]:
-    from fairgate.composition.starting import ANSWERS
+    from fairgate.composition.starting_systems import ANSWERS, SYSTEMS
 
     before = {
         "models": [
@@ -93,7 +94,7 @@ def _next_steps(policy: str, system: str) -> list[str]:
         *before.get(system, []),
         f"fairgate check {policy}",
         *(asking if system == "recorded" else []),
-        f"fairgate run {policy} --out .fairgate/first",
+        f"fairgate run {policy} --out .fairgate/first{SYSTEMS[system].options}",
         'fairgate baseline accept .fairgate/first --reason "first baseline"',
     ]
 

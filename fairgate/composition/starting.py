@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairgate.adapters.files.durable import durable_file, write_text
 from fairgate.adapters.git_calls import repository_of
+from fairgate.composition.starting_systems import SYSTEMS, application
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 
@@ -40,24 +41,6 @@ gates:
   - {{metric: identity/max-difference, max: 0.10}}
   - {{metric: unreadable/net, max: 0.02}}
 """
-_SYSTEMS = {
-    "demo": """\
-# Embedded models and data, to try the gate; put your own in their place.
-system:
-  retriever: {{corpus: demo, embedder: minilm, top_k: 4}}
-  generator: {{model: demo-slm, decoding: greedy}}""",
-    "models": """\
-# Folders with ONNX exports (`fairgate export MODEL`), or Hugging Face ids.
-system:
-  retriever: {{corpus: data/corpus.jsonl, embedder: minilm, top_k: 4}}
-  generator: {{model: models/my-model, decoding: greedy}}""",
-    "recorded": """\
-# Answers of a system of your own: put each line of `fairgate plan {path}` to it
-# and write {{"key": …, "response": …}} lines into this file.
-system: {{recorded: data/answers.jsonl}}""",
-}
-ANSWERS = "data/answers.jsonl"
-"""Where the answers of a recorded system go; written empty, so that the plan can be had first."""
 _CACHE = ".fairgate/"
 _OTHER_FOLDER = "another folder"
 _PLAIN_PATH = re.compile(r"[\w./-]*", re.ASCII)
@@ -149,13 +132,13 @@ class Start:
 def starter_files(start: Start) -> dict[str, str]:
     """Return path → content of what the folder needs to begin; paths from the folder."""
     path = f"policies/{start.name}.yaml"
-    answers = {ANSWERS: ""} if start.system == "recorded" else {}
+    system = SYSTEMS[start.system]
     return {
         path: _POLICY.format(
             path=path,
             name=start.name,
             task=start.task,
-            system=_SYSTEMS[start.system].format(path=path),
+            system=system.policy.replace("{path}", path),
             sources=_SOURCES[start.task],
             limit=f"\n    limit: {start.limit} # sources" if start.limit else "",
         ),
@@ -163,7 +146,7 @@ def starter_files(start: Start) -> dict[str, str]:
         "policies/CODEOWNERS.example": _CODEOWNERS.format(
             place=f"/{start.root}" if start.root else ""
         ),
-        **answers,
+        **application(system, start.task),
     }
 
 

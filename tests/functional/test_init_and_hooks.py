@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,34 @@ def test_init_for_recorded_answers(workspace, task):
     (workspace.root / "data" / "answers.jsonl").unlink()
     assert workspace.run("run", "policies/own.yaml") == 2
     assert "data/answers.jsonl" in workspace.err
+
+
+@pytest.mark.parametrize("task", ["sentiment", "toxicity"])
+@pytest.mark.parametrize("system", ["http", "command", "python"])
+def test_init_for_a_system_of_your_own_has_a_verdict_at_once(workspace, system, task, monkeypatch):
+    assert workspace.run("init", "--yes", "--task", task, "--system", system) == 0
+    options = ["--allow-python"] if system == "python" else []
+    assert f".fairgate/first{' --allow-python' if options else ''}\n" in workspace.out
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    for name in (FILES[3], "rag_app.py"):
+        path = workspace.root / name
+        text = path.read_text().replace("8000", port).replace("[python,", f"[{sys.executable},")
+        path.write_text(text)
+    monkeypatch.delitem(sys.modules, "rag_app", raising=False)
+    assert workspace.run("check", FILES[3]) == 0, workspace.err
+    assert workspace.run("run", FILES[3], "--out", "first", "--quiet", *options) == 0, workspace.err
+    record = json.loads((workspace.root / "first" / "run.json").read_text())
+    assert record["attribution"] is not None
+    measured = {m["metric"] for m in record["measurements"] if m["value"] is not None}
+    assert {"asr/retrieval", "rrs/mean", "asr/generation/controlled"} <= measured
+
+
+def test_init_for_a_model_at_an_endpoint(workspace):
+    assert workspace.run("init", "--yes", "--system", "endpoint") == 0
+    assert workspace.run("check", FILES[3]) == 0, workspace.err
+    assert not (workspace.root / "rag_app.py").exists()
 
 
 def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
