@@ -88,10 +88,12 @@ class Readings:
 
     def _prepare(self, name: str) -> None:
         """Show an oracle that likes many answers at once all that it will be asked about."""
-        oracle = self.oracles[name]
-        if name in self._prepared or not isinstance(oracle, ReadsTogether):
+        if name in self._prepared:
             return
         self._prepared.add(name)
+        oracle = self.oracles[name]
+        if not isinstance(oracle, ReadsTogether):
+            return
         cases = [case.key for case in self._cases.values() if case.oracle == name]
         found = (self.executions.get((self.suite, key)) for key in cases)
         oracle.prepare([each.response for each in found if each is not None and each.response])
