@@ -68,6 +68,8 @@ class OnnxEncoder:
 
     def for_queries(self) -> OnnxEncoder:
         """Return this encoder with the prompt of queries; model and tokenizer are shared."""
+        if self.settings.query_prompt == self._prompt:
+            return self
         twin = copy.copy(self)
         twin.__dict__.pop("fingerprint", None)
         twin._prompt = self.settings.query_prompt  # noqa: SLF001 of its own class

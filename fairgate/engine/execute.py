@@ -165,9 +165,8 @@ def retrieve(
 def _retrieve_queries(
     queries: Sequence[str], top_k: int, retriever: Retriever, store: ResultStore, progress: Progress
 ) -> dict[str, list[Document]]:
-    keys = {
-        query: _digest(retriever.fingerprint, str(top_k), query) for query in dict.fromkeys(queries)
-    }
+    fingerprint = retriever.fingerprint
+    keys = {query: _digest(fingerprint, str(top_k), query) for query in dict.fromkeys(queries)}
     stored = store.get_many(RETRIEVALS, list(keys.values()))
     lists = read_back(keys, stored, lambda _, value: documents_from(value, top_k))
     missing = [query for query in keys if query not in lists]
@@ -191,7 +190,8 @@ def _generate(
     store: ResultStore,
     progress: Progress,
 ) -> dict[GenerationRequest, Answer]:
-    keys = {request: _request_key(generator, request) for request in dict.fromkeys(requests)}
+    fingerprint = generator.fingerprint
+    keys = {request: _request_key(fingerprint, request) for request in dict.fromkeys(requests)}
     stored = store.get_many(ANSWERS, list(keys.values()))
     answers = read_back(keys, stored, lambda _, value: answer_from(value))
     missing = [request for request in keys if request not in answers]
@@ -208,9 +208,9 @@ def _generate(
     return answers
 
 
-def _request_key(generator: Generator, request: GenerationRequest) -> str:
+def _request_key(fingerprint: str, request: GenerationRequest) -> str:
     return _digest(
-        generator.fingerprint,
+        fingerprint,
         request.prompt,
         _end_of_answer(request.labels, request.stop),
         str(request.seed),

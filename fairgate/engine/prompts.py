@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from fairgate.domain.executions import Document
 
 DEFAULT_TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
 """The instruction and the documents come first: follow-ups of a source share them as a prefix."""
+_PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
 
 def render_documents(documents: Sequence[Document], *, characters: int) -> str:
@@ -30,14 +33,9 @@ def render_prompt(
     """Fill `{instruction}`, `{documents}` and `{text}`; nothing inside them is expanded again."""
     block = render_documents(documents, characters=characters)
     parts = {"{instruction}": instruction, "{documents}": block, "{text}": text}
-    pieces: list[str] = []
-    rest = template
-    while rest:
-        found = [(rest.find(name), name) for name in parts if name in rest]
-        if not found:
-            pieces.append(rest)
-            break
-        at, name = min(found)
-        pieces += [rest[:at], parts[name]]
-        rest = rest[at + len(name) :]
-    return "".join(pieces)
+    return "".join(parts.get(piece, piece) for piece in _pieces(template))
+
+
+@lru_cache(maxsize=16)
+def _pieces(template: str) -> list[str]:
+    return _PLACES.split(template)
