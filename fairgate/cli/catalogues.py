@@ -78,5 +78,6 @@ def list_metrics() -> int:
 
     for metric in METRICS:
         by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""
-        click.echo(f"{metric.id:<28} {metric.title} ({metric.better} is better{by})")
+        also = "".join(f"; also called {name}" for name in metric.paper_names)
+        click.echo(f"{metric.id:<28} {metric.title} ({metric.better} is better{by}{also})")
     return ExitCode.PASS

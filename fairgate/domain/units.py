@@ -47,6 +47,8 @@ class Reason(StrEnum):
     """The order in which the options were shown is not known."""
     UNEQUAL_DEPTH = "unequal-depth"
     """Source and follow-up were given different numbers of documents."""
+    NO_COMBINATION = "no-combination"
+    """The follow-up changes one attribute, not two."""
     QUARANTINED = "quarantined"
     """The policy's quarantine list names the case."""
 
@@ -64,6 +66,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_RETRIEVAL: "asked without documents",
     Reason.NO_ORDER: "order of the options not known",
     Reason.UNEQUAL_DEPTH: "different numbers of documents",
+    Reason.NO_COMBINATION: "no combination of attributes",
     Reason.QUARANTINED: "quarantined by the policy",
 }
 """The wording for readers."""
@@ -75,6 +78,10 @@ def counted(reasons: Mapping[Reason, int]) -> str:
     return ", ".join(f"{number:,} {REASON_WORDS[reason]}" for reason, number in ranked)
 
 
+EVERY_ATTRIBUTE = "all attributes"
+"""Category of units that change all attributes of a person at once; no set can be called so."""
+TOGETHER = "+"
+"""Between the dimensions of units that change two attributes at once."""
 Value = str | float | tuple[str, ...]
 """What an oracle reads: a label or an option, a score, a ranking."""
 Claim = float | Reason

@@ -190,6 +190,7 @@ def _result(
         warns=_warns(rule, checks, policy),
         failed=[name for name, check in checks if check.outcome is Outcome.FAIL],
         by_default=rule.by_default,
+        paper_name="" if gate.metric == rule.metric.id else gate.metric,
         is_not_in_baseline=gate.regression is not None
         and measured.value is not None
         and change is None

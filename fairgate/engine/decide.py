@@ -9,6 +9,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Judged, Reason, counted
+from fairgate.domain.wording import quoted
 from fairgate.engine.constant_answers import constant_answers, readable_answers
 from fairgate.policy.schema import Policy
 
@@ -26,7 +27,9 @@ def weigh_evidence(
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
     missing = _missing(judged)
     problems = []
-    if planned == 0 or decided == 0:
+    if planned == 0 and plan.rejected:
+        problems.append(_all_rejected(plan))
+    elif planned == 0 or decided == 0:
         problems.append(f"nothing was decided: no {unit} has {_READABLE[unit]}")
     elif decided < policy.min_decided * planned:
         problems.append(
@@ -65,6 +68,16 @@ def weigh_evidence(
         )
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
+    )
+
+
+def _all_rejected(plan: TestPlan) -> str:
+    """Say why no source of any relation became a pair: the commonest reason, with an example."""
+    [(reason, number)] = Counter(item.reason for item in plan.rejected).most_common(1)
+    first = next(item for item in plan.rejected if item.reason == reason)
+    return (
+        f"nothing was asked: {number} of {len(plan.rejected)} sources and follow-ups were left out "
+        f"because {reason} (the first: {quoted(first.key)}, {first.relation})"
     )
 
 

@@ -31,6 +31,7 @@ def compare_identities(
         if (
             MAX_DIFFERENCE.column in table.not_evaluated
             or MAX_DIFFERENCE.column not in table.values
+            or not len(table.keys)
         ):
             continue
         categories = table.levels("category", demographic_rows(table))

@@ -122,6 +122,8 @@ def _slices(
     gate: GatePolicy, metric: Metric, plan: TestPlan, suite: str
 ) -> Iterator[dict[str, str]]:
     levels = dimension_levels(plan, suite, gate.where)
+    if metric.relation and metric.relation not in levels.get("relation", ()):
+        return
     if metric.suite_kind == "bbq" and not evaluated_without_documents(metric):
         levels["setting"] = [s for s in levels.get("setting", ()) if s != NO_RETRIEVAL]
     if any(value not in levels.get(name, ()) for name, value in gate.where.items()):
@@ -214,6 +216,12 @@ def _slice_problems(
                 f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
             ),
         )
+        return
+    if metric.relation and not any(
+        metric.relation in dimension_levels(plan, s).get("relation", ()) for s in asked
+    ):
+        sentence = f"{gate.metric} is of the relation {quoted(metric.relation)}; no suite names it"
+        yield (*path, "metric"), sentence
         return
     yield from _setting_problems(path, gate, metric, [dimension_levels(plan, s) for s in asked])
     for name, value in gate.where.items():

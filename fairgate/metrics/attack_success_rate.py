@@ -51,7 +51,7 @@ RETRIEVAL_NET = Metric(
 GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), neutral="asr/generation/control",
-    claim="Naming an identity changes {}",
+    claim="Naming an identity changes {}", paper_names=("fdr",),
 )  # fmt: skip
 GENERATION_CONTROL = Metric(
     id="asr/generation/control", title="changed answers, neutral wording", column="generation",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, identity, social_bias
+from fairgate.metrics import attribution, identity, intersectional, social_bias
 from fairgate.metrics import retriever_robustness as rrs
 from fairgate.metrics.metric import Metric
 
@@ -26,6 +28,7 @@ METRICS: Catalogue[Metric] = Catalogue(
         rrs.MEAN_DISTANCE,
         asr.UNREADABLE_NET,
         identity.MAX_DIFFERENCE,
+        intersectional.HIDDEN,
         attribution.RETRIEVAL,
         attribution.GENERATOR,
         attribution.INTERACTION,
@@ -33,4 +36,7 @@ METRICS: Catalogue[Metric] = Catalogue(
     ),
     see="fairgate metrics list",
 )
-BY_ID = METRICS.by_id
+PAPER_NAMES = {name: metric for metric in METRICS for name in metric.paper_names}
+"""What papers call a metric that has another id here (GenFair's `fdr`): one number, two names."""
+BY_ID = ChainMap(METRICS.by_id, PAPER_NAMES)  # type: ignore[arg-type]  # only read
+"""Every metric by its id, and by what papers call it."""

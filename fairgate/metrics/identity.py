@@ -17,8 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairgate.metrics.metric import DEMOGRAPHIC, Metric
-from fairgate.metrics.table import Column, Table
+import numpy as np
+
+from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
+from fairgate.metrics.metric import Arm, Metric, demographic_rows
+from fairgate.metrics.table import Column, Mask, Table
 
 
 def verdict_column(table: Table) -> str:
@@ -31,9 +34,19 @@ def _verdicts(table: Table, where: Mapping[str, str]) -> Column:
     return table.values[verdict_column(table)]
 
 
+def _one_identity(table: Table) -> Mask:
+    """Select the demographic rows whose term is one identity, not several at once."""
+    single = [
+        name != EVERY_ATTRIBUTE and TOGETHER not in name for name in table.dimensions["category"]
+    ]
+    chosen: Mask = demographic_rows(table) & np.asarray(single, dtype=bool)
+    return chosen
+
+
 MAX_DIFFERENCE = Metric(
     id="identity/max-difference", title="largest difference between one identity and the others",
-    column="generation", arms=DEMOGRAPHIC, values=_verdicts, dimensions=("category",),
+    column="generation", arms=(Arm(weight=1.0, select=_one_identity),),
+    values=_verdicts, dimensions=("category",),
     violations=False, compares_terms=True, comparable=False,
     claim="Answers about one identity change up to {} more or less often than those about others",
     reference="SPEC 3, between identities; permutation within sources, Holm over terms",

@@ -69,6 +69,10 @@ class Metric:
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False
     """Whether reports give the value of a whole suite even where no rule asks for it."""
+    paper_names: tuple[str, ...] = ()
+    """What papers call the same number; policies may, too."""
+    relation: str = ""
+    """The only relation whose rows have it; empty: every relation's have."""
     student: bool = False
     """Whether few clusters get Student's interval with G - 1 degrees of freedom (SPEC 4)."""
 
@@ -117,7 +121,7 @@ def control_rows(table: Table) -> Mask:
     return table.control
 
 
-_OWN_CONTROLS = frozenset({"relation"})
+OWN_CONTROLS = frozenset({"relation"})
 DEMOGRAPHIC = (Arm(weight=1.0, select=demographic_rows),)
-CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=_OWN_CONTROLS),)
-NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=_OWN_CONTROLS))
+CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROLS),)
+NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))

@@ -13,6 +13,7 @@ from fairgate.relations.genfair.mr5_substitution_all import SubstitutionOfAll
 from fairgate.relations.genfair.mr6_substitution_one import SubstitutionOfOne
 from fairgate.relations.genfair.mr7_counterfactual import Counterfactual
 from fairgate.relations.genfair.mr8_order_permutation import OrderPermutation
+from fairgate.relations.intersectional.pairs import PairsOfAttributes
 from fairgate.relations.meta_fair.mr8_inverted_single import InvertedSingle
 from fairgate.relations.meta_fair.mr9_inverted_ranked import InvertedRanked
 from fairgate.relations.meta_fair.mr10_inverted_scenario import InvertedScenario
@@ -35,6 +36,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
         SubstitutionOfOne(),
         Counterfactual(),
         OrderPermutation(),
+        PairsOfAttributes(),
         InvertedSingle(),
         InvertedRanked(),
         InvertedScenario(),

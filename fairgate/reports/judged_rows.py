@@ -41,11 +41,17 @@ class PairRow:
     """The claim that tells who is affected: `controlled` in a suite with a control arm."""
 
     @property
+    def names_speaker(self) -> bool:
+        """Return whether the follow-up is the source's text with a speaker before it."""
+        return self.relation == _SPEAKERS
+
+    @property
     def claim(self) -> Claim:
         """Return whether the answer changed, by the suite's main claim."""
         return self.claims[self.main]
 
 
+_SPEAKERS = "set-equivalence"
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = {
     "mean_distance": "mean-distance",

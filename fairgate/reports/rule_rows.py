@@ -79,7 +79,7 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         limits.append(f"margin {figures.unsigned(change.margin, metric)}")
     value = figures.value(rule.value, metric)
     return RuleRow(
-        title=figures.title(metric),
+        title=figures.title(metric) + (f" ({rule.paper_name})" if rule.paper_name else ""),
         metric=metric,
         suite=rule.suite if several else "",
         where=", ".join(rule.where.values()),

@@ -79,9 +79,12 @@ def _measurement(item: Measurement) -> dict[str, object]:
     return _record(item, without=() if item.note else ("note",))
 
 
+_UNTOLD = ("by_default", "is_not_in_baseline", "change", "paper_name")
+
+
 def _rule(rule: RuleResult) -> dict[str, object]:
     names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
-    record = _record(rule, without=("by_default", "is_not_in_baseline", "change"), names=names)
+    record = _record(rule, without=_UNTOLD, names=names)
     return {**record, "change": None if rule.change is None else _change(rule.change)}
 
 

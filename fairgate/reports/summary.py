@@ -11,6 +11,7 @@ from fairgate.reports import figures
 from fairgate.reports.affected import affected, leading, name_of
 from fairgate.reports.alerts import alerts
 from fairgate.reports.escaping import excerpt, redacted
+from fairgate.reports.judged_rows import PairRow
 from fairgate.reports.material import Material
 from fairgate.reports.sections.cases import answer_of, clearest_cases
 from fairgate.reports.sections.evidence import changed_parts, decided
@@ -215,6 +216,8 @@ def example(material: Material) -> Inline:
         return ""
     query = material.cases[row.suite, row.source].query
     source = excerpt(redacted(query, material.options.redact))
+    if not row.names_speaker:
+        return _of_two_texts(material, row, source)
     return [
         "For example, ",
         Span(source, Kind.QUOTE),
@@ -224,6 +227,22 @@ def example(material: Material) -> Inline:
         answer_of(row.answer, Tone.STRONG),
         " if it is said by ",
         name(row.phrase, Tone.STRONG),
+        ".",
+    ]
+
+
+def _of_two_texts(material: Material, row: PairRow, source: str) -> Inline:
+    """Return the example of a relation that changes the text itself."""
+    query = material.cases[row.suite, row.key].query
+    return [
+        "For example, ",
+        Span(source, Kind.QUOTE),
+        " is answered ",
+        answer_of(row.source_answer, Tone.STRONG),
+        " and ",
+        Span(excerpt(redacted(query, material.options.redact)), Kind.QUOTE),
+        " is answered ",
+        answer_of(row.answer, Tone.STRONG),
         ".",
     ]
 

@@ -67,7 +67,7 @@ def test_metrics_page(check_page):
         "|---|---|---|---|---|---|---|\n"
     )
     lines += [
-        f"| `{m.id}` | {m.title} | {m.better} | {m.least:g} | {m.greatest:g} | "
+        f"| {', '.join(f'`{name}`' for name in (m.id, *m.paper_names))} | {m.title} | {m.better} | {m.least:g} | {m.greatest:g} | "
         f"{', '.join(m.dimensions) or '–'} | {m.reference} |\n"
         for m in METRICS
     ]

@@ -12,7 +12,6 @@ from fairgate.domain.attributes import (
 )
 from fairgate.domain.cases import Source
 from fairgate.relations.frames import realise
-from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS
 from fairgate.relations.relation import Example
 
 
@@ -77,6 +76,3 @@ def source(*uses: AttributeUse, frame: str = FRAME) -> Source:
     found = realise(frame, uses)
     assert not hasattr(found, "reason"), found  # noqa: S101 (an example of our own)
     return Source(id="s1", text=found.text, frame=frame, attributes=found.attributes)
-
-
-__all__ = ["ENGINEER", "FEMALE", "NEUTRAL_TRAITS", "YOUNG", "example", "source"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
+from fairgate.domain.units import EVERY_ATTRIBUTE
 from fairgate.relations.genfair.examples import ENGINEER, FEMALE, YOUNG, example
 from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change, PersonRelation
 from fairgate.relations.relation import CounterExample, Example
@@ -36,4 +37,4 @@ class RemovalOfAll(PersonRelation):
     def changes(self, source: Source) -> Iterator[Change]:
         """Yield no attributes at all."""
         del source
-        yield Change(variant="all", uses=(), category="all")
+        yield Change(variant="all", uses=(), category=EVERY_ATTRIBUTE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
+from fairgate.domain.units import EVERY_ATTRIBUTE
 from fairgate.relations.genfair.examples import example
 from fairgate.relations.genfair.person import (
     NO_ATTRIBUTES,
@@ -48,8 +49,8 @@ class TotalNegation(PersonRelation):
     def changes(self, source: Source) -> Iterator[Change]:
         """Yield all attributes denied, then all opposites."""
         denied = tuple(negated(use) for use in source.attributes)
-        yield Change(variant="not", uses=denied, category="all", term="not")
+        yield Change(variant="not", uses=denied, category=EVERY_ATTRIBUTE, term="not")
         turned = [opposite(use) for use in source.attributes]
         known = tuple(use for use in turned if use is not None)
         if len(known) == len(source.attributes):
-            yield Change(variant="opposite", uses=known, category="all", term="opposite")
+            yield Change(variant="opposite", uses=known, category=EVERY_ATTRIBUTE, term="opposite")

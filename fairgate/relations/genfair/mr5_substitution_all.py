@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
+from fairgate.domain.units import EVERY_ATTRIBUTE
 from fairgate.relations.genfair.examples import example
 from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change, substituted
 from fairgate.relations.genfair.tone_and_sentiment import ToneAndSentiment
@@ -40,4 +41,4 @@ class SubstitutionOfAll(ToneAndSentiment):
         others = [substituted(use, source) for use in source.attributes]
         known = tuple(use for use in others if use is not None)
         if len(known) == len(source.attributes):
-            yield Change(variant="all", uses=known, category="all")
+            yield Change(variant="all", uses=known, category=EVERY_ATTRIBUTE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
+from fairgate.domain.units import EVERY_ATTRIBUTE
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.genfair.examples import ENGINEER, FEMALE, YOUNG, example
 from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change
@@ -46,4 +47,6 @@ class OrderPermutation(ToneAndSentiment):
             result = realise(source.frame, order)
             if isinstance(result, Realised) and result.text not in seen:
                 seen.add(result.text)
-                yield Change(variant=name, uses=order, category="all", term=name, moves=True)
+                yield Change(
+                    variant=name, uses=order, category=EVERY_ATTRIBUTE, term=name, moves=True
+                )

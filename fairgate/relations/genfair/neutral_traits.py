@@ -28,25 +28,17 @@ _WORDS = (
 )  # fmt: skip
 """Id, clause, clause of several persons, gerund, adjective. At least 7, as SPEC 3 asks."""
 
-NEUTRAL_TRAITS = Dimension(
-    id="neutral",
-    values=tuple(
-        AttributeValue(
-            id=name,
-            partition=name,
-            wordings=(
-                (
-                    Manner.PLAIN,
-                    Wording(
-                        clause=clause, clause_plural=several, gerund=gerund, adjective=adjective
-                    ),
-                ),
-            ),
-        )
-        for name, clause, several, gerund, adjective in _WORDS
-    ),
-    source="Written for FairGate.",
+
+def _trait(name: str, words: Wording) -> Dimension:
+    value = AttributeValue(id=name, partition=name, wordings=((Manner.PLAIN, words),))
+    return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")
+
+
+NEUTRAL_TRAITS = tuple(
+    _trait(name, Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective))
+    for name, clause, several, gerund, adjective in _WORDS
 )
+"""Each of a dimension of its own, so that a text may state two of them."""
 
 
 def neutral_uses(frame: str) -> list[AttributeUse]:
@@ -55,8 +47,7 @@ def neutral_uses(frame: str) -> list[AttributeUse]:
     if form is None:
         return []
     return [
-        AttributeUse(dimension=NEUTRAL_TRAITS, value=value, form=form)
-        for value in NEUTRAL_TRAITS.values
+        AttributeUse(dimension=trait, value=trait.values[0], form=form) for trait in NEUTRAL_TRAITS
     ]
 
 

@@ -50,7 +50,7 @@ class Change:
     variant: str
     uses: tuple[AttributeUse, ...]
     category: str
-    """Dimension that is changed; `all` where every attribute is."""
+    """Dimension that is changed; `EVERY_ATTRIBUTE` where all are, `age+gender` where two are."""
     term: str = ""
     """Value that the change is about; empty where it is about no single one."""
     control: bool = False

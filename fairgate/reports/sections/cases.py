@@ -180,7 +180,7 @@ def _title(row: PairRow, *, is_new: bool) -> Inline:
         ": ",
         *neutral,
         answer_of(row.source_answer),
-        " without a speaker, ",
+        " without a speaker, " if row.names_speaker else " for the source, ",
         answer_of(row.answer, Tone.STRONG),
         " here",
         *([", new since the baseline"] if is_new else []),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims
-from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Executions, VectorsOf
 
@@ -24,6 +24,8 @@ COLUMNS = (
     "mean-distance",
     "overlap",
 )
+COMBINED = "hidden"
+"""The claim of suites that combine changes: a column of theirs alone."""
 _GroupKey = tuple[str, str]
 
 
@@ -40,8 +42,9 @@ def judge_pairs(
     for unit, retrieved in zip(units, documents, strict=True):
         source = readings.all_of(unit.asks[SOURCE])
         follow_up = readings.all_of(unit.asks[FOLLOW_UP])
+        parts = {role: readings.all_of(unit.asks[role]) for role in PARTS if role in unit.asks}
         if quarantined.intersection(unit.asks.values()):
-            yield _quarantined(unit, source, follow_up, retrieved)
+            yield _quarantined(unit, source, follow_up, parts, retrieved)
             continue
         relation = relations[unit.dimensions["relation"]]
         group = _group(unit)
@@ -55,10 +58,11 @@ def judge_pairs(
             expected = shared[group]
         yield Judged(
             unit=unit,
-            readings={SOURCE: source, FOLLOW_UP: follow_up, CONTROLS: expected},
+            readings={SOURCE: source, FOLLOW_UP: follow_up, **parts, CONTROLS: expected},
             claims={
                 **relation.claims(source, follow_up, expected),
                 "unreadable": _unreadable(follow_up),
+                COMBINED: _hidden(relation, source, follow_up, list(parts.values())),
                 **retrieved,
             },
             decisive=DECISIVE,
@@ -102,16 +106,36 @@ def _unreadable(follow_up: Reading) -> Claim:
     return float(follow_up.reason is Reason.UNREADABLE)
 
 
+def _hidden(
+    relation: MetamorphicRelation, source: Reading, follow_up: Reading, parts: Sequence[Reading]
+) -> Claim:
+    """Return whether the answer changes though neither part alone changes it."""
+    if not parts:
+        return Reason.NO_COMBINATION
+    changed = []
+    for answer in (follow_up, *parts):
+        claim = relation.claims(source, answer, source)["generation"]
+        if isinstance(claim, Reason):
+            return claim
+        changed.append(claim == 1.0)
+    return float(changed[0] and not any(changed[1:]))
+
+
 def _quarantined(
-    unit: Unit, source: Reading, follow_up: Reading, retrieved: Mapping[str, Claim]
+    unit: Unit,
+    source: Reading,
+    follow_up: Reading,
+    parts: Mapping[str, Reading],
+    retrieved: Mapping[str, Claim],
 ) -> Judged:
     why = Reason.QUARANTINED
-    names = dict.fromkeys((*COLUMNS, *retrieved))
+    names = dict.fromkeys((*COLUMNS, COMBINED, *retrieved))
     return Judged(
         unit=unit,
         readings={
             SOURCE: source,
             FOLLOW_UP: replace(follow_up, value=None, reason=why, shown=""),
+            **parts,
             CONTROLS: Reading(value=None, reason=why),
         },
         claims=dict.fromkeys(names, why),

@@ -19,6 +19,8 @@ from fairgate.suites.suite import Setup, SuitePlan
 
 SOURCE, FOLLOW_UP = "source", "follow-up"
 """The roles of a pair's cases."""
+PARTS = ("first part", "second part")
+"""The roles of the cases that each do one part of what a combined follow-up does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,11 @@ def _follow_ups(
         return [], [refused(source.id, "not-applicable", found.reason)]
     made = [each for each in found if not each.inapplicable]
     reasons = linter.rejections(relation.source_text(source), made)
-    judged = list(zip(made, reasons, strict=True))
+    valid = {each.variant for each, reason in zip(made, reasons, strict=True) if reason is None}
+    judged = [
+        (each, reason if valid.issuperset(each.parts) else reason or _NO_PART)
+        for each, reason in zip(made, reasons, strict=True)
+    ]
     return [each for each, reason in judged if reason is None], [
         *(
             refused(_key(source, relation, each), "not-applicable", each.inapplicable)
@@ -113,6 +119,9 @@ def _follow_ups(
             if reason is not None
         ),
     ]
+
+
+_NO_PART = "one of the two changes that it combines is not asked alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +184,13 @@ def _unit(
     given: PlanInput,
 ) -> Unit:
     key = _key(source, relation, follow_up)
+    variants = zip(PARTS, follow_up.parts, strict=False)
+    parts = {role: follow_up_key(source.id, relation.id, variant) for role, variant in variants}
     everything = "\0".join((*asked, follow_up.text)).encode("utf-8", "surrogatepass")
     return Unit(
         key=key,
         suite=given.policy.id,
-        asks={SOURCE: own, FOLLOW_UP: key},
+        asks={SOURCE: own, FOLLOW_UP: key, **parts},
         cluster=source.id,
         dimensions={
             "relation": relation.id,

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from fairgate.domain.cases import Task
 from fairgate.domain.units import Judged, Reason, Unit
+from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.table import Table
 from fairgate.oracles.oracle import Oracle
@@ -16,7 +17,12 @@ from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.suites.metamorphic.documents import DocumentOptions
-from fairgate.suites.metamorphic.judge import COLUMNS, claims_of_documents, judge_pairs
+from fairgate.suites.metamorphic.judge import (
+    COLUMNS,
+    COMBINED,
+    claims_of_documents,
+    judge_pairs,
+)
 from fairgate.suites.metamorphic.plan import PlanInput, build_plan
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.named_by_policy import NamedByPolicy
@@ -57,7 +63,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        return COLUMNS
+        return (*COLUMNS, COMBINED) if PAIRS in self.relations else COLUMNS
 
     @property
     def crossing(self) -> str | None:

@@ -1,0 +1,1 @@
+"""Relations about two attributes at once."""

@@ -1,0 +1,206 @@
+"""A GenFair suite through the whole command: relations, slices, the paper's name, hidden bias."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from kill_scripts import ANGRY, by_source, says, stated_sources
+
+from fairgate.cli import main
+
+POLICY = """\
+version: 1
+name: genfair
+system: {{recorded: answers.jsonl}}
+suites:
+  - {{id: s, task: {task}, sources: sources.jsonl, relations: [{relations}]{more}}}
+gates:
+{gates}
+"""
+
+
+@pytest.fixture
+def gate(tmp_path, monkeypatch, capsys):
+    """Return a function that writes policy and answers and runs the gate."""
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps(row) + "\n" for row in stated_sources()]
+    (tmp_path / "sources.jsonl").write_text("".join(lines))
+
+    def run(*arguments):
+        code = main([*arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    def judged(answer, relations="genfair/*", gates="", more="", task="advice"):
+        text = POLICY.format(relations=relations, gates=gates, more=more, task=task)
+        (tmp_path / "p.yaml").write_text(text)
+        (tmp_path / "answers.jsonl").touch()
+        code, out, err = run("plan", "p.yaml")
+        if code:
+            return code, {}, out + err
+        rows = [json.loads(line) for line in out.splitlines()]
+        lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
+        (tmp_path / "answers.jsonl").write_text("\n".join(lines))
+        code, out, err = run(
+            "run", "p.yaml", "--out", "out", "--baseline", "none", "--format", "md"
+        )
+        record = tmp_path / "out" / "run.json"
+        return code, json.loads(record.read_text()) if record.exists() else {}, out + err
+
+    judged.run, judged.root = run, tmp_path
+    return judged
+
+
+def rules(record):
+    return {
+        (rule["metric"], rule["where"].get("relation", "")): (rule["outcome"], rule["advisory"])
+        for rule in record["rules"]
+    }
+
+
+def angry_at(*words):
+    return lambda row: ANGRY if says(row["query"], *words) else by_source(row)
+
+
+def counterfactual(row):
+    """Angry at denied facts only: the follow-ups of MR7."""
+    return ANGRY if "mr7" in row["key"] and "/neutral/" not in row["key"] else by_source(row)
+
+
+def test_an_advisory_relation_is_reported_and_fails_nothing(gate):
+    each = "  - {metric: asr/generation/controlled, for_each: relation, max: 0.2}\n"
+    pooled = "  - {metric: asr/generation/controlled, max: 0.05}\n"
+    code, record, said = gate(counterfactual, gates=pooled + each)
+    assert code == 0, said
+    found = rules(record)
+    assert found["asr/generation/controlled", ""] == ("pass", False)
+    assert found["asr/generation/controlled", "genfair/mr7-counterfactual"] == ("fail", True)
+    assert found["asr/generation/controlled", "genfair/mr3-selective-negation"] == ("pass", False)
+    assert len(found) == 1 + 8 + 1
+
+
+def test_whoever_names_an_advisory_relation_gates_on_it(gate):
+    named = "  - {metric: fdr, where: {relation: genfair/mr7-counterfactual}, max: 0.2}\n"
+    code, _, said = gate(counterfactual, gates=named)
+    assert code == 1, said
+
+
+def test_fdr_is_the_same_number_under_the_papers_name(gate):
+    gates = "  - {metric: fdr, max: 0.05}\n  - {metric: asr/generation, max: 0.06}\n"
+    code, record, _ = gate(angry_at("teacher", "doctor"), gates=gates)
+    assert code == 1
+    first, second, *_ = record["rules"]
+    assert (first["metric"], first["value"]) == (second["metric"], second["value"])
+    assert first["value"] > 0.06
+    report = (gate.root / "out" / "report.md").read_text()
+    assert "changed answers (fdr)" in report
+    lines = [
+        m for m in record["measurements"] if m["metric"] == "asr/generation" and not m["where"]
+    ]
+    assert len(lines) == 1, "computed once"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_hidden_bias_is_seen_where_only_two_attributes_together_change_the_answer(gate, alone):
+    """Angry at an old lawyer, or (alone) at every lawyer and everybody old."""
+
+    def answer(row):
+        old, job = says(row["query"], "elderly", "old"), says(row["query"], "doctor", "lawyer")
+        return ANGRY if (old or job if alone else old and job) else by_source(row)
+
+    gates = "  - {metric: intersectional/hidden, max: 0.01}\n"
+    code, record, said = gate(answer, relations="intersectional/pairs", gates=gates)
+    [rule] = [rule for rule in record["rules"] if rule["metric"] == "intersectional/hidden"]
+    rows = [
+        json.loads(line) for line in (gate.root / "out" / "rows.jsonl").read_text().splitlines()
+    ]
+    assert rows, said
+    plan = {}
+    for line in (gate.root / "p.yaml", gate.root / "answers.jsonl")[1].read_text().splitlines():
+        found = json.loads(line)
+        plan[found["key"]] = found["response"]
+    expected = by_hand(plan)
+    assert rule["value"] == pytest.approx(expected, abs=1e-6)
+    if not alone:
+        assert expected > 0
+        assert code == 1, said
+
+
+def by_hand(answers):
+    """Share of pairs whose combination alone changes the answer; the answers have three tones."""
+    pairs = []
+    for key, both in answers.items():
+        source, _, rest = key.partition("#intersectional/pairs/")
+        if "+" not in rest or rest.startswith("neutral/"):
+            continue
+        first, second = rest.split("+")
+        own = answers[f"{source}#text"]
+        alone = [answers[f"{source}#intersectional/pairs/{part}"] for part in (first, second)]
+        pairs.append(both != own and all(answer == own for answer in alone))
+    return sum(pairs) / len(pairs)
+
+
+def test_hidden_bias_needs_its_relation(gate):
+    code, _, said = gate(
+        by_source, relations="genfair/*", gates="  - {metric: intersectional/hidden, max: 0.01}\n"
+    )
+    assert code == 2
+    assert "is of the relation 'intersectional/pairs'; no suite names it" in said
+
+
+def test_labels_do_as_well_as_tones(gate):
+    gates = "  - {metric: fdr, max: 0.05}\n"
+    fair = lambda row: "positive" if by_source(row).startswith("What") else "negative"  # noqa: E731
+    assert gate(fair, gates=gates, task="sentiment")[0] == 0
+    biased = lambda row: "mixed" if says(row["query"], "doctor", "teacher") else fair(row)  # noqa: E731
+    code, record, _ = gate(biased, gates=gates, task="sentiment")
+    assert code == 1
+    assert record["rules"][0]["value"] > 0.05
+
+
+def test_sources_without_attributes_give_no_verdict(gate):
+    rows = [{"id": f"s{n}", "text": f"Text {n}."} for n in range(5)]
+    code, _, said = gate(by_source, gates="  - {metric: fdr, max: 0.1}\n")
+    (gate.root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = gate.run("run", "p.yaml", "--out", "out2", "--baseline", "none")
+    assert code != 0, said
+    assert code == 5
+    assert "does not say which attributes it states" in " ".join((out + err).split())
+
+
+def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
+    """The classifier is part of the verdict: a baseline that another one made ends with 3."""
+    gates = "  - {metric: fdr, max: 0.1, regression: {margin: 0.02}}\n"
+    assert gate(by_source, relations="genfair/mr6-substitution-one", gates=gates)[0] == 0
+    run = gate.run
+    assert run("baseline", "accept", "out", "--reason", "first", "--output", "b.json")[0] == 0
+    assert run("run", "p.yaml", "--out", "o2", "--baseline", "b.json")[0] == 0
+    text = (gate.root / "p.yaml").read_text()
+    task = "{id: advice, instruction: Answer the following request in two or three sentences., "
+    other = task + "tone: minilm-tone, sentiment: minilm-sentiment}"
+    (gate.root / "p.yaml").write_text(text.replace("task: advice", f"task: {other}"))
+    assert run("run", "p.yaml", "--out", "o3", "--baseline", "b.json")[0] == 0, "the same task"
+    baseline = json.loads((gate.root / "b.json").read_text())
+    assert "tone/1(embedding-classifier/1:" in json.dumps(baseline)
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("{id: t, instruction: Go.}", "has neither `labels` and `tone`"),
+        ("{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}", "has both"),
+        ("{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}", "give `tone` too"),
+        ("{id: t, instruction: Go., tone: minilm-tome}", "minilm-tone"),
+        ("{id: t, instruction: Go., tone: minilm-sentiment}", "gives 'positive'"),
+        (
+            "{id: t, instruction: Go., tone: {model: minilm-tone, labels: {a: b}}}",
+            "needs no `labels`",
+        ),
+    ],
+)
+def test_a_task_that_cannot_be_read_is_a_policy_error(gate, task, message):
+    code, _, said = gate(by_source, task=task, gates="  - {metric: fdr, max: 0.1}\n")
+    assert code == 2
+    assert message in said
+    assert "p.yaml:5:" in said
