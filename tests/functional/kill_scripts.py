@@ -139,6 +139,18 @@ SCRIPTS: dict[str, Script] = {
     ),
     "genfair/mr7-counterfactual": genfair(angry_if(lambda text: says(text, "not"))),
     "genfair/mr8-order-permutation": genfair(angry_if(out_of_order)),
+    # Only both together: a new job is fine, a new age is fine.
+    "intersectional/pairs": Script(
+        suite="task: advice, sources: sources.jsonl",
+        sources=stated_sources,
+        keeps=by_source,
+        violates=lambda row: (
+            ANGRY
+            if "occupation/" in row["key"] and "+" in row["key"] and "/neutral/" not in row["key"]
+            else by_source(row)
+        ),
+        metric="intersectional/hidden",
+    ),
 }
 
 
