@@ -28,6 +28,8 @@ class PairRow:
     term: str
     phrase: str
     """What names the identity in the text."""
+    names_speaker: bool
+    """Whether the follow-up is the source's text with a speaker (its noun phrase) before it."""
     is_control: bool
     source_answer: Reading
     answer: Reading
@@ -41,17 +43,11 @@ class PairRow:
     """The claim that tells who is affected: `controlled` in a suite with a control arm."""
 
     @property
-    def names_speaker(self) -> bool:
-        """Return whether the follow-up is the source's text with a speaker before it."""
-        return self.relation == _SPEAKERS
-
-    @property
     def claim(self) -> Claim:
         """Return whether the answer changed, by the suite's main claim."""
         return self.claims[self.main]
 
 
-_SPEAKERS = "set-equivalence"
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = {
     "mean_distance": "mean-distance",
@@ -78,6 +74,7 @@ def pair_rows(result: GateResult) -> Iterator[PairRow]:
             category=unit.dimensions["category"],
             term=unit.dimensions["term"],
             phrase=unit.names.get("noun_phrase") or unit.dimensions["term"],
+            names_speaker="noun_phrase" in unit.names,
             is_control=unit.is_control,
             source_answer=judged.readings[SOURCE],
             answer=judged.readings[FOLLOW_UP],
