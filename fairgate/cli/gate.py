@@ -17,8 +17,8 @@ from fairgate.cli.options import (
     runtime_options,
 )
 from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import say
-from fairgate.composition.loading import LoadedPolicy, load_policy
+from fairgate.cli.saying import has_colour, say
+from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy, narrowed
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairgate.reports.view import View
 
 FORMAT_HELP = "Reports to write, comma-separated: md, html, sarif, junit, badge (default: md,html)."
+PAGE = "report.html"
 _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
 
@@ -37,13 +38,18 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
 @click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N",
+    help="Ask about at most N sources or items a suite: a first look, not the gate.",
+)  # fmt: skip
 @allow_python
 @runtime_options
 def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.
 
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
-    folder --out.
+    folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
     """
     from fairgate.composition.building import Composition
     from fairgate.composition.presenting import report_texts, view_of
@@ -54,17 +60,33 @@ def run(policy: Path, **options: Any) -> int:
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
     progress = progress_for(quiet=options["quiet"])
+    limit, named = options["limit"], options["baseline"]
+    if limit is not None and named not in (None, NO_BASELINE):
+        raise UsageError("--limit asks a part of the suite, which no baseline fits; leave one out")
     loaded = load_policy(policy, runtime)
-    baseline, baseline_path = locate_baseline(loaded, policy, options["baseline"])
+    if limit is not None:
+        loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
+    baseline, baseline_path = locate_baseline(loaded, policy, named)
     composition = Composition(loaded, runtime, progress)
     with composition.serving():
         given = composition.gate_input(baseline, baseline_path)
         done = run_gate(given, composition.system, progress)
     folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
-    view = view_of(done, given, folder.path, formats, report_only=report_only)
+    view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
     write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
-    return _say(view, done, composition.notices, report_only=report_only)
+    code = _say(view, done, composition.notices, report_only=report_only)
+    if options["open_page"]:
+        _open(folder.path / PAGE)
+    return code
+
+
+def _open(page: Path) -> None:
+    """Open the page in the user's browser; where there is none, say where it is."""
+    if not page.is_file():
+        say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
+    elif click.launch(str(page.absolute())):
+        say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
 
 
 @click.command(short_help="Judge an earlier run's answers again.")
@@ -105,7 +127,7 @@ def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool
 
     for notice in notices:
         say(f"fairgate: note: {harmless(notice)}")
-    click.echo(render_console(view))
+    click.echo(render_console(view, colour=has_colour()))
     code = done.result.exit_code
     return ExitCode.PASS if report_only and code in _VERDICTS else code
 

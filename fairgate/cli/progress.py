@@ -14,6 +14,7 @@ from fairgate.cli.saying import say
 from fairgate.engine.ports import SILENT, Progress
 
 _HEARTBEAT_SECONDS = 15.0
+_MINUTE = 60.0
 
 
 @dataclass(slots=True)
@@ -21,6 +22,19 @@ class _Stage:
     name: str
     total: int
     done: int
+    began: float
+    """When, on a clock of no date, and how many were done then."""
+    before: int
+
+    def left(self, now: float) -> str:
+        """Return `, about 3 min left` at the pace so far; empty before anything is done."""
+        fresh = self.done - self.before
+        if fresh <= 0:
+            return ""
+        seconds = (self.total - self.done) * (now - self.began) / fresh
+        if seconds < _MINUTE:
+            return f", about {max(1, round(seconds))} s left"
+        return f", about {round(seconds / _MINUTE):,} min left"
 
 
 class Heartbeat:
@@ -33,8 +47,8 @@ class Heartbeat:
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Announce a stage that has something to do."""
-        self._stages.append(_Stage(stage, total, cached))
-        self._last = time.monotonic()
+        now = self._last = time.monotonic()
+        self._stages.append(_Stage(stage, total, cached, now, cached))
         if cached < total:
             say(f"fairgate: {stage}: {total - cached} to do, {cached} in store")
 
@@ -42,9 +56,10 @@ class Heartbeat:
         """Count, and speak if it has been quiet for long."""
         stage = self._stages[-1]
         stage.done += steps
-        if time.monotonic() - self._last >= _HEARTBEAT_SECONDS:
-            self._last = time.monotonic()
-            say(f"fairgate: {stage.name}: {stage.done} of {stage.total}")
+        now = time.monotonic()
+        if now - self._last >= _HEARTBEAT_SECONDS:
+            self._last = now
+            say(f"fairgate: {stage.name}: {stage.done} of {stage.total}{stage.left(now)}")
 
     def finish(self) -> None:
         """Go back to the stage around this one."""
@@ -87,7 +102,7 @@ def _rich_progress() -> Any:
     from rich.console import Console
 
     return progress.Progress(
-        "{task.description:<10}",
+        "{task.description:<21}",
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeRemainingColumn(),

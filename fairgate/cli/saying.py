@@ -38,3 +38,9 @@ def give_up_output(*streams: TextIO) -> None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
+
+
+def has_colour() -> bool:
+    """Return whether the result may be coloured: on a terminal, unless NO_COLOR forbids it."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and sys.stdout.isatty()

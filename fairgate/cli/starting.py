@@ -94,6 +94,7 @@ def _next_steps(policy: str, system: str) -> list[str]:
         *before.get(system, []),
         f"fairgate check {policy}",
         *(asking if system == "recorded" else []),
+        *([f"fairgate run {policy} --limit 20 # a first look"] if system == "demo" else []),
         f"fairgate run {policy} --out .fairgate/first{SYSTEMS[system].options}",
         'fairgate baseline accept .fairgate/first --reason "first baseline"',
     ]

@@ -14,13 +14,20 @@ from fairgate.reports.view import ReportOptions, View
 
 
 def view_of(
-    run: GateRun, given: GateInput, out: Path, formats: Sequence[Format], *, report_only: bool
+    run: GateRun,
+    given: GateInput,
+    out: Path,
+    formats: Sequence[Format],
+    *,
+    report_only: bool,
+    limit: int | None = None,
 ) -> View:
     """Return what reports show to whoever has the run's folder."""
     options = ReportOptions(
         redact=given.policy.redact,
         confidence=given.policy.confidence,
         report_only=report_only,
+        limit=limit,
         run_path=str(out),
         has_explain=True,
         files={one.shown_as: str(out / one.file) for one in formats if one.shown_as},

@@ -127,6 +127,27 @@ class Progress(Protocol):
         ...
 
 
+class Staged:
+    """Progress of a part of a run: its stages are named after it."""
+
+    def __init__(self, inner: Progress, part: str) -> None:
+        """Take the progress of the run and what the part is called."""
+        self._inner = inner
+        self._part = part
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Begin a stage of the part: `attribution: generate`."""
+        self._inner.start(f"{self._part}: {stage}", total, cached)
+
+    def advance(self, steps: int) -> None:
+        """Count steps as done."""
+        self._inner.advance(steps)
+
+    def finish(self) -> None:
+        """End the stage."""
+        self._inner.finish()
+
+
 class Silent:
     """Progress that is not displayed."""
 

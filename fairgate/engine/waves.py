@@ -10,7 +10,7 @@ from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.engine.crossing import Crossing
 from fairgate.engine.judge import judge, readings_of
-from fairgate.engine.ports import Progress, SystemUnderTest
+from fairgate.engine.ports import Progress, Staged, SystemUnderTest
 from fairgate.engine.wave import Answered, Wave
 from fairgate.oracles.expected_yes import spoken
 from fairgate.relations.inverted_consistency import RESPONSE
@@ -53,6 +53,8 @@ class EmbeddedResponses:
 
 WAVES: tuple[Wave, ...] = (Planned(), EmbeddedResponses(), Crossing())
 """In the order in which they are asked; units ask cases of the first two only."""
+_PARTS = {Crossing.id: "attribution", EmbeddedResponses.id: "questions about answers"}
+"""What progress calls the waves after the first."""
 
 
 def answer_waves(
@@ -78,7 +80,9 @@ def answer_waves(
             readings[case.suite].add(case)
         if cases:
             asked = TestPlan(cases=cases, units=())
-            executions.update(sut.execute(asked, progress, executions))
+            part = _PARTS.get(wave.id, wave.id)
+            shown = progress if wave is WAVES[0] else Staged(progress, part)
+            executions.update(sut.execute(asked, shown, executions))
         if wave is not WAVES[0]:
             answered.added.extend(cases)
     return answered

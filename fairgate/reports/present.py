@@ -105,6 +105,15 @@ def _warnings(material: Material) -> Iterator[Block]:
             ),
         ]
         yield Text(lines=[words], form=Form.WARNING)
+    if material.options.limit is not None:
+        many = f"{material.options.limit:,} sources or items of each suite"
+        words = [
+            strong("This is a first look."),
+            f" At most about {many} were asked about, and nothing was compared. Leave out ",
+            command("--limit"),
+            " for the gate's verdict.",
+        ]
+        yield Text(lines=[words], form=Form.WARNING)
     for alert in alerts(result):
         yield Text(lines=[[strong("Warning: "), *spans(alert.words)]], form=Form.WARNING)
     problems = list(summary.further_problems(result))

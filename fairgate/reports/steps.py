@@ -19,12 +19,12 @@ def accept_command(material: Material) -> str:
     """Return the command that makes this run the baseline; empty where nobody should.
 
     A run without a verdict shows nothing to hold later runs to, and a first run that breaks a limit
-    would make what is broken the reference.
+    would make what is broken the reference. Nor is a part of the suite one.
     """
     result = material.result
     is_first = result.overlap is None
     fits = result.outcome is Outcome.PASS or (result.outcome is Outcome.FAIL and not is_first)
-    if not material.options.run_path or not fits:
+    if not material.options.run_path or not fits or material.options.limit is not None:
         return ""
     return f'fairgate baseline accept {shlex.quote(material.options.run_path)} --reason "…"'
 
@@ -40,6 +40,8 @@ def next_step(material: Material, explain: str) -> Inline:
             ", or, if the change is wanted, accept it with ", command(accept)
         ] if accept else []  # fmt: skip
         return ["Next:", *look, " fix the cause", *on_purpose, "."]
+    if material.options.limit is not None:
+        return ["Next: run all of it with ", command(run_command(material)), "."]
     if result.overlap is None and accept:
         return ["Next: make this run the first baseline with ", command(accept), "."]
     return ""

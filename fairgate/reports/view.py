@@ -25,6 +25,8 @@ class ReportOptions:
     confidence: float = 0.95
     report_only: bool = False
     """The exit code is 0 whatever the outcome; reports still say what the outcome is."""
+    limit: int | None = None
+    """Sources or items of a suite that were asked about at most, where not all were (`--limit`)."""
     run_path: str = ""
     """The run's folder, as commands name it."""
     run_command: str = ""

@@ -62,7 +62,7 @@ def test_no_progress_line_is_a_command(capsys, monkeypatch):
 
 
 def test_no_notice_is_a_command(capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.reports.console.render_console", lambda *_: "")
+    monkeypatch.setattr("fairgate.reports.console.render_console", lambda *_, **__: "")
 
     class Walked:
         class result:  # noqa: N801

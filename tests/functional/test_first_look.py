@@ -1,0 +1,67 @@
+"""`run --limit` is a first look that says so; `--open` and colour are for people."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+LOUD = "This is a first look."
+
+
+@pytest.fixture
+def limited(workspace):
+    workspace.answers(lambda key: "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "look", "--limit", "5") in (0, 5)
+    return workspace
+
+
+def test_fewer_sources_are_asked_and_every_report_says_so(limited):
+
+    for name in ("report.md", "report.html"):
+        assert LOUD in (limited.root / "look" / name).read_text()
+    assert LOUD in limited.out
+    assert "baseline accept" not in limited.out
+    assert "fairgate run policy.yaml" in limited.out
+    evidence = limited.record("look")["evidence"]
+    limited.run("run", "policy.yaml", "--out", "whole")
+    assert LOUD not in limited.out
+    assert evidence["planned"] * 4 == limited.record("whole")["evidence"]["planned"]
+
+
+def test_a_part_becomes_no_baseline(limited):
+    assert limited.run("baseline", "accept", "look", "--reason", "quick") != 0
+    assert not (limited.root / "baselines").exists()
+
+
+def test_a_baseline_is_of_the_whole_suite(limited):
+    assert limited.run("run", "policy.yaml", "--limit", "5", "--baseline", "b.json") == 2
+    assert "--limit" in limited.err
+
+
+def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
+    opened = []
+    monkeypatch.setattr(click, "launch", lambda url: opened.append(url) or 0)
+    workspace.answers(lambda key: "positive")
+    workspace.run("run", "policy.yaml", "--out", "out", "--open")
+    assert opened == [str(workspace.root / "out" / "report.html")]
+    monkeypatch.setattr(click, "launch", lambda url: 1)
+    workspace.run("run", "policy.yaml", "--out", "out", "--open")
+    assert "no browser could be started; open" in workspace.err
+    workspace.run("run", "policy.yaml", "--out", "out", "--open", "--format", "md")
+    assert "no page was written" in workspace.err
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "coloured"),
+    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False),
+     (True, {"TERM": "dumb"}, False)],
+)  # fmt: skip
+def test_colour_is_for_terminals(monkeypatch, terminal, environment, coloured):
+    from fairgate.cli import saying
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(saying.sys, "stdout", type("Out", (), {"isatty": lambda self: terminal})())
+    assert saying.has_colour() is coloured
