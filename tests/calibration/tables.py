@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairgate.stats.clopper_pearson import clopper_pearson as exact
+from fairgate.stats.interval import Interval
+
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """One line a row; numbers as they are formatted by the caller."""
@@ -12,10 +15,7 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def clopper_pearson(count: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404-413: exact, two-sided."""
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, tail))
-    high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, 1 - tail))
-    return low, high
+    """The exact limits of a rate."""
+    found = exact(count, trials, confidence=confidence)
+    assert isinstance(found, Interval)
+    return found.low, found.high

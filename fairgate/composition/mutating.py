@@ -1,0 +1,25 @@
+"""What `fairgate mutate` works on, put together from files; the run's folder is only read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairgate.composition.building import Composition
+from fairgate.composition.run_folder import earlier_run, locate_baseline, replay
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.kill_score import MutationTest
+from fairgate.engine.ports import SILENT
+
+
+def mutation_test(
+    policy: Path, run: Path, runtime: Runtime, named_baseline: str | None
+) -> MutationTest:
+    """Return the mutation test of a policy on a finished run.
+
+    Raises UsageError where the run does not pass the policy as it is.
+    """
+    replayed, given, loaded, _ = replay(
+        run, policy, runtime, lambda loaded, path: locate_baseline(loaded, path, named_baseline)
+    )
+    system = Composition(loaded, runtime, SILENT).replayed(earlier_run(run, loaded))
+    return MutationTest(given, replayed.executions, system)
