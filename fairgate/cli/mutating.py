@@ -39,7 +39,7 @@ from fairgate.domain.wording import quoted
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @runtime_options
 def mutate(policy: Path, run: Path, **options: Any) -> int:
-    """Make biased variants of the finished run in the folder RUN and put them through POLICY's gate.
+    """Make biased variants of the finished run in the folder RUN and put them to POLICY's gate.
 
     Says for every kind of bias and every term from which strength on the gate stops the build, by
     which rule, and what no rule sees. Asks no model, and changes nothing in RUN. Exits 0 whatever

@@ -14,13 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.mutants import (
     Kind,
-    MutatedSystem,
     Mutant,
+    MutatedSystem,
     NotMutated,
     RecordedRun,
     RememberedVectors,
@@ -158,7 +157,6 @@ class MutationTest:
         self._executions = executions
         self._remembered = RememberedVectors(system)
         self._run = RecordedRun(given.plan, given.suites, executions, given.policy.seed)
-        self.runs = 0
 
     def check(self) -> None:
         """Put the run as recorded through the gate.
@@ -241,15 +239,13 @@ class MutationTest:
         for seed in range(len(found), search.seeds):
             caught = sum(not verdict.passed for verdict in found)
             missed = len(found) - caught
-            if not complete and (
-                caught >= search.needed or missed > search.seeds - search.needed
-            ):
+            if not complete and (caught >= search.needed or missed > search.seeds - search.needed):
                 break
             found.append(self._verdict(mutant, strength, seed))
         return sum(not verdict.passed for verdict in found) >= search.needed
 
     def _verdict(self, mutant: Mutant, strength: float, seed: int) -> _Verdict:
-        run = self._gated(self._run.mutated(mutant, strength, seed))
+        run = self.gated(mutant, strength, seed)
         code = run.result.exit_code
         stopping = _stopping(run.result.rules)
         if code is not ExitCode.PASS and not stopping:
@@ -260,8 +256,11 @@ class MutationTest:
             rules=[] if code is ExitCode.PASS else stopping,
         )
 
+    def gated(self, mutant: Mutant, strength: float, seed: int) -> GateRun:
+        """Return what the gate says of one variant of the run."""
+        return self._gated(self._run.mutated(mutant, strength, seed))
+
     def _gated(self, replaced: Executed) -> GateRun:
-        self.runs += 1
         system = MutatedSystem(self._executions, replaced, self._remembered)
         return run_gate(self._given, system, SILENT)
 

@@ -1,9 +1,9 @@
 """Biased variants of a recorded run: which answers and documents a mutant replaces, and by what.
 
-A mutant of strength e changes each of its cases with probability e. Whether a case is changed follows
-from a hash of seed, mutant and case alone, so the cases that a weak mutant changes are among those
-that a stronger one of the same seed changes. Nothing is asked: every replacement is an answer or a
-document list that the run itself has, or an empty answer.
+A mutant of strength e changes each of its cases with probability e. Whether a case is changed
+follows from a hash of seed, mutant and case alone, so the cases that a weak mutant changes are
+among those that a stronger one of the same seed changes. Nothing is asked: every replacement is an
+answer or a document list that the run itself has, or an empty answer.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ def kill_score_markdown(found: KillScore) -> str:
     body = [tuple(markdown_prose(cell) for cell in row) for row in _rows(found)]
     table = [f"| {' | '.join(row)} |" for row in (*rows, *body)]
     head = [markdown_prose(line) for line in _head(found)]
-    return "\n\n".join(head) + "\n\n" + "\n".join([*table, *_paragraphs(found, markdown_prose, "- ")])
+    return (
+        "\n\n".join(head) + "\n\n" + "\n".join([*table, *_paragraphs(found, markdown_prose, "- ")])
+    )
 
 
 def kill_score_json(found: KillScore) -> str:

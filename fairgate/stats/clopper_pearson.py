@@ -1,8 +1,8 @@
 """Exact interval for a share of independent trials.
 
-C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of
-the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are few: it covers at
-least its confidence for every number of trials.
+C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case
+of the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are few: it
+covers at least its confidence for every number of trials.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason,
 
 
 def clopper_pearson(count: int, trials: int, *, confidence: float) -> IntervalOrReason:
-    """Return the two-sided interval of `count` of `trials`, in [0, 1]; no interval for no trials."""
+    """Return the two-sided interval of `count` of `trials`, in [0, 1]; none for no trials."""
     from scipy.special import betaincinv
 
     if not trials:

@@ -1,0 +1,187 @@
+"""Variants of a recorded run agree with systems that were really executed with the same bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from calibration.tables import clopper_pearson
+from fakes.planted import TASK, Bench, Plant, PlantedRetriever, chance, policy_of
+
+from fairgate.domain.errors import ExitCode
+from fairgate.engine.execute import LocalSystem
+from fairgate.engine.gate import run_gate
+from fairgate.engine.kill_score import MutationTest
+from fairgate.engine.mutants import Kind, Mutant, Reach
+from fairgate.engine.ports import SILENT
+
+MAN, EVERYBODY = "A man", ("A man", "A woman", "A non-binary person")
+SOURCES = 30
+STRENGTH = 0.25
+WORLDS = 10
+
+
+class Misplaced(PlantedRetriever):
+    """Finds another text's documents for a share of all queries, whoever speaks."""
+
+    def __init__(self, plant, share):
+        super().__init__(plant)
+        self._world, self._share = plant.world, share
+        self.fingerprint = f"misplaced {share} {plant}"
+
+    def _documents(self, query, top_k):
+        documents = super()._documents(query, top_k)
+        if chance(self._world, "misplaced", query) >= self._share:
+            return documents
+        return [replace(d, id=f"{query} {d.id}", text=f"{query} {d.text}") for d in documents]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    name: str
+    kind: Kind
+    reach: Reach
+    gate: dict
+    plant: dict
+    metric: str
+    where: dict
+    misplaced: bool = False
+
+
+def targets(case):
+    return {
+        Reach.TERM: {"category": "gender", "term": "man"},
+        Reach.CATEGORY: {"category": "gender"},
+    }.get(case.reach, {})
+
+
+def changed(level, maximum):
+    return {"metric": "asr/generation/controlled", **level, "max": maximum}
+
+
+CASES = (
+    Case(
+        name="answers of a term", kind=Kind.ANSWERS, reach=Reach.TERM,
+        gate=changed({"for_each": "term"}, 0.25), plant={"biased": {MAN: STRENGTH}},
+        metric="asr/generation/controlled", where={"term": "man"},
+    ),
+    Case(
+        name="answers of a category", kind=Kind.ANSWERS, reach=Reach.CATEGORY,
+        gate=changed({}, 0.25), plant={"biased": dict.fromkeys(EVERYBODY, STRENGTH)},
+        metric="asr/generation/controlled", where={},
+    ),
+    Case(
+        name="refusals", kind=Kind.REFUSALS, reach=Reach.TERM,
+        gate={"metric": "unreadable/net", "for_each": "term", "max": 0.25},
+        plant={"refusing": {MAN: STRENGTH}},
+        metric="unreadable/net", where={"term": "man"},
+    ),
+    Case(
+        name="documents of a term", kind=Kind.DOCUMENTS, reach=Reach.TERM,
+        gate={"metric": "retrieval/overlap", "for_each": "term", "min": 0.75},
+        plant={"cancelling": {MAN: STRENGTH}},
+        metric="retrieval/overlap", where={"term": "man"},
+    ),
+    Case(
+        name="a noisier model", kind=Kind.ANSWERS, reach=Reach.EVERYTHING,
+        gate=changed({}, 0.25), plant={"noise": STRENGTH, "run": 1},
+        metric="asr/generation/controlled", where={},
+    ),
+    Case(
+        name="a worse retriever", kind=Kind.DOCUMENTS, reach=Reach.EVERYTHING,
+        gate={"metric": "retrieval/overlap", "min": 0.56}, plant={}, misplaced=True,
+        metric="retrieval/overlap", where={},
+    ),
+    Case(
+        name="every wording alike", kind=Kind.ANSWERS, reach=Reach.ALIKE,
+        gate=changed({"for_each": "term"}, 0.05), plant={"sensitive": STRENGTH},
+        metric="asr/generation/control", where={},
+    ),
+)  # fmt: skip
+
+
+def bench_of(case):
+    return Bench(
+        policy=policy_of([case.gate], attribution="off"), sources=SOURCES, sets=("gender",)
+    )
+
+
+def executed(case, world):
+    """Gate a system that really has the bias."""
+    bench = bench_of(case)
+    plant = Plant(world=world, **case.plant)
+    system = bench.system(plant)
+    if case.misplaced:
+        found = {"default": Misplaced(plant, STRENGTH)}
+        system = LocalSystem(replace(system._system, retrievers=found), system._store)
+    return run_gate(bench.given(), system, SILENT)
+
+
+def replayed(case, world):
+    """Gate the variant of the same world's fair run."""
+    bench = bench_of(case)
+    plant = Plant(world=world)
+    test = MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
+    mutant = Mutant(kind=case.kind, reach=case.reach, suite="s", where=targets(case))
+    return test.gated(mutant, STRENGTH, seed=world)
+
+
+@cache
+def compared(case_name, worlds):
+    """Over worlds: whether the gate stops, and the metric's value, executed and replayed."""
+    case = next(case for case in CASES if case.name == case_name)
+    rows = []
+    for world in range(worlds):
+        runs = executed(case, world), replayed(case, world)
+        stopped = [run.result.exit_code is not ExitCode.PASS for run in runs]
+        found = [
+            next(
+                m.value
+                for m in run.result.measurements
+                if m.metric == case.metric and m.where == case.where
+            )
+            for run in runs
+        ]
+        rows.append((*stopped, *found))
+    return np.asarray(rows, dtype=float)
+
+
+def agree(rows):
+    limits = [clopper_pearson(int(rows[:, n].sum()), len(rows), confidence=0.99) for n in (0, 1)]
+    assert max(low for low, _ in limits) <= min(high for _, high in limits)
+    values = rows[:, 2:]
+    error = np.sqrt(values.var(axis=0, ddof=1).sum() / len(rows))
+    assert abs(values[:, 0].mean() - values[:, 1].mean()) <= max(4 * error, 0.01)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_replayed_variant_is_caught_as_often_as_an_executed_system(case):
+    rows = compared(case.name, WORLDS)
+    agree(rows)
+    if case.reach is Reach.ALIKE:
+        assert not rows[:, :2].any()
+    else:
+        assert rows[:, :2].any()  # the comparison would say nothing if none were ever caught
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_replayed_variants_agree_in_60_worlds(case):
+    agree(compared(case.name, 60))
+
+
+def test_a_turned_answer_is_another_label_and_nothing_else_changes():
+    case = CASES[0]
+    bench = bench_of(case)
+    base = bench.run(Plant())
+    test = MutationTest(bench.given(), base.executions, bench.system(Plant()))
+    mutant = Mutant(kind=Kind.ANSWERS, reach=Reach.TERM, suite="s", where=targets(case))
+    found = test.gated(mutant, 1.0, 0).executions
+    turned = {key for key in found if found[key] != base.executions[key]}
+    assert turned == {("s", f"s{n:05d}#gender/man") for n in range(SOURCES)}
+    for key in turned:
+        said = {found[key].response.strip(". "), base.executions[key].response.strip(". ")}
+        assert said == set(TASK.labels)
+        assert found[key].documents == base.executions[key].documents

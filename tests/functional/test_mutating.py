@@ -1,0 +1,126 @@
+"""`fairgate mutate` from the command line, on a recorded system."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+GLOBAL = """\
+  - {metric: asr/generation/controlled, max: 0.40}
+  - {metric: unreadable/net, max: 0.02}
+"""
+STARTER = """\
+  - {metric: asr/generation/controlled, max: 0.15}
+  - {metric: asr/generation/controlled, for_each: category, max: 0.20}
+  - {metric: asr/generation/controlled, for_each: term, max: 0.25}
+  - {metric: identity/max-difference, max: 0.10}
+  - {metric: unreadable/net, max: 0.02}
+"""
+QUICK = ("--seeds", "2", "--at", "0.5", "--quiet")
+
+
+@pytest.fixture
+def ran(workspace):
+    """Return a workspace with a run that passes, of a system whose answers depend on no speaker."""
+
+    def run(gates=STARTER, suite=""):
+        text = workspace.policy(gates=gates, suite=suite)
+        (workspace.root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
+        workspace.answers(lambda _: "positive")
+        assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+        return workspace
+
+    return run
+
+
+def score_of(workspace, *options):
+    code = workspace.run("mutate", "policy.yaml", "out", *QUICK, "--format", "json", *options)
+    assert code == 0, workspace.err
+    return json.loads(workspace.out)
+
+
+def files_of(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def smallest(score, reach, kind="answers"):
+    """Target to the strength from which it is caught."""
+    return {
+        "/".join(item["mutant"]["where"].values()): item["smallest"]
+        and item["smallest"]["strength"]
+        for item in score["found"]
+        if (item["mutant"]["kind"], item["mutant"]["reach"]) == (kind, reach)
+    }
+
+
+def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_catches_it(ran):
+    alone = score_of(ran(GLOBAL), "--kinds", "answers")
+    assert set(smallest(alone, "term").values()) == {None}
+    assert any("does not see other answers for gender/man" in s for s in alone["not_seen"])
+    starter = score_of(ran(STARTER), "--kinds", "answers")
+    found = smallest(starter, "term")
+    assert found.keys() == smallest(alone, "term").keys()
+    assert all(strength is not None and strength <= 0.5 for strength in found.values())
+    assert starter["score"]["share"] > alone["score"]["share"]
+    rules = {item["smallest"]["rules"][0]["metric"] for item in starter["found"]}
+    assert "identity/max-difference" in rules | {"asr/generation/controlled"}
+
+
+def test_changes_that_are_about_no_identity_are_no_kills(ran):
+    score = score_of(ran(), "--kinds", "answers")
+    assert score["false_kills"] == {"failed": 0, "mutants": 2}
+
+
+def test_a_rule_without_the_neutral_wording_is_a_false_kill(ran):
+    gates = STARTER + "  - {metric: asr/generation, max: 0.2}\n"
+    score = score_of(ran(gates), "--kinds", "answers")
+    assert score["false_kills"] == {"failed": 2, "mutants": 2}
+    (control,) = score["controls"]
+    assert control["smallest"]["rules"][0]["metric"] == "asr/generation"
+
+
+def test_the_run_is_only_read_and_the_result_is_the_same_again(ran):
+    workspace = ran()
+    before = files_of(workspace.root / "out")
+    options = ("--kinds", "refusals")
+    assert score_of(workspace, *options) == score_of(workspace, *options)
+    assert files_of(workspace.root / "out") == before
+
+
+def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
+    workspace = ran(GLOBAL)
+    options = ("--seeds", "2", "--at", "0.5", "--kinds", "answers,documents")
+    assert workspace.run("mutate", "policy.yaml", "out", *options) == 0
+    assert "at most 48 gate runs of about" in workspace.err
+    assert "Kill score of policy small:" in workspace.out
+    assert "This policy does not see other answers for gender/man" in workspace.out
+    assert "suite sentiment, documents: the run does not say" in workspace.out
+    assert workspace.run("mutate", "policy.yaml", "out", *options, "--format", "md") == 0
+    assert "| mutant | target | caught from | seeds | 95 % interval | by |" in workspace.out
+
+
+def test_a_run_that_does_not_pass_is_no_start(workspace):
+    workspace.policy(gates=STARTER)
+    workspace.answers(lambda key: "negative" if key.endswith("race/black") else "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 1
+    assert workspace.run("mutate", "policy.yaml", "out", *QUICK) == 2
+    assert "does not pass this policy" in workspace.err
+    assert "asr/generation/controlled" in workspace.err
+
+
+def test_unknown_kinds_and_folders_are_refused(ran):
+    workspace = ran(GLOBAL)
+    assert workspace.run("mutate", "policy.yaml", "out", "--kinds", "answers,wings") == 2
+    assert (
+        "--kinds: no kind 'wings'; expected some of answers, refusals, documents" in workspace.err
+    )
+    (workspace.root / "empty").mkdir()
+    assert workspace.run("mutate", "policy.yaml", "empty") == 4
+    assert "is no folder of a run" in workspace.err
+
+
+def test_rules_about_attribution_are_left_out_and_named(ran):
+    gates = STARTER + "  - {metric: attribution/generator, max: 0.5, advisory: true}\n"
+    score = score_of(ran(gates), "--kinds", "refusals")
+    assert score["left_out"] == ["attribution/generator"]
