@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairgate.relations.articles import article_fault
+from fairgate.relations.english_faults import new_english_fault
 
 _PIECE = re.compile(r"[^\W_]+(?:[-'\u2019](?!s\b)[^\W_]+)*|['\u2019]s\b|[^\w\s]")
 _SURPLUS = re.compile(r"\s{2,}|\s[,.;:?!]")
@@ -60,9 +60,9 @@ def _faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
         yield "the first letter is not in the source's case"
     if _SURPLUS.search(text):
         yield "there is a surplus blank"
-    article = article_fault(text)
-    if article:
-        yield f"the follow-up {article}"
+    english = new_english_fault(source_text, text)
+    if english:
+        yield f"the follow-up {english}"
     yield from _wrong_pronouns(text, edit.pronoun)
     yield from _other_words(source_text, text, edit)
 

@@ -12,10 +12,13 @@ from fakes.generation import generated
 from fakes.linter_pairs import agreement, labelled_pairs, linter
 
 from fairgate.domain.attributes import Manner
+from fairgate.domain.cases import Source
 from fairgate.generation.catalogue import GENERATORS
+from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.edit_kinds import EditKind, edit_kind
 from fairgate.relations.english_faults import english_fault
 from fairgate.relations.frames import Realised, realise
+from fairgate.relations.relation import NotApplicable
 
 
 def test_the_pairs_are_many_and_of_every_kind():
@@ -81,6 +84,23 @@ def test_what_is_generated_is_accepted(generator):
     rejected = [(pair, fault) for pair in pairs if (fault := linter().fault(*pair)) is not None]
     assert len(pairs) > 1200
     assert not rejected
+
+
+@pytest.mark.parametrize("generator", GENERATORS.ids)
+def test_follow_ups_of_genfairs_relations_are_accepted_by_both_linters(generator):
+    """What says from the texts alone agrees with what knows the declared edit."""
+    judged = 0
+    for case in generated(generator)[:25]:
+        source = Source(id=case.id, text=case.text, frame=case.frame, attributes=case.attributes)
+        for relation in RELATIONS:
+            kind = edit_kind(relation.id)
+            found = relation.follow_ups(source, ()) if kind is not None else ()
+            for each in () if isinstance(found, NotApplicable) else found:
+                if not each.inapplicable:
+                    judged += 1
+                    assert relation.fault(source.text, each) is None
+                    assert linter().fault(kind, source.text, each.text) is None
+    assert judged > 300
 
 
 DAMAGE = {
