@@ -36,6 +36,7 @@ class PrepareError(Exception):
 def main() -> int:
     """Prepare, and name interpreter and device in the step's outputs."""
     try:
+        require_posix()
         device = device_of(os.environ.get("FAIRGATE_DEVICE", ""))
         named = os.environ.get("FAIRGATE_PYTHON", "")
         python = given_python(named) if named else own_environment(device)
@@ -46,6 +47,12 @@ def main() -> int:
         return stop.code
     outputs({"python": str(python), "device": device})
     return 0
+
+
+def require_posix() -> None:
+    """Raise PrepareError on Windows, where the gate does not run."""
+    if os.name == "nt":
+        raise PrepareError("Windows runners cannot run the gate: use ubuntu-24.04", USAGE)
 
 
 def device_of(asked: str) -> str:

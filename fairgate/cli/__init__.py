@@ -111,6 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     # default finds none and took 5 % of a stored gate.
     gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
     try:
+        _require_posix()
         _require_text(arguments)
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -123,6 +124,15 @@ def main(arguments: list[str] | None = None) -> int:
             traceback.print_exception(error)
         return explain(error)
     return int(result) if isinstance(result, int) else ExitCode.PASS
+
+
+def _require_posix() -> None:
+    """Raise UsageError on Windows, where files are neither locked nor synced in the same way."""
+    if os.name == "nt":
+        raise UsageError(
+            "FairGate does not run on Windows itself; run it there in WSL, the Windows Subsystem "
+            "for Linux, or on Linux or macOS"
+        )
 
 
 def _require_text(arguments: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fairgate.cli.options import echo_json, json_option
 from fairgate.domain.errors import ExitCode
 
 
@@ -13,11 +14,27 @@ def relations() -> None:
 
 
 @relations.command("list")
-def list_relations() -> int:
+@json_option
+def list_relations(shape: str) -> int:
     """List every relation: id, what it does, paper, oracle, default, measured precision."""
     from fairgate.relations.catalogue import RELATIONS
     from fairgate.relations.described import default_of, oracle_of, precision_of
 
+    if shape == "json":
+        echo_json(
+            [
+                {
+                    "id": one.id,
+                    "title": one.title,
+                    "paper": one.paper,
+                    "oracle": oracle_of(one),
+                    "advisory": one.advisory,
+                    "precision": precision_of(one),
+                }
+                for one in RELATIONS
+            ]
+        )
+        return ExitCode.PASS
     for relation in RELATIONS:
         told = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
         precision = f"precision {precision_of(relation)}"
@@ -72,10 +89,26 @@ def metrics() -> None:
 
 
 @metrics.command("list")
-def list_metrics() -> int:
+@json_option
+def list_metrics(shape: str) -> int:
     """List every metric: id, plain words, which direction is better, dimensions."""
     from fairgate.metrics.catalogue import METRICS
 
+    if shape == "json":
+        echo_json(
+            [
+                {
+                    "id": one.id,
+                    "title": one.title,
+                    "better": one.better,
+                    "dimensions": list(one.dimensions),
+                    "suite_kind": one.suite_kind,
+                    "version": one.version,
+                }
+                for one in METRICS
+            ]
+        )
+        return ExitCode.PASS
     for metric in METRICS:
         by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""
         also = "".join(f"; also called {name}" for name in metric.paper_names)

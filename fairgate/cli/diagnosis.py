@@ -12,12 +12,15 @@ from fairgate.cli.options import (
     EXISTING_FOLDER,
     FOLDER,
     allow_python,
+    echo_json,
+    json_option,
     runtime_of,
     runtime_options,
 )
 from fairgate.cli.progress import progress_for
 from fairgate.composition.loading import load_policy
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.records import flat
 
 
 @click.command(short_help="Show everything about one pair of a run.")
@@ -46,6 +49,7 @@ def explain(run: Path, case: str, **options: Any) -> int:
 @click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
 @click.option("--run", type=EXISTING_FOLDER, help="A finished run to compare with the baseline.")
 @click.option("--burn-in", "burn_in_file", type=EXISTING_FILE, help="A burn-in.json.")
+@json_option
 @runtime_options
 def power(policy: Path, **options: Any) -> int:
     """Say which changes the regression rules of POLICY can see, and what more would take.
@@ -64,6 +68,9 @@ def power(policy: Path, **options: Any) -> int:
     rows = policy_power(
         loaded, runtime, baseline, run=options["run"], burn_in_file=options["burn_in_file"]
     )
+    if options["shape"] == "json":
+        echo_json([{**flat(row), "where": dict(row.where)} for row in rows])
+        return ExitCode.PASS
     click.echo(render_power(rows, confidence=loaded.policy.confidence))
     return ExitCode.PASS
 

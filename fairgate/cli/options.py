@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -91,3 +92,18 @@ def runtime_of(options: dict[str, Any]) -> Runtime:
         confined=root is not None,
         today=now.date(),
     )
+
+
+def json_option(command: Command) -> Command:
+    """Add `--format json`: the same for machines, one JSON document on stdout."""
+    option = click.option(
+        "--format", "shape", type=click.Choice(["text", "json"]), default="text",
+        show_default=True, help="What is printed: text for people, or JSON.",
+    )  # fmt: skip
+    return option(command)
+
+
+def echo_json(value: object) -> None:
+    """Print a JSON document: ASCII only, so that no text in it acts on a terminal or a runner."""
+    text = json.dumps(value, indent=1, allow_nan=False)
+    click.echo(text.replace("::", ":\\u003a").replace("##[", "##\\u005b"))

@@ -218,3 +218,11 @@ def test_the_environment_is_made_from_the_lock_and_used_again(history, real_step
     done = real_steps.on("push", event, inputs={"policy": "policies/models.yaml", "python": ""})
     assert done.code == 0, done.log
     assert done.outputs["outcome"] == "pass"
+
+
+def test_a_windows_runner_is_told_at_once(prepare, monkeypatch, capsys):
+    monkeypatch.setattr(prepare.os, "name", "nt")
+    code = prepare.main()
+    monkeypatch.undo()
+    assert code == 2
+    assert "::error title=FairGate%3A not prepared::Windows runners" in capsys.readouterr().out
