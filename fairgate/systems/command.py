@@ -113,6 +113,10 @@ class Command(SystemKind[CommandPolicy]):
         del policy
         return {"decoding": "of the application"}
 
+    def side_by_side(self, policy: CommandPolicy) -> int:
+        """Return how many of the program run."""
+        return policy.part.processes
+
     def notices(self, policy: CommandPolicy) -> Iterable[str]:
         """Return what the policy leaves open about the application."""
         return application_notices(

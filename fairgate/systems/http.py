@@ -141,6 +141,10 @@ class Http(SystemKind[HttpPolicy]):
         del policy
         return {"decoding": "of the application"}
 
+    def side_by_side(self, policy: HttpPolicy) -> int:
+        """Return as many as the policy says."""
+        return policy.http.concurrency
+
     def notices(self, policy: HttpPolicy) -> Iterable[str]:
         """Return what request and response have no place for."""
         return application_notices(

@@ -169,6 +169,11 @@ class Local(SystemKind[LocalPolicy]):
         is_here = isinstance(policy.generator, GeneratorPolicy)
         return is_here and policy.generator.chosen_decoding.is_greedy
 
+    def side_by_side(self, policy: LocalPolicy) -> int:
+        """Return how many prompts an endpoint is sent at once; models here take them in batches."""
+        chosen = policy.generator
+        return chosen.endpoint.concurrency if isinstance(chosen, EndpointGeneratorPolicy) else 1
+
     def embedder(self, policy: LocalPolicy) -> EmbedderPolicy:
         """Return the retriever's embedder, else the one that the policy names."""
         return long_embedder(policy.retriever.embedder if policy.retriever else policy.embedder)

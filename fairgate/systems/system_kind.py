@@ -103,6 +103,11 @@ class SystemKind(ABC, Generic[Model]):
         del policy
         return False
 
+    def side_by_side(self, policy: Model) -> int:
+        """Return how many questions are under way at once."""
+        del policy
+        return 1
+
     def notices(self, policy: Model) -> Iterable[str]:
         """Return what cannot be measured on the system, and what would make it measurable."""
         del policy

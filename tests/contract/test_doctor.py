@@ -1,0 +1,88 @@
+"""`fairgate doctor`: three questions say what came back and what a run would measure."""
+
+import json
+
+import pytest
+
+from fairgate.cli import main
+
+
+@pytest.fixture
+def ask(place, capsys):
+    def run(system, *options):
+        place.policy(system)
+        code = main(["doctor", "app.yaml", *options])
+        captured = capsys.readouterr()
+        place.out, place.err = captured.out, captured.err
+        return code
+
+    return run
+
+
+def http(app, **response):
+    return {
+        "http": {
+            "url": f"{app.url}/ask",
+            "request": {"question": "{{query}}"},
+            "response": response,
+            "concurrency": 8,
+        }
+    }
+
+
+def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
+    app = start()
+    assert ask(http(app, documents="$.contexts[*]")) == 0, place.err
+    assert [body["question"].partition(" says")[0] for _, body in app.seen] == [
+        '"Text number 0 is fine."', "An Asian person", app.seen[2][1]["question"].partition(" says")[0],
+    ]  # fmt: skip
+    assert "read as  " in place.out
+    assert "documents: 3" in place.out
+    assert "labels of documents (asr/retrieval): yes" in place.out
+    assert "distance of documents (rrs): yes" in place.out
+    assert "attribution: no: the system is handed no documents" in place.out
+    assert "A run asks 368 questions of " in place.out
+    assert ", 8 side by side." in place.out
+    assert place.gate(http(app, documents="$.contexts[*]")) == 0, place.err
+    assert len(app.seen) == 3 + 368  # as many as it said, and nothing was stored
+
+
+def test_what_is_missing_is_said(place, start, ask):
+    app = start()
+    assert ask(http(app)) == 0
+    assert "(asr/retrieval): no: the system tells no documents" in place.out
+    assert "`system.http.response.documents`" in place.out
+    assert ask(http(app, documents="$.contexts[*]", document={"label": "$.kind"})) == 0
+    assert "(asr/retrieval): no: 9 of 9 documents have no label" in place.out
+    assert ask(http(app, answer="$.contexts[0].id")) == 0
+    assert "read as  unreadable" in place.out
+
+
+@pytest.mark.parametrize(
+    ("system", "code", "words"),
+    [
+        ({"http": {"url": "http://127.0.0.1:9/", "attempts": 1}}, 4, "cannot be reached"),
+        ({"python": "my:app"}, 2, "--allow-python"),
+    ],
+)
+def test_a_system_that_cannot_be_asked_is_said(place, ask, system, code, words):
+    assert ask(system) == code
+    assert words in place.err
+
+
+def test_a_model_here_and_a_recording(place, ask):
+    assert ask({"retriever": {"corpus": "demo"}, "generator": {"model": "demo-slm"}}) == 0, (
+        place.err
+    )
+    assert "attribution: yes" in place.out
+    (place.root / "answers.jsonl").write_text(json.dumps({"key": "s0", "response": "positive"}))
+    assert ask({"recorded": "answers.jsonl"}) == 0, place.err
+    assert "answer   none" in place.out
+    assert "takes about" not in place.out
+
+
+def test_what_a_system_says_is_no_command_of_a_terminal(place, ask):
+    line = {"key": "s0", "response": "positive \x1b[31m::error::x"}
+    (place.root / "answers.jsonl").write_text(json.dumps(line))
+    assert ask({"recorded": "answers.jsonl"}) == 0, place.err
+    assert "\x1b" not in place.out
