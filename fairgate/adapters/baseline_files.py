@@ -25,8 +25,15 @@ from fairgate.domain.keys import split_variant
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.wording import harmless, quoted
-from fairgate.engine.baseline import SCHEMA_VERSION, Baseline, BaselineSuite, KnownSd
+from fairgate.engine.baseline import (
+    SCHEMA_VERSION,
+    AcceptedRun,
+    Baseline,
+    BaselineSuite,
+    KnownSd,
+)
 from fairgate.engine.baseline_form import baseline_faults
+from fairgate.engine.history import entry_of
 from fairgate.metrics.table import Table
 
 _LETTERS = {0.0: "0", 1.0: "1", -1.0: "-"}
@@ -50,9 +57,12 @@ def dump_baseline(baseline: Baseline) -> str:
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
         "sds": [asdict(known) for known in baseline.sds],
+        "history": [_accepted_to(run) for run in baseline.history],
         "measurements": [_measurement_to(item) for item in baseline.measurements],
         "suites": {name: _suite_to(suite) for name, suite in sorted(baseline.suites.items())},
     }
+    if not baseline.history:
+        del body["history"]
     body["integrity"] = _integrity(body)
     return "\n".join(_lines(body)) + "\n"
 
@@ -102,7 +112,7 @@ def _lines(body: Mapping[str, Any]) -> Iterator[str]:
     entries = list(body.items())
     for position, (name, value) in enumerate(entries):
         comma = "," if position < len(entries) - 1 else ""
-        if name == "measurements":
+        if name in ("measurements", "history"):
             yield f' "{name}": ['
             yield ",\n".join(f"  {_compact(item)}" for item in value)
             yield f" ]{comma}"
@@ -130,6 +140,11 @@ def _compact(value: object) -> str:
 def _measurement_to(item: Measurement) -> dict[str, Any]:
     row = asdict(item)
     return {k: v for k, v in row.items() if v not in (None, "", {})}
+
+
+def _accepted_to(run: AcceptedRun) -> dict[str, Any]:
+    values = [entry_of(item) for item in run.measurements]
+    return {"date": run.date, "commit": run.commit, "values": values}
 
 
 def _suite_to(suite: BaselineSuite) -> dict[str, Any]:
@@ -219,7 +234,23 @@ def _baseline_from(body: Mapping[str, Any]) -> Baseline:
         metric_versions=body["metric_versions"],
         provenance=Provenance(**body["provenance"]),
         sds=[KnownSd(**known) for known in body.get("sds", [])],
+        history=[_accepted_from(run) for run in body.get("history", [])],
     )
+
+
+def _accepted_from(run: Mapping[str, Any]) -> AcceptedRun:
+    return AcceptedRun(
+        date=run["date"],
+        commit=run["commit"],
+        measurements=[_entry_from(*entry) for entry in run["values"]],
+    )
+
+
+def _entry_from(
+    metric: str, suite: str, where: Mapping[str, str], value: float, *ends: float
+) -> Measurement:
+    low_high = (ends[0], ends[1]) if ends else None
+    return Measurement(metric=metric, suite=suite, where=where, value=value, interval=low_high)
 
 
 def _measurement_from(row: Mapping[str, Any]) -> Measurement:

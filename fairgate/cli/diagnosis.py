@@ -58,13 +58,13 @@ def power(policy: Path, **options: Any) -> int:
     of the per-source change: the largest of what the policy declares (`sd`), what a burn-in
     measured, and what --run and --baseline show.
     """
+    from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.diagnosing import policy_power
-    from fairgate.composition.run_folder import locate_baseline
     from fairgate.reports.noise_tables import render_power
 
     runtime = runtime_of(options)
     loaded = load_policy(policy, runtime)
-    baseline, _ = locate_baseline(loaded, policy, options["baseline"])
+    baseline = locate_references(loaded, policy, options["baseline"]).baseline
     rows = policy_power(
         loaded, runtime, baseline, run=options["run"], burn_in_file=options["burn_in_file"]
     )

@@ -51,9 +51,10 @@ def run(policy: Path, **options: Any) -> int:
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
     """
+    from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.building import Composition
     from fairgate.composition.presenting import report_texts, view_of
-    from fairgate.composition.run_folder import locate_baseline, output_folder, write_run
+    from fairgate.composition.run_folder import output_folder, write_run
     from fairgate.engine.gate import run_gate
     from fairgate.reports.formats import chosen
 
@@ -66,10 +67,9 @@ def run(policy: Path, **options: Any) -> int:
     loaded = load_policy(policy, runtime)
     if limit is not None:
         loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
-    baseline, baseline_path = locate_baseline(loaded, policy, named)
     composition = Composition(loaded, runtime, progress)
     with composition.serving():
-        given = composition.gate_input(baseline, baseline_path)
+        given = composition.gate_input(locate_references(loaded, policy, named))
         done = run_gate(given, composition.system, progress)
     folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
@@ -103,8 +103,9 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
     because answers are cut as soon as a label is complete.
     """
+    from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.presenting import report_texts, view_of
-    from fairgate.composition.run_folder import RunFolder, locate_baseline, replay, write_run
+    from fairgate.composition.run_folder import RunFolder, replay, write_run
     from fairgate.reports.formats import chosen
 
     formats = chosen(options["formats"])
@@ -113,7 +114,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
         run,
         policy,
         runtime,
-        lambda loaded, path: locate_baseline(loaded, path, options["baseline"]),
+        lambda loaded, path: locate_references(loaded, path, options["baseline"]),
     )
     folder = RunFolder(path=options["out"] or run / "rescored")
     report_only = options["report_only"]
@@ -203,6 +204,8 @@ def _checked(loaded: LoadedPolicy) -> str:
         lines.append(f"  {skipped} sources that a relation does not apply to")
     tests = sum(rule.gate.regression is not None for rule in rules)
     lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
+    budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
+    lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
     return "\n".join(lines)
 

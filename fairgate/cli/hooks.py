@@ -27,7 +27,7 @@ def hook() -> None:
 @runtime_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate FILES: policies (YAML) with all that they name, baselines (JSON). Loads no model."""
-    from fairgate.composition.run_folder import read_baseline
+    from fairgate.composition.accepted_runs import read_baseline
 
     runtime = runtime_of(options)
     worst = ExitCode.PASS
@@ -66,11 +66,12 @@ def _smoked(policy: Path, sources: int, runtime: Runtime) -> str:
     from fairgate.composition.building import Composition
     from fairgate.engine.gate import run_gate
     from fairgate.engine.ports import SILENT
+    from fairgate.engine.references import NO_REFERENCES
 
     loaded = narrowed(load_policy(policy, runtime), sources, runtime)
     composition = Composition(loaded, runtime, SILENT)
     with composition.serving():
-        given = composition.gate_input(None, "none")
+        given = composition.gate_input(NO_REFERENCES)
         result = run_gate(given, composition.system, SILENT).result
     decided, planned = result.evidence.decided, result.evidence.planned
     return f"{decided} of {planned} decided on about {sources} sources or items a suite"

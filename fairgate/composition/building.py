@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 
@@ -13,11 +13,12 @@ from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.composition.suite_retrievers import SuiteRetrievers
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import Baseline, must_match
+from fairgate.engine.baseline import must_match
 from fairgate.engine.environment import environment_notices
 from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import Progress, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices
+from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.recorded import RecordedSystem, Recording
@@ -47,10 +48,7 @@ class Composition:
         return self._resources.notices
 
     def gate_input(
-        self,
-        baseline: Baseline | None,
-        baseline_path: str,
-        under_test: Mapping[str, str] | None = None,
+        self, references: References, under_test: Mapping[str, str] | None = None
     ) -> GateInput:
         """Return everything that is known before a model is loaded.
 
@@ -59,7 +57,6 @@ class Composition:
         """
         policy = self._loaded.policy
         provenance = self.provenance(under_test)
-        first_run = [] if baseline else [_first_run(baseline_path)]
         of_system = self._kind.must_match(policy.system)
         suites = self._loaded.suites
         return GateInput(
@@ -67,15 +64,17 @@ class Composition:
             suites=suites,
             plan=self._loaded.plan,
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
-            baseline=baseline,
-            baseline_path=baseline_path,
+            baseline=references.baseline,
+            baseline_path=references.baseline_path,
+            anchor=references.anchor,
+            anchor_path=references.anchor_path,
             provenance=provenance,
             notices=[
-                *first_run,
+                *_not_there(references),
                 *self._kind.notices(policy.system),
                 *idle_notices(policy, self._loaded.plan),
                 *quarantine_notices(policy, self._loaded.plan),
-                *environment_notices(provenance, baseline),
+                *environment_notices(provenance, references.baseline),
             ],
         )
 
@@ -110,6 +109,19 @@ class Composition:
     def _suite_retrievers(self) -> SuiteRetrievers:
         chosen = self._kind.embedder(self._loaded.policy.system)
         return SuiteRetrievers(resources=self._resources, embedder=chosen)
+
+
+def _not_there(references: References) -> Iterator[str]:
+    """Yield what is not compared with for want of a file."""
+    if references.baseline is None:
+        yield _first_run(references.baseline_path)
+    if references.anchor_path == NO_BASELINE:
+        yield "compared with no anchor (`--baseline none`): budgets are not evaluated"
+    elif references.anchor_path and references.anchor is None:
+        yield (
+            f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed run "
+            "with `fairgate baseline anchor RUN --reason …`"
+        )
 
 
 def _first_run(baseline_path: str) -> str:

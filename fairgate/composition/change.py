@@ -6,39 +6,35 @@ Where the change edits one of them, both results are had: the base's, and what t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from fairgate.adapters.baseline_files import dump_baseline, load_baseline
+from fairgate.composition.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.composition.accesses import new_accesses, refuse_introduced_accesses
 from fairgate.composition.building import Composition
 from fairgate.composition.changed_data import ChangedData, changed_data
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
+from fairgate.composition.sides import (
+    Side,
+    differences,
+    edited,
+    edited_references,
+    is_same,
+    weakened,
+)
 from fairgate.composition.versions import Checkout, Files
 from fairgate.domain.errors import BaselineError, PolicyError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import Baseline
-from fairgate.engine.baseline_diff import baseline_differences
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import Progress
-from fairgate.policy.loosened import loosened
+from fairgate.engine.references import Reference, References
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.yaml_text import decode_yaml
 from fairgate.systems.catalogue import system_models
 
 DecidedBy = Literal["checkout", "base", "proposed"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A policy and its baseline as one version of the repository has them."""
-
-    text: str
-    loaded: LoadedPolicy
-    baseline_path: str
-    baseline: Baseline | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +108,7 @@ class Judge:
             return self._proposed(base, proposed)
         before = self._base_side(base, raw)
         data = self._changed_data(before, base)
-        if proposed is not None and _is_same(before, proposed):
+        if proposed is not None and is_same(before, proposed):
             # The same rules: the change's own text has the line numbers that reviewers see.
             return JudgedChange(
                 decides=self._evaluate(proposed),
@@ -126,9 +122,9 @@ class Judge:
             decides=decides,
             decided_by="base",
             other=other,
-            edited=_edited(self._policy, before, proposed),
-            loosened=_loosened(before, proposed),
-            differences=_differences(before, proposed),
+            edited=edited(self._policy, before, proposed),
+            loosened=weakened(before, proposed),
+            differences=differences(before, proposed),
             data=data,
             is_refused=bool(refused),
             remarks=[_by_base(commit), *refused, *data.remarks],
@@ -157,21 +153,17 @@ class Judge:
             )
         refuse_introduced_accesses(proposed.loaded.policy)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
-        if allow or proposed.baseline is None:
+        then = proposed.references
+        if allow or (then.baseline is None and then.anchor is None):
             return JudgedChange(
                 decides=self._evaluate(proposed), decided_by="proposed", remarks=remarks
             )
-        first = Side(
-            text=proposed.text,
-            loaded=proposed.loaded,
-            baseline_path=proposed.baseline_path,
-            baseline=None,
-        )
+        first = replace(proposed, references=replace(then, baseline=None, anchor=None))
         return JudgedChange(
             decides=self._evaluate(first),
             decided_by="base",
             other=self._evaluate(proposed),
-            edited=[proposed.baseline_path],
+            edited=edited_references(first, proposed),
             remarks=remarks,
         )
 
@@ -188,7 +180,7 @@ class Judge:
         if before is None:
             return JudgedChange(decides=self._evaluate(proposed), decided_by="proposed")
         data = self._changed_data(before, base)
-        if _is_same(before, proposed):
+        if is_same(before, proposed):
             return JudgedChange(
                 decides=self._evaluate(proposed),
                 decided_by="proposed",
@@ -199,9 +191,9 @@ class Judge:
             other=self._evaluate(before),
             decides=self._evaluate(proposed),
             decided_by="proposed",
-            edited=_edited(self._policy, before, proposed),
-            loosened=_loosened(before, proposed),
-            differences=_differences(before, proposed),
+            edited=edited(self._policy, before, proposed),
+            loosened=weakened(before, proposed),
+            differences=differences(before, proposed),
             data=data,
             remarks=[
                 "`baseline-change: allow` lets this change's own policy and baseline decide.",
@@ -226,79 +218,27 @@ class Judge:
     def _loaded(self, raw: bytes, files: Files) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
         loaded = load_policy_text(text, self._policy, self._runtime)
-        path = _baseline_path(self._policy, loaded.policy.name)
-        found = files.read(path)
-        return Side(
-            text=text,
-            loaded=loaded,
-            baseline_path=path,
-            baseline=None if found is None else _baseline(found, path, loaded.policy.name),
-        )
+        baseline, path = self._kept(loaded, files, Reference.BASELINE)
+        references = References(baseline=baseline, baseline_path=path)
+        if loaded.policy.has_budget:
+            anchor, path = self._kept(loaded, files, Reference.ANCHOR)
+            references = replace(references, anchor=anchor, anchor_path=path)
+        return Side(text=text, loaded=loaded, references=references)
+
+    def _kept(
+        self, loaded: LoadedPolicy, files: Files, reference: Reference
+    ) -> tuple[Baseline | None, str]:
+        name = loaded.policy.name
+        path = path_in_repository(self._policy, name, reference)
+        raw = files.read(path)
+        return (None if raw is None else decoded_baseline(raw, path, name, reference)), path
 
     def _evaluate(self, side: Side) -> Evaluation:
         composition = Composition(side.loaded, self._runtime, self._progress)
         with composition.serving():
-            given = composition.gate_input(side.baseline, side.baseline_path)
+            given = composition.gate_input(side.references)
             run = run_gate(given, composition.system, self._progress)
         return Evaluation(side=side, given=given, run=run, notices=composition.notices)
-
-
-def _baseline_path(policy: str, name: str) -> str:
-    """Return where the baseline belongs, by the path's letters alone.
-
-    A change could turn `policies` into a link, which must not move what the base commit is asked.
-    """
-    folder = PurePosixPath(policy).parent
-    home = folder.parent if folder.name == "policies" else folder
-    return (home / "baselines" / f"{name}.json").as_posix()
-
-
-def _baseline(raw: bytes, path: str, policy: str) -> Baseline:
-    try:
-        baseline = load_baseline(raw.decode("utf-8"), path)
-    except UnicodeDecodeError as error:
-        raise BaselineError(f"{path}: is not UTF-8; restore it from version control") from error
-    if baseline.policy != policy:
-        raise BaselineError(
-            f"{path}: is the baseline of policy {quoted(baseline.policy)}, not of {quoted(policy)}"
-        )
-    return baseline
-
-
-def _is_same(before: Side, after: Side) -> bool:
-    same_policy = before.loaded.policy == after.loaded.policy
-    return same_policy and not _baselines_differ(before, after)
-
-
-def _baselines_differ(before: Side, after: Side) -> bool:
-    then, now = before.baseline, after.baseline
-    if then is None or now is None:
-        return then is not now
-    return dump_baseline(then) != dump_baseline(now)
-
-
-def _edited(policy: str, before: Side, after: Side | None) -> list[str]:
-    if after is None:
-        return [policy]
-    edited = [policy] if before.loaded.policy != after.loaded.policy else []
-    return [*edited, after.baseline_path] if _baselines_differ(before, after) else edited
-
-
-def _loosened(before: Side, after: Side | None) -> list[str]:
-    if after is None:
-        return ["the policy is removed, with all of its rules"]
-    found = loosened(before.loaded.policy, after.loaded.policy)
-    if before.baseline is not None and after.baseline is None:
-        found.append("the baseline is removed: nothing is compared any more")
-    return found
-
-
-def _differences(before: Side, after: Side | None) -> list[str]:
-    if after is None or before.baseline is None or after.baseline is None:
-        return []
-    if not _baselines_differ(before, after):
-        return []
-    return list(baseline_differences(before.baseline, after.baseline))
 
 
 def _by_base(commit: str) -> str:

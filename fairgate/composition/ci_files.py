@@ -21,6 +21,7 @@ from fairgate.reports.view import ReportOptions, View
 
 _RUN_FOLDER = "fairgate-run"
 """Where the reader of a report puts a run of their own: the runner's folders mean nothing there."""
+_REGRESSIONS = frozenset({"regression", "budget"})
 _LEVELS = {
     Outcome.FAIL: ("error", "rule failed"),
     Outcome.INCONCLUSIVE: ("warning", "rule is inconclusive"),
@@ -80,11 +81,11 @@ def report_change(
     write_run(RunFolder(path=folder), loaded, decides.run, texts)
     lines = gate_lines(loaded)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
-    regressions = sum("regression" in rule.failed for rule in failed)
+    regressions = sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)
     outputs = {
         "outcome": result.outcome.value,
         "exit-code": str(int(result.exit_code)),
-        "violations": str(sum(set(rule.failed) != {"regression"} for rule in failed)),
+        "violations": str(sum(not _REGRESSIONS.issuperset(rule.failed) for rule in failed)),
         "regressions": str(regressions),
         **_headline(result),
         "run-folder": str(folder),
@@ -139,7 +140,7 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
         run_command=f"cd {shlex.quote(place)} && {command}" if place else command,
         place=place,
     )
-    return present(evaluation.run, options, evaluation.given.baseline)
+    return present(evaluation.run, options, evaluation.given.baseline, evaluation.given.anchor)
 
 
 def _stopped(result: GateResult, path: str) -> list[Annotation]:
@@ -147,7 +148,7 @@ def _stopped(result: GateResult, path: str) -> list[Annotation]:
     fails = (rule.outcome is Outcome.FAIL and not rule.advisory for rule in result.rules)
     if result.exit_code == 0 or any(fails):
         return []
-    differences = result.overlap.incompatible if result.overlap else ()
+    differences = result.incompatible
     open_rules = (rule for rule in result.rules if rule.outcome is not Outcome.PASS)
     undecided = (reason for rule in open_rules if not rule.advisory for reason in rule.reasons)
     message = next(

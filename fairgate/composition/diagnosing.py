@@ -22,6 +22,7 @@ from fairgate.engine.explain import Explanation, explain_case
 from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import SILENT, Progress
 from fairgate.engine.power import RulePower, rule_power
+from fairgate.engine.references import NO_REFERENCES
 from fairgate.engine.rules import expand_rules
 from fairgate.reports.escaping import Redaction
 from fairgate.stats.regression import PreparedRegression
@@ -51,7 +52,7 @@ def burn_in_policy(
     composition = Composition(loaded, runtime, progress)
     quiet = {name: suite.without_crossing() for name, suite in loaded.suites.items()}
     with composition.serving():
-        given = replace(composition.gate_input(None, "none"), suites=quiet)
+        given = replace(composition.gate_input(NO_REFERENCES), suites=quiet)
         replicas = [_replica(given, composition, number) for number in range(repeats)]
         return burn_in(given, replicas, progress)
 
@@ -138,7 +139,7 @@ def policy_power(
         if baseline is None:
             raise UsageError("--run needs a baseline to compare with; name it with --baseline")
         path = Path(loaded.parsed.path)
-        replayed, given, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+        replayed, given, _, _ = replay(run, path, runtime)
         contents = {name: unit_contents(given.plan, name) for name in replayed.tables}
         comparison = Comparison(baseline=baseline, contents=contents)
         for number, rule in enumerate(rules):
@@ -158,7 +159,7 @@ def explain_run_case(
     Raises UsageError for unknown keys.
     """
     undated = replace(runtime, today=None)  # an old run may be read after a quarantine's end
-    replayed, given, loaded, _ = replay(run, policy, undated, lambda *_: (None, "none"))
+    replayed, given, loaded, _ = replay(run, policy, undated)
     sut = Composition(loaded, undated, SILENT).replayed(earlier_run(run, loaded))
     found = explain_case(replayed, given, case, suite=suite, vectors=sut.vectors)
     return found, loaded.policy.redact

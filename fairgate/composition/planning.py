@@ -38,7 +38,7 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
     """
     template = _template(loaded)
     path = Path(loaded.parsed.path)
-    replayed, _, _, _ = replay(run, path, runtime, lambda *_: (None, "none"))
+    replayed, _, _, _ = replay(run, path, runtime)
     for case in replayed.added:
         row = _row(case, template)
         if case.documents_of is not None:

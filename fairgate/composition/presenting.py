@@ -32,7 +32,7 @@ def view_of(
         has_explain=True,
         files={one.shown_as: str(out / one.file) for one in formats if one.shown_as},
     )
-    return present(run, options, given.baseline)
+    return present(run, options, given.baseline, given.anchor)
 
 
 def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:

@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairgate.adapters.baseline_files import dump_baseline, load_baseline
-from fairgate.adapters.files.durable import write_text
-from fairgate.adapters.files.json_file import read_json_object, read_whole
+from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
 from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy
-from fairgate.domain.errors import BaselineError, DataError, UsageError
+from fairgate.composition.loading import LoadedPolicy, load_policy
+from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.records import flat
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
+from fairgate.engine.references import NO_REFERENCES, References
 from fairgate.reports.formats import FORMATS
 from fairgate.systems.recorded import Recording
 
@@ -153,7 +151,7 @@ def replay(
     run: Path,
     policy: Path | None,
     runtime: Runtime,
-    baseline_for: Callable[[LoadedPolicy, Path], tuple[Baseline | None, str]],
+    references_for: Callable[[LoadedPolicy, Path], References] = lambda *_: NO_REFERENCES,
 ) -> tuple[GateRun, GateInput, LoadedPolicy, list[str]]:
     """Judge an earlier run's answers again, by its own policy or another one.
 
@@ -164,9 +162,8 @@ def replay(
         raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
     loaded = load_policy(path, runtime)
     recording = earlier_run(run, loaded)
-    baseline, shown = baseline_for(loaded, path)
     composition = Composition(loaded, runtime, SILENT)
-    given = composition.gate_input(baseline, shown, _under_test(run))
+    given = composition.gate_input(references_for(loaded, path), _under_test(run))
     replayed = run_gate(given, composition.replayed(recording), SILENT)
     return replayed, given, loaded, composition.notices
 
@@ -192,52 +189,3 @@ def run_policy_path(run: Path) -> Path:
     if not isinstance(named, str) or not named or "\0" in named:
         raise DataError(f"{path}: names no policy; name it with --policy")
     return Path(named)
-
-
-def baseline_path(policy: Path, loaded: LoadedPolicy) -> Path:
-    """Return where a policy's baseline belongs: in `baselines/` beside `policies/`."""
-    folder = policy.resolve().parent
-    home = folder.parent if folder.name == "policies" else folder
-    path = home / "baselines" / f"{loaded.policy.name}.json"
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def locate_baseline(
-    loaded: LoadedPolicy, policy: Path, named: str | None
-) -> tuple[Baseline | None, str]:
-    """Return the baseline to compare with and its path; None on a first run.
-
-    Raises BaselineError where one is named that does not exist, or it cannot be read.
-    """
-    if named == NO_BASELINE:
-        return None, NO_BASELINE
-    path = Path(named) if named else baseline_path(policy, loaded)
-    if not path.is_file():
-        if named:
-            raise BaselineError(
-                f"there is no baseline {str(path)!r}; accept a run with `fairgate baseline accept "
-                "RUN --reason …`, or say `--baseline none` for a first run"
-            )
-        return None, str(path)
-    return read_baseline(path, loaded.policy.name), str(path)
-
-
-def read_baseline(path: Path, policy: str | None = None) -> Baseline:
-    """Return a baseline file's content. Raises BaselineError."""
-    try:
-        text = read_whole(path).decode("utf-8")
-    except (DataError, UnicodeDecodeError) as error:
-        raise BaselineError(f"{path}: cannot be read ({error})") from error
-    baseline = load_baseline(text, str(path))
-    if policy is not None and baseline.policy != policy:
-        raise BaselineError(
-            f"{path}: is the baseline of policy {baseline.policy!r}, not of {policy!r}; name the "
-            "right file with --baseline"
-        )
-    return baseline
-
-
-def write_baseline(path: Path, baseline: Baseline) -> None:
-    """Write a baseline; the old file stays until the new one is complete."""
-    write_text(path, dump_baseline(baseline), option="--output")

@@ -71,6 +71,8 @@ class RuleResult:
     value: float | None = None
     interval: tuple[float, float] | None = None
     change: Change | None = None
+    since_anchor: Change | None = None
+    """How the value moved since the anchor; its `margin` is the rule's budget."""
     advisory: bool = False
     is_reported: bool = False
     """The policy sets no limit for the value; it is only printed."""
@@ -79,13 +81,13 @@ class RuleResult:
     warns: bool = False
     """Inconclusive but, by policy, no reason to stop the build."""
     failed: Sequence[str] = ()
-    """Which checks failed: `bound`, `regression`, `identity`, `unreadable`; empty where none."""
+    """Which checks failed: `bound`, `regression`, `budget`, `identity`, `unreadable`."""
     by_default: bool = False
     """Nobody asked for this rule: every suite with a control arm has it."""
     paper_name: str = ""
     """What the policy calls the metric, where that is a paper's name for it (`fdr`)."""
     is_not_in_baseline: bool = False
-    """The baseline lacks the value to compare with: it is incomplete (SPEC 2, exit code 3)."""
+    """Baseline or anchor lacks the value to compare with: it is incomplete (SPEC 2, exit 3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +161,16 @@ class GateResult:
     instability: Sequence[Instability] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Suite to its kind, in the order of the policy."""
+    anchor_path: str = ""
+    """Empty where no rule has a budget."""
+    anchor_overlap: Overlap | None = None
+    """How the run's cases relate to the anchor's; None without one."""
+
+    @property
+    def incompatible(self) -> list[str]:
+        """Return what forbids a comparison with the baseline, then with the anchor."""
+        found = (self.overlap, self.anchor_overlap)
+        return [line for overlap in found if overlap for line in overlap.incompatible]
 
     def judged_of(self, suite: str) -> list[Judged]:
         """Return a suite's judged units, in the order of the plan."""

@@ -40,6 +40,17 @@ class KnownSd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedRun:
+    """What is kept of an earlier baseline: where a series of accepted changes has come from."""
+
+    date: str
+    commit: str
+    """Its first 12 digits; empty where it is unknown."""
+    measurements: Sequence[Measurement]
+    """Values and intervals of what rules compare and what every trend shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """A reviewed reference run."""
 
@@ -52,6 +63,8 @@ class Baseline:
     provenance: Provenance
     sds: Sequence[KnownSd] = ()
     """What a burn-in measured of the unchanged system; empty where there was none."""
+    history: Sequence[AcceptedRun] = ()
+    """The baselines before this one, the oldest first. No verdict depends on it."""
 
     def sd_of(self, metric: str, suite: str, where: Mapping[str, str]) -> float:
         """Return the SD of the per-source change of an unchanged system; 0 where it is unknown."""
@@ -86,8 +99,12 @@ def overlap(
     baseline: Baseline,
     *,
     min_overlap: float,
+    called: str = "baseline",
 ) -> Overlap:
-    """Return which cases can be compared with the baseline, and what prevents any comparison."""
+    """Return which cases can be compared with the baseline, and what prevents any comparison.
+
+    `called` is what messages call it: `baseline` or `anchor`.
+    """
     incompatible: list[str] = []
     new: list[str] = []
     removed: list[str] = []
@@ -97,7 +114,7 @@ def overlap(
         if name not in fields:
             removed += [f"{name}:{key}" for key in suite.contents]
             continue
-        incompatible += _field_differences(name, suite.must_match, fields[name])
+        incompatible += _field_differences(name, suite.must_match, fields[name], called)
         now = unit_contents(plan, name)
         same = {key for key, content in now.items() if suite.contents.get(key) == content}
         compared += len(same)
@@ -110,19 +127,21 @@ def overlap(
         then = baseline.metric_versions.get(metric.id, metric.version)
         if then != metric.version:
             incompatible.append(
-                f"metric {metric.id}: baseline has version {then}, this FairGate {metric.version}"
+                f"metric {metric.id}: {called} has version {then}, this FairGate {metric.version}"
             )
     if compared < min_overlap * total:
         incompatible.append(
-            f"cases: {compared} of the baseline's {total} cases are left to compare, "
+            f"cases: {compared} of the {called}'s {total} cases are left to compare, "
             f"fewer than min_overlap {min_overlap:g} asks for"
         )
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
 
 
-def _field_differences(suite: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def _field_differences(
+    suite: str, then: Mapping[str, str], now: Mapping[str, str], called: str
+) -> list[str]:
     return [
-        f"suite {suite}, {name}: baseline {before}, run {after}"
+        f"suite {suite}, {name}: {called} {before}, run {after}"
         for name in sorted({*then, *now})
         if (before := then.get(name, "nothing")) != (after := now.get(name, "nothing"))
     ]

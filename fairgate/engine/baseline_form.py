@@ -19,7 +19,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
 
 _MOST_SD = 3
-_BY_PIECES = frozenset({"suites", "table", "measurements", "sds", "provenance"})
+_BY_PIECES = frozenset({"suites", "table", "measurements", "sds", "provenance", "history"})
 
 
 def baseline_faults(baseline: Baseline) -> Iterator[str]:
@@ -28,6 +28,13 @@ def baseline_faults(baseline: Baseline) -> Iterator[str]:
     yield from _wrong_types(baseline.provenance, "provenance.")
     for number, measurement in enumerate(baseline.measurements):
         yield from _wrong_types(measurement, f"measurements[{number}].")
+    for place, run in enumerate(baseline.history):
+        yield from _wrong_types(run, f"history[{place}].")
+        for number, measurement in enumerate(run.measurements):
+            at = f"history[{place}].values[{number}]."
+            yield from _wrong_types(measurement, at)
+            if measurement.value is None:
+                yield f"{at}value is missing"
     for number, known in enumerate(baseline.sds):
         yield from _wrong_types(known, f"sds[{number}].")
         if isinstance(known.sd, float | int) and not 0 <= known.sd <= _MOST_SD:

@@ -8,44 +8,54 @@ from fairgate.domain.measurements import Better
 from fairgate.domain.outcomes import Change, Outcome
 from fairgate.domain.wording import difference, probability
 from fairgate.engine.bounds import Check
+from fairgate.engine.references import Reference
 from fairgate.metrics.metric import Metric
 
 HALF = 0.5
 """Share of a slice that must be decided, and of a rule's cases that must be comparable."""
 
+_WITH_THEM = {
+    Reference.BASELINE: "accept a baseline that has them",
+    Reference.ANCHOR: "pin an anchor that has them",
+}
 
-def check_change(change: Change, metric: Metric, asked: int) -> Check:
+
+def check_change(
+    change: Change, metric: Metric, asked: int, reference: Reference = Reference.BASELINE
+) -> Check:
     """Fail only if significant and above the margin; pass only if a change would have shown.
 
-    `asked` is how many cases the rule has in this run, in the baseline or not.
+    `asked` is how many cases the rule has in this run, in the baseline or not; `reference` says
+    since which run the change is, and so what its limit is called.
     """
-    moved = _moved(change, metric)
+    moved = _moved(change, metric, reference)
     if change.significant and change.change > change.margin:
         return Check(
             outcome=Outcome.FAIL,
-            reason=f"worse, {moved}: more than the margin {_size(change.margin, metric)} and more "
+            reason=f"worse, {moved}: more than the {reference.limit} "
+            f"{_size(change.margin, metric)} and more "
             f"than chance explains ({probability(change.p_corrected)})",
         )
     if change.pairs < HALF * asked:
         return Check(
             outcome=Outcome.INCONCLUSIVE,
             reason=f"only {change.pairs} of {asked} cases can be compared, the others are not in "
-            "the baseline or were not decided in both runs; accept a baseline that has them",
+            f"the {reference} or were not decided in both runs; {_WITH_THEM[reference]}",
         )
     if change.upper <= change.margin or change.minimum_detectable <= change.detect:
-        return Check(outcome=Outcome.PASS, reason=_accepted(change, moved))
+        return Check(outcome=Outcome.PASS, reason=_accepted(change, moved, reference))
     return Check(
         outcome=Outcome.INCONCLUSIVE,
         reason=f"changed {moved}, but this suite {_blind(change, metric)}",
     )
 
 
-def _accepted(change: Change, moved: str) -> str:
+def _accepted(change: Change, moved: str, reference: Reference) -> str:
     if change.discordant == 0:
-        return "unchanged"
+        return "unchanged" if reference is Reference.BASELINE else "unchanged since the anchor"
     if change.upper < 0:
         return f"better, {moved}"
-    return f"changed {moved}, within the margin or chance"
+    return f"changed {moved}, within the {reference.limit} or chance"
 
 
 def _blind(change: Change, metric: Metric) -> str:
@@ -66,7 +76,7 @@ def _blind(change: Change, metric: Metric) -> str:
     return f"{seen}{enough}{few}"
 
 
-def _moved(change: Change, metric: Metric) -> str:
+def _moved(change: Change, metric: Metric, reference: Reference) -> str:
     """Describe how the value itself moved, not the worsening: the sign is that of the tables."""
     ends = (change.base, change.now)
     base, now = map(abs, ends) if metric.better is Better.TOWARD_ZERO else ends
@@ -77,7 +87,7 @@ def _moved(change: Change, metric: Metric) -> str:
         f" (and it is on the other side of 0 now, {_value(change.now, metric)})" if turned else ""
     )
     size = " in size" if metric.better is Better.TOWARD_ZERO else ""
-    return f"by {shown}{unit}{size} against the baseline's {_value(change.base, metric)}{side}"
+    return f"by {shown}{unit}{size} against the {reference}'s {_value(change.base, metric)}{side}"
 
 
 def _size(value: float, metric: Metric) -> str:

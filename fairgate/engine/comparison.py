@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.measurements import Better
 from fairgate.domain.outcomes import Change
 from fairgate.engine.baseline import Baseline, BaselineSuite, comparable_rows
+from fairgate.engine.references import Reference
 from fairgate.engine.rules import Rule
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
@@ -37,6 +38,15 @@ class Comparison:
     is_comparable: bool = True
     """False where what must match differs: no regression rule is judged then."""
     identities: Sequence[IdentityFinding] = ()
+    anchor: Baseline | None = None
+    is_anchor_comparable: bool = True
+    """False where what must match differs from the anchor: no budget is judged then."""
+
+    def to(self, reference: Reference) -> Comparison:
+        """Return the comparison with one of the two runs, as if it were the baseline."""
+        if reference is Reference.BASELINE:
+            return self
+        return replace(self, baseline=self.anchor, is_comparable=self.is_anchor_comparable)
 
     def suite(self, name: str) -> BaselineSuite | None:
         """Return the baseline's suite, where there is one that can be compared."""
@@ -54,17 +64,20 @@ class Comparison:
     def known_sd(self, rule: Rule) -> float:
         """Return the SD of the per-source change that the policy declares or burn-in measured."""
         declared = rule.gate.regression.sd if rule.gate.regression else None
-        measured = (
-            self.baseline.sd_of(rule.metric.id, rule.suite, rule.where) if self.baseline else 0.0
-        )
-        return max(declared or 0.0, measured)
+        kept = (run for run in (self.baseline, self.anchor) if run is not None)
+        measured = [run.sd_of(rule.metric.id, rule.suite, rule.where) for run in kept]
+        return max(declared or 0.0, *measured, 0.0)
 
 
 def prepare_rule(
-    rule: Rule, now: Table, comparison: Comparison, seed: int
+    rule: Rule,
+    now: Table,
+    comparison: Comparison,
+    seed: int,
+    reference: Reference = Reference.BASELINE,
 ) -> PreparedRegression | None:
     """Pair the rule's cases with the baseline's; None where there is nothing to pair."""
-    suite = comparison.suite(rule.suite)
+    suite = comparison.to(reference).suite(rule.suite)
     column = rule.metric.column
     if suite is None or column in now.not_evaluated or column in suite.table.not_evaluated:
         return None
@@ -76,22 +89,26 @@ def prepare_rule(
     )
     settings = RegressionSettings(
         worse=_WORSE[rule.metric.better],
-        margin=_regression(rule).margin,
-        strict=_regression(rule).strict,
+        margin=_asked(rule, reference).margin,
+        strict=_asked(rule, reference).strict,
         sd_floor=comparison.known_sd(rule),
     )
     return prepare_regression(pairs, settings, np.random.default_rng(seed))
 
 
-def _regression(rule: Rule) -> RegressionPolicy:
-    return rule.gate.regression or RegressionPolicy()
+def _asked(rule: Rule, reference: Reference) -> RegressionPolicy:
+    return reference.asked(rule.gate) or RegressionPolicy()
 
 
 def change_of(
-    rule: Rule, evidence: RegressionEvidence, p_corrected: float, pairs: PairedObservations
+    rule: Rule,
+    evidence: RegressionEvidence,
+    p_corrected: float,
+    pairs: PairedObservations,
+    reference: Reference = Reference.BASELINE,
 ) -> Change:
     """Return the change of a rule at its corrected level, as records and reports know it."""
-    regression = _regression(rule)
+    regression = _asked(rule, reference)
     settings = RegressionSettings(margin=regression.margin)
     needed = None
     if evidence.detectable > regression.detect:

@@ -101,14 +101,17 @@ def _undecided(judged: Sequence[Judged]) -> Counter[Reason]:
 
 
 def decide(
-    rules: Sequence[RuleResult], evidence: Evidence, overlap: Overlap | None
+    rules: Sequence[RuleResult], evidence: Evidence, *overlaps: Overlap | None
 ) -> tuple[Outcome, ExitCode]:
-    """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0."""
+    """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0.
+
+    `overlaps` are those with baseline and anchor, None where there is no such run.
+    """
     binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
     if any(rule.outcome is Outcome.FAIL for rule in binding):
         return Outcome.FAIL, ExitCode.GATE_FAILED
     incomplete = any(rule.is_not_in_baseline for rule in binding)
-    if incomplete or (overlap is not None and overlap.incompatible):
+    if incomplete or any(overlap.incompatible for overlap in overlaps if overlap is not None):
         return Outcome.INCONCLUSIVE, ExitCode.BASELINE
     if evidence.problems:
         return Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT

@@ -20,6 +20,7 @@ from fairgate.engine.judge import ReadingsOf
 from fairgate.engine.labels import label_notices
 from fairgate.engine.measure import degradation, measure
 from fairgate.engine.ports import Executed, Progress, SystemUnderTest
+from fairgate.engine.references import Reference
 from fairgate.engine.rules import expand_rules
 from fairgate.engine.same_texts import same_text_notices
 from fairgate.engine.tabulate import tabulate
@@ -43,6 +44,10 @@ class GateInput:
     baseline: Baseline | None
     baseline_path: str
     provenance: Provenance
+    anchor: Baseline | None = None
+    """The run since which budgets count; None where there is none, or no rule has a budget."""
+    anchor_path: str = ""
+    """Empty where no rule has a budget."""
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
 
@@ -68,11 +73,11 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
     identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
     measurements = measure(tables, confidence=policy.confidence, seed=policy.seed)
     measurements += identity_measurements(identities)
-    shared = shared_cases(given)
-    comparison = comparison_with(given, shared, identities)
+    shared, since = shared_cases(given), shared_cases(given, Reference.ANCHOR)
+    comparison = comparison_with(given, shared, since, identities)
     rules = compare(expand_rules(policy, plan), tables, measurements, comparison, policy)
     evidence = weigh_evidence(plan, answered.judged, rules, policy)
-    outcome, exit_code = decide(rules, evidence, shared)
+    outcome, exit_code = decide(rules, evidence, shared, since)
     result = GateResult(
         policy=policy.name,
         outcome=outcome,
@@ -91,6 +96,8 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         attribution=attribution,
         instability=instability(plan.units, answered.readings),
         kinds={name: suite.kind for name, suite in given.suites.items()},
+        anchor_path=given.anchor_path,
+        anchor_overlap=since,
     )
     return GateRun(
         result=result,
@@ -110,24 +117,31 @@ def notices_of(answered: Answered, policy: Policy) -> list[str]:
     ]
 
 
-def shared_cases(given: GateInput) -> Overlap | None:
-    """Return how the plan's cases relate to the baseline's; None without a baseline."""
-    if given.baseline is None:
+def shared_cases(given: GateInput, reference: Reference = Reference.BASELINE) -> Overlap | None:
+    """Return how the plan's cases relate to the baseline's (the anchor's); None without one."""
+    run = given.baseline if reference is Reference.BASELINE else given.anchor
+    if run is None:
         return None
+    policy, plan = given.policy, given.plan
     shared = overlap(
-        given.plan, given.must_match, given.baseline, min_overlap=given.policy.min_overlap
+        plan, given.must_match, run, min_overlap=policy.min_overlap, called=reference.value
     )
-    gone = vanished_slices(given.policy, given.plan, given.baseline)
+    gone = vanished_slices(policy, plan, run, reference)
     return replace(shared, incompatible=[*shared.incompatible, *gone])
 
 
 def comparison_with(
-    given: GateInput, shared: Overlap | None, identities: Sequence[IdentityFinding]
+    given: GateInput,
+    shared: Overlap | None,
+    since: Overlap | None,
+    identities: Sequence[IdentityFinding],
 ) -> Comparison:
-    """Return what rules are compared with: the baseline, unless it was made otherwise."""
+    """Return what rules are compared with: baseline and anchor, unless made otherwise."""
     return Comparison(
         baseline=given.baseline,
         contents={suite: unit_contents(given.plan, suite) for suite in given.suites},
         is_comparable=shared is None or not shared.incompatible,
         identities=identities,
+        anchor=given.anchor,
+        is_anchor_comparable=since is None or not since.incompatible,
     )

@@ -17,6 +17,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
+from fairgate.engine.references import Reference
 from fairgate.metrics.table import Table
 from fairgate.stats.evidence import RegressionEvidence, RegressionSettings
 from fairgate.stats.multiplicity import Corrected
@@ -25,6 +26,8 @@ from fairgate.stats.regression import prepare_regression
 
 MARGIN = 0.02
 """Growth of the undecided share that is accepted, as a regression's default margin."""
+ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
+"""Growth that is accepted since each of the runs that are compared with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +99,18 @@ def _without(observed: Observations, keys: set[str]) -> Observations:
     )
 
 
-def check_undecided(change: UndecidedChange, corrected: Corrected) -> Check | None:
-    """Fail where significantly more cases are undecided, by more than the margin; else None."""
+def check_undecided(
+    change: UndecidedChange, corrected: Corrected, reference: Reference = Reference.BASELINE
+) -> Check | None:
+    """Fail where significantly more cases are undecided, by more than is accepted; else None."""
     grown = change.evidence.worsening
-    if not corrected.rejected or grown <= MARGIN:
+    if not corrected.rejected or grown <= ACCEPTED[reference]:
         return None
     both = ", neutral wording included" if change.has_controls else ""
     return Check(
         outcome=Outcome.FAIL,
         reason=f"{100 * grown:+.1f} points of the cases are no longer decided: "
-        f"{sum(change.newly.values())} that the baseline decided{both} ({counted(change.newly)}; "
-        f"{probability(corrected.adjusted_p)}); a comparison of the rest would hide them",
+        f"{sum(change.newly.values())} that the {reference} decided{both} "
+        f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); "
+        "a comparison of the rest would hide them",
     )

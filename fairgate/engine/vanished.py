@@ -6,21 +6,37 @@ from collections.abc import Iterator
 
 from fairgate.domain.cases import TestPlan
 from fairgate.engine.baseline import Baseline
+from fairgate.engine.references import Reference
 from fairgate.engine.rules import dimension_levels
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import demographic_rows
 from fairgate.policy.schema import Policy
 
+_WITHOUT = {
+    Reference.BASELINE: "accept a baseline without it",
+    Reference.ANCHOR: "pin an anchor without it",
+}
 
-def vanished_slices(policy: Policy, plan: TestPlan, baseline: Baseline) -> list[str]:
-    """Return a line for each slice of a regression rule's `for_each` that only the baseline has."""
-    return list(dict.fromkeys(_vanished(policy, plan, baseline)))
+
+def vanished_slices(
+    policy: Policy,
+    plan: TestPlan,
+    baseline: Baseline,
+    reference: Reference = Reference.BASELINE,
+) -> list[str]:
+    """Return a line for each slice of a regression rule's `for_each` that only the baseline has.
+
+    `reference` says which of the two it is: baseline or anchor.
+    """
+    return list(dict.fromkeys(_vanished(policy, plan, baseline, reference)))
 
 
-def _vanished(policy: Policy, plan: TestPlan, baseline: Baseline) -> Iterator[str]:
+def _vanished(
+    policy: Policy, plan: TestPlan, baseline: Baseline, reference: Reference
+) -> Iterator[str]:
     for gate in policy.gates:
         metric = BY_ID.get(gate.metric)
-        if metric is None or gate.regression is None or gate.for_each is None:
+        if metric is None or reference.asked(gate) is None or gate.for_each is None:
             continue
         for suite in policy.suites:
             known = baseline.suites.get(suite.id)
@@ -35,6 +51,6 @@ def _vanished(policy: Policy, plan: TestPlan, baseline: Baseline) -> Iterator[st
             for level in then:
                 if level and level not in now:
                     yield (
-                        f"suite {suite.id}: the baseline has {gate.for_each} {level}, about which "
-                        "this run does not ask; accept a baseline without it"
+                        f"suite {suite.id}: the {reference} has {gate.for_each} {level}, about "
+                        f"which this run does not ask; {_WITHOUT[reference]}"
                     )

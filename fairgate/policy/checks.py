@@ -13,6 +13,7 @@ from fairgate.domain.wording import quoted, suggestion
 from fairgate.oracles.folding import folded
 from fairgate.policy.assembled import Systems, systems_meant
 from fairgate.policy.idle_rules import idle_rule
+from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.policy.yaml_nodes import Where
 from fairgate.relations.catalogue import RELATIONS, families
 
@@ -24,6 +25,7 @@ def contradictions(data: object, systems: Systems) -> Iterator[Found]:
     if not isinstance(data, dict):
         return
     suites = _mappings(data.get("suites"))
+    yield from _policy_name(data.get("name"))
     yield from _suite_names(suites)
     for position, suite in suites:
         yield from _suite(("suites", position), suite)
@@ -31,6 +33,15 @@ def contradictions(data: object, systems: Systems) -> Iterator[Found]:
     for model in systems_meant(data.get("system"), systems):
         for place, sentence in model.contradictions(data["system"]):
             yield ("system", *place), sentence
+
+
+def _policy_name(name: object) -> Iterator[Found]:
+    if isinstance(name, str) and name.endswith(ANCHOR_SUFFIX):
+        sentence = (
+            f"the name {quoted(name)} ends in `{ANCHOR_SUFFIX}`: its baseline would be the file of "
+            f"the anchor of {quoted(name.removesuffix(ANCHOR_SUFFIX))}; name it otherwise"
+        )
+        yield ("name",), sentence
 
 
 def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:

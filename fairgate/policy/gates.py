@@ -17,6 +17,11 @@ class RegressionPolicy(Strict):
     margin: Annotated[float, Field(ge=0, le=3)] = Field(
         default=0.02, description="Largest change that is accepted."
     )
+    budget: Annotated[float, Field(ge=0, le=3)] | None = Field(
+        default=None,
+        description="Largest change since the pinned anchor (`fairgate baseline anchor`) that is "
+        "accepted, so that a series of changes within the margin cannot pass one by one.",
+    )
     detect: Annotated[float, Field(gt=0, le=3)] = Field(
         default=0.05, description="Change that the suite must be able to detect for a `pass`."
     )
@@ -29,6 +34,25 @@ class RegressionPolicy(Strict):
         description="Standard deviation of the per-source change that is known beforehand; the "
         "detectable change never rests on a smaller one.",
     )
+
+    @model_validator(mode="after")
+    def _budget_holds_the_margin(self) -> Self:
+        if self.budget is not None and self.budget < self.margin:
+            raise ValueError(
+                f"`budget` {self.budget:g} is below `margin` {self.margin:g}; the change since the "
+                "anchor holds that since the baseline, so give a budget of at least the margin"
+            )
+        return self
+
+    def since_anchor(self) -> RegressionPolicy | None:
+        """Return what is asked of the change since the anchor; None without a budget.
+
+        A change is to be seen as far beyond the budget as `detect` is beyond the margin.
+        """
+        if self.budget is None:
+            return None
+        detect = self.detect + self.budget - self.margin
+        return self.model_copy(update={"margin": self.budget, "detect": detect})
 
 
 class GatePolicy(Strict):

@@ -32,14 +32,15 @@ def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[tuple[Where, str]]
         if sentence:
             yield (*where, key), harmless(sentence)
     regression = gate.get("regression")
-    margin = _number(regression.get("margin")) if isinstance(regression, dict) else None
     widest = _widest_change(metric)
-    if margin is not None and margin >= widest:
-        sentence = (
-            f"{metric.id} never changes by more than {widest:g}, so a margin of {margin:g} cannot "
-            "fail; lower it, or remove `regression`"
-        )
-        yield (*where, "regression", "margin"), sentence
+    for key, instead in (("margin", "remove `regression`"), ("budget", "remove it")):
+        limit = _number(regression.get(key)) if isinstance(regression, dict) else None
+        if limit is not None and limit >= widest:
+            sentence = (
+                f"{metric.id} never changes by more than {widest:g}, so a {key} of {limit:g} "
+                f"cannot fail; lower it, or {instead}"
+            )
+            yield (*where, "regression", key), sentence
 
 
 def _number(value: object) -> float | None:

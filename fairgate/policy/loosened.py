@@ -58,6 +58,7 @@ def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
         yield "comparison with the baseline removed"
     if then is not None and now is not None:
         yield from _bound("margin", then.margin, now.margin, sign=1)
+        yield from _bound("budget", then.budget, now.budget, sign=1)
         yield from _bound("detect", then.detect, now.detect, sign=1)
         yield from _bound("sd", then.sd, now.sd, sign=-1)
         if now.strict and not then.strict:
@@ -121,9 +122,12 @@ def _corrections(before: Policy, after: Policy) -> Iterator[str]:
 
 
 def _tests(policy: Policy) -> int:
-    """Count the comparisons with the baseline, as far as the policy alone determines them."""
-    compared = [gate for gate in policy.gates if gate.regression is not None]
-    return sum(1 if gate.suite else len(policy.suites) for gate in compared)
+    """Count the comparisons with baseline and anchor, as far as the policy alone says."""
+    return sum(
+        (1 if gate.suite else len(policy.suites)) * (1 if gate.regression.budget is None else 2)
+        for gate in policy.gates
+        if gate.regression is not None
+    )
 
 
 def _system(before: Policy, after: Policy) -> Iterator[str]:

@@ -16,6 +16,9 @@ from fairgate.schema.fields import Fraction, Name, Seed, Strict
 from fairgate.schema.suite import SuiteModel
 from fairgate.schema.system import SystemModel
 
+ANCHOR_SUFFIX = ".anchor"
+"""Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
+
 
 class Policy(Strict):
     """A fairness policy: what is tested, how, and what fails the build."""
@@ -63,3 +66,8 @@ class Policy(Strict):
     redact: Literal["none", "excerpt", "hash"] = Field(
         default="excerpt", description="How texts appear in reports."
     )
+
+    @property
+    def has_budget(self) -> bool:
+        """Return whether any rule compares with an anchor."""
+        return any(gate.regression and gate.regression.budget is not None for gate in self.gates)

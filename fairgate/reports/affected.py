@@ -37,7 +37,7 @@ def affected(material: Material) -> list[Measurement]:
         return []
     measured = [m for m in _slices(material, rule) if _inside(material, m, rule)]
     rates = {number: _badness(m) for number, m in enumerate(measured)}
-    if "regression" in rule.failed:
+    if {"regression", "budget"}.intersection(rule.failed):
         rises = {n: rate - _badness_before(material, measured[n]) for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
     ranked = sorted(rates, key=lambda n: -rates[n])

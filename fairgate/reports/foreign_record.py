@@ -31,7 +31,7 @@ _DISCLAIMER = (
     "Nobody has verified these numbers: they are what a run of a fork's files says about itself."
 )
 Foreign = Annotated[str, Field(max_length=4000)]
-_Check = Literal["bound", "regression", "identity", "unreadable"]
+_Check = Literal["bound", "regression", "budget", "identity", "unreadable"]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
 
 

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports.escaping import plain
+from fairgate.reports.figures import NONE
 from fairgate.reports.rule_rows import RuleRow
 from fairgate.reports.view import View
 
@@ -90,6 +91,7 @@ def _figures(row: RuleRow) -> list[tuple[str, str]]:
         ("base", row.base),
         ("change", row.change),
         ("bounds of the change" if row.has_change else "interval", row.interval),
+        *([] if row.since_anchor == NONE else [("change since the anchor", row.since_anchor)]),
         ("corrected p", row.p_value),
         ("sources", row.sources),
         ("smallest detectable change", row.detectable),

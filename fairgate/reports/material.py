@@ -25,6 +25,7 @@ class Material:
     run: GateRun
     options: ReportOptions
     baseline: Baseline | None = None
+    anchor: Baseline | None = None
     _identities: dict[str, dict[str, Identity]] = field(init=False, default_factory=dict)
 
     @property

@@ -38,9 +38,14 @@ _EXAMPLES = 3
 _FIRST_RUN = "There is no baseline yet: only bounds decide, regression rules are not evaluated."
 
 
-def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = None) -> View:
-    """Return the view of a run; `baseline` is what it was compared with."""
-    material = Material(run=run, options=options, baseline=baseline)
+def present(
+    run: GateRun,
+    options: ReportOptions,
+    baseline: Baseline | None = None,
+    anchor: Baseline | None = None,
+) -> View:
+    """Return the view of a run; `baseline` and `anchor` are what it was compared with."""
+    material = Material(run=run, options=options, baseline=baseline, anchor=anchor)
     result = run.result
     provenance = result.provenance
     return View(
@@ -61,7 +66,7 @@ def present(run: GateRun, options: ReportOptions, baseline: Baseline | None = No
         examples=case_items(material, _EXAMPLES),
         alerts=rule_rows([alert.rule for alert in alerts(result)]),
         problems=result.evidence.problems,
-        differences=result.overlap.incompatible if result.overlap else (),
+        differences=result.incompatible,
         run_command=run_command(material),
         files=options.files,
         fairgate=provenance.fairgate,
@@ -127,9 +132,9 @@ def _remarks(material: Material) -> Iterator[Block]:
     first = [_FIRST_RUN] if summary.is_first_run(result) else []
     if first or result.notices:
         yield Text(lines=[*first, *result.notices], form=Form.NOTE)
-    differences = list(result.overlap.incompatible) if result.overlap else []
+    differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES
         last = [f"and {more:,} more"] if more > 0 else []
-        yield Text(lines=["What must match but differs from the baseline:"])
+        yield Text(lines=[f"What must match but differs from the {summary.unfit(result)}:"])
         yield Text(lines=[*differences[:_DIFFERENCES], *last], form=Form.LIST)

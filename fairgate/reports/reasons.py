@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.outcomes import Change, Outcome, RuleResult
 from fairgate.reports import figures
 from fairgate.reports.affected import leading
 from fairgate.reports.material import Material
@@ -32,14 +32,13 @@ def why(material: Material) -> Inline:
 
 def _reasons(rule: RuleResult) -> Iterator[str]:
     """Yield each check that did not hold, in plain words."""
-    metric, change = rule.metric, rule.change
-    if change is not None and "regression" in rule.failed:
-        unit = figures.points(metric)
-        size = " in size" if figures.is_best_at_zero(metric) else ""
-        yield (
-            f"the change of {figures.change(change, metric)}{unit}{size} is more than the allowed "
-            f"{figures.unsigned(change.margin, metric)}{unit} and too large to be chance"
-        )
+    change = rule.change
+    for check, moved, since in (
+        ("regression", change, ""),
+        ("budget", rule.since_anchor, " since the anchor"),
+    ):
+        if moved is not None and check in rule.failed:
+            yield _too_large(moved, rule.metric, since)
     if "bound" in rule.failed and rule.value is not None:
         yield from _broken(rule, rule.value)
     if "identity" in rule.failed:
@@ -50,6 +49,15 @@ def _reasons(rule: RuleResult) -> Iterator[str]:
         yield from _unclear(rule)
     if change is not None and change.decided_once and rule.outcome is not Outcome.FAIL:
         yield not_compared(len(change.decided_once))
+
+
+def _too_large(change: Change, metric: str, since: str) -> str:
+    unit = figures.points(metric)
+    size = " in size" if figures.is_best_at_zero(metric) else ""
+    return (
+        f"the change of {figures.change(change, metric)}{unit}{size}{since} is more than the "
+        f"allowed {figures.unsigned(change.margin, metric)}{unit} and too large to be chance"
+    )
 
 
 def _broken(rule: RuleResult, value: float) -> Iterator[str]:

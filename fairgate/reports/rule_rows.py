@@ -51,6 +51,8 @@ class RuleRow:
     """`100 (12 changed)`."""
     discordant: str
     detectable: str
+    since_anchor: str
+    """The change since the anchor with its bounds: `+4.8 (+2.1 … +7.4)`."""
     is_advisory: bool
     is_reported: bool
     """The policy asks nothing of the value but that it is printed."""
@@ -77,6 +79,9 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
     limits = [figures.limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
     if change is not None:
         limits.append(f"margin {figures.unsigned(change.margin, metric)}")
+    since = rule.since_anchor
+    if since is not None:
+        limits.append(f"budget {figures.unsigned(since.margin, metric)}")
     value = figures.value(rule.value, metric)
     return RuleRow(
         title=figures.title(metric) + (f" ({rule.paper_name})" if rule.paper_name else ""),
@@ -104,6 +109,9 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         else figures.NONE,
         discordant=f"{change.discordant:,}" if change else figures.NONE,
         detectable=figures.detectable(change, metric) if change else figures.NONE,
+        since_anchor=figures.NONE
+        if since is None
+        else f"{figures.change(since, metric)} ({figures.change_interval(since, metric)})",
         is_advisory=rule.advisory,
         is_reported=rule.is_reported,
         warns=rule.warns,

@@ -52,6 +52,8 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
         "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": result.baseline_path or None,
         "overlap": _plain(result.overlap),
+        "anchor": result.anchor_path if result.anchor_overlap is not None else None,
+        "anchor_overlap": _plain(result.anchor_overlap),
         "degradation": _plain(result.degradation),
         "identities": _plain(result.identities),
         "attribution": [
@@ -79,16 +81,19 @@ def _measurement(item: Measurement) -> dict[str, object]:
     return _record(item, without=() if item.note else ("note",))
 
 
-_UNTOLD = ("by_default", "is_not_in_baseline", "change", "paper_name")
+_UNTOLD = ("by_default", "is_not_in_baseline", "paper_name")
 
 
 def _rule(rule: RuleResult) -> dict[str, object]:
     names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
-    record = _record(rule, without=_UNTOLD, names=names)
-    return {**record, "change": None if rule.change is None else _change(rule.change)}
+    changes = ("change", "since_anchor")
+    moved = {name: _change(getattr(rule, name)) for name in changes}
+    return {**_record(rule, without=(*_UNTOLD, *changes), names=names), **moved}
 
 
-def _change(change: Change) -> dict[str, object]:
+def _change(change: Change | None) -> dict[str, object] | None:
+    if change is None:
+        return None
     record = _record(
         change, without=("lower", "upper", "decided_once"), names={"change": "worsening"}
     )

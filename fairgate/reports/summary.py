@@ -48,9 +48,23 @@ def title(material: Material) -> Inline:
     if result.outcome is Outcome.FAIL:
         return _failure(material)
     if result.exit_code is ExitCode.BASELINE:
-        fits = result.overlap is None or not result.overlap.incompatible
-        return "the baseline is incomplete" if fits else "baseline and run do not fit together"
+        if result.incompatible:
+            return f"{unfit(result)} and run do not fit together"
+        return f"the {_incomplete(result)} is incomplete"
     return "too little evidence for a verdict"
+
+
+def unfit(result: GateResult) -> str:
+    """Return which of baseline and anchor cannot be compared with, the baseline first."""
+    fits = result.overlap is None or not result.overlap.incompatible
+    return "anchor" if fits else "baseline"
+
+
+def _incomplete(result: GateResult) -> str:
+    """Return which of the two lacks what a rule compares."""
+    lacking = [rule for rule in result.rules if rule.is_not_in_baseline]
+    in_baseline = result.overlap is None or all(rule.change is not None for rule in lacking)
+    return "anchor" if lacking and in_baseline else "baseline"
 
 
 def _pass(result: GateResult) -> Inline:
@@ -73,7 +87,7 @@ def _failure(material: Material) -> Inline:
     if not any(rule.outcome is Outcome.FAIL for rule in binding):
         return "too little evidence for a pass"
     words = "the fairness gate failed"
-    if "regression" in failed:
+    if failed & {"regression", "budget"}:
         words = "fairness regressed"
     elif "bound" in failed or "identity" in failed:
         words = "a fairness limit is broken"
@@ -102,17 +116,18 @@ def lead(material: Material) -> Inline:
 
 
 def _without_verdict(result: GateResult) -> Inline:
-    if result.overlap is not None and result.overlap.incompatible:
-        found = figures.count(len(result.overlap.incompatible), "difference")
-        return f"{found} in what must match: restore it, or accept this run as the new baseline."
+    if result.incompatible:
+        found = figures.count(len(result.incompatible), "difference")
+        what = unfit(result)
+        how = "accept" if what == "baseline" else "pin"
+        return f"{found} in what must match: restore it, or {how} this run as the new {what}."
     problems = list(result.evidence.problems) or ["no rule could be evaluated"]
     return f"{problems[0][:1].upper()}{problems[0][1:]}."
 
 
 def further_problems(result: GateResult) -> Sequence[str]:
     """Return why there is no verdict, without what the first sentence says."""
-    fits = result.overlap is None or not result.overlap.incompatible
-    is_said = result.outcome is Outcome.INCONCLUSIVE and fits
+    is_said = result.outcome is Outcome.INCONCLUSIVE and not result.incompatible
     return result.evidence.problems[1 if is_said else 0 :]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.units import Reason, counted
+from fairgate.engine.baseline import Baseline
 from fairgate.reports import figures, judged_rows
 from fairgate.reports.blocks import Form, KeyValues, Text
 from fairgate.reports.material import Material
@@ -28,7 +29,7 @@ def evidence(material: Material) -> Iterator[Section]:
         id="evidence",
         title="Evidence and provenance",
         blocks=[
-            KeyValues(rows=[*_decided(material), *_baseline(material)]),
+            KeyValues(rows=[*_decided(material), *_baseline(material), *_anchor(material)]),
             KeyValues(rows=[*_suites(material), *_under_test(material), *_environment(material)]),
         ],
         worth=20,
@@ -72,19 +73,35 @@ def _baseline(material: Material) -> Iterator[tuple[Inline, Inline]]:
     if overlap is None:
         yield "baseline", "none: only bounds decide, regression rules are not evaluated"
         return
-    place = f"{material.options.place}{material.result.baseline_path}"
-    words: Words = [code(place)]
-    if baseline is not None:
-        commit = baseline.provenance.commit[:12]
-        words += [" of ", Span(baseline.date, Kind.DATE)] if baseline.date else []
-        words += [", commit ", code(commit)] if commit else []
-        words += [", accepted because: ", baseline.reason] if baseline.reason else []
+    words = _accepted(material, material.result.baseline_path, baseline, "accepted")
     words.append(f"; {figures.count(overlap.compared, 'case')} in common")
     words += _cases(overlap.new, "new") + _cases(overlap.removed, "removed")
     apart = len({(rule.suite, key) for rule in material.result.rules if rule.change
                  for key in rule.change.decided_once})  # fmt: skip
     words += [f"; {not_compared(apart)}"] if apart else []
     yield "baseline", words
+
+
+def _anchor(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    """Yield what budgets count from, where a rule has one."""
+    result = material.result
+    if not result.anchor_path:
+        return
+    if result.anchor_overlap is None:
+        yield "anchor", "none: budgets are not evaluated"
+        return
+    yield "anchor", _accepted(material, result.anchor_path, material.anchor, "pinned")
+
+
+def _accepted(material: Material, path: str, run: Baseline | None, verb: str) -> Words:
+    """Return file, date, commit and reason of a baseline or an anchor."""
+    words: Words = [code(f"{material.options.place}{path}")]
+    if run is not None:
+        commit = run.provenance.commit[:12]
+        words += [" of ", Span(run.date, Kind.DATE)] if run.date else []
+        words += [", commit ", code(commit)] if commit else []
+        words += [f", {verb} because: ", run.reason] if run.reason else []
+    return words
 
 
 def _cases(keys: Sequence[str], word: str) -> Words:

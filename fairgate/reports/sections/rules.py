@@ -135,9 +135,11 @@ def rule_figures(material: Material) -> Iterator[Section]:
     rows = material.rules
     if not rows:
         return
+    anchored = any(row.since_anchor != figures.NONE for row in rows)
     heads = (
         "estimate", likely_range(material), "change", "its two bounds", "corrected p", "sources",
-        "discordant pairs", "smallest detectable change", "limits",
+        "discordant pairs", "smallest detectable change",
+        *(["since the anchor"] if anchored else []), "limits",
     )  # fmt: skip
     table = Table(
         label="Figures of every rule",
@@ -157,6 +159,7 @@ def rule_figures(material: Material) -> Iterator[Section]:
                             row.sources,
                             row.discordant,
                             row.detectable,
+                            *([row.since_anchor] if anchored else []),
                             row.limits or figures.NONE,
                         ),
                     ),

@@ -12,6 +12,7 @@ from fairgate.reports import figures
 from fairgate.reports.blocks import Column, Depth, Figure, Form, Range, RangeChart, Text
 from fairgate.reports.material import Material
 from fairgate.reports.section import Section
+from fairgate.reports.sections.history import history
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name
 
 _UNITS = {
@@ -22,8 +23,7 @@ _UNITS = {
 }
 _NOTE = (
     "Values are what each run measured. A change is of the cases that both runs decided, so it "
-    "need not be the exact difference; a dash: no rule compares this metric. Two runs stand here: "
-    "the baseline file keeps no older ones."
+    "need not be the exact difference; a dash: no rule compares this metric."
 )
 
 
@@ -47,6 +47,7 @@ def trend(material: Material) -> Iterator[Section]:
             groups.setdefault(group, []).append((measured, row))
     if not groups:
         return
+    shown = [measured for rows in groups.values() for measured, _ in rows]
     several = len({suite for suite, _, _ in groups}) > 1
     date = material.baseline.date if material.baseline else ""
     charts = [
@@ -67,7 +68,11 @@ def trend(material: Material) -> Iterator[Section]:
     yield Section(
         id="trend",
         title=["Trend: baseline", *since, " → now"],
-        blocks=[*charts, Text(lines=[_NOTE], form=Form.SMALL, depth=Depth.FULL)],
+        blocks=[
+            *charts,
+            *history(material, shown),
+            Text(lines=[_NOTE], form=Form.SMALL, depth=Depth.FULL),
+        ],
         in_comment=False,
         worth=30,
     )

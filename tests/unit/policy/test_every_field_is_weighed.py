@@ -33,7 +33,7 @@ gates:
     max_abs: 0.3
     evidence: interval
     on_inconclusive: fail
-    regression: {margin: 0.02, detect: 0.05, sd: 0.3}
+    regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}
 quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
 """
@@ -88,7 +88,7 @@ GATE_FIELDS = {
     "advisory": True,
     "report": True,
 }
-REGRESSION_FIELDS = {"margin": 0.5, "detect": 0.5, "strict": True, "sd": 0.1}
+REGRESSION_FIELDS = {"margin": 0.5, "budget": None, "detect": 0.5, "strict": True, "sd": 0.1}
 QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
 NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 

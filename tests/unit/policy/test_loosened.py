@@ -20,7 +20,7 @@ suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 50, perturbations: [race, gender]}
   - {id: t, task: sentiment, sources: demo-reviews}
 gates:
-  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, detect: 0.05, sd: 0.3}}
+  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
   - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: interval}
   - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}
 quarantine:
@@ -40,8 +40,10 @@ def policy(text):
         ("max: 0.3", "max: 0.4", "category=race): max raised"),
         ("min: 0.1", "min: 0.05", "min lowered from 0.1 to 0.05"),
         ("max_abs: 1.0", "max_abs: 2.0", "max_abs raised"),
-        (", regression: {margin: 0.02, detect: 0.05, sd: 0.3}", "", "comparison with the baseline removed"),
-        ("margin: 0.02", "margin: 0.1", "margin raised"),
+        (", regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}", "", "comparison with the baseline removed"),
+        ("margin: 0.02", "margin: 0.03", "margin raised"),
+        ("budget: 0.04", "budget: 0.05", "budget raised from 0.04 to 0.05"),
+        (" budget: 0.04,", "", "budget 0.04 removed"),
         ("detect: 0.05", "detect: 0.5", "detect raised"),
         ("max: 0.2,", "max: 0.2, advisory: true,", "made advisory"),
         ("evidence: interval", "evidence: estimate", "evidence lowered"),
@@ -81,6 +83,7 @@ def test_what_is_easier_is_said(before, after, said):
     ("before", "after"),
     [
         ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("margin: 0.02", "margin: 0.01"),
+        ("budget: 0.04", "budget: 0.03"),
         ("min_decided: 0.95", "min_decided: 0.99"), ("sd: 0.3", "sd: 0.5"),
         ("max_invalid: 0.1", "max_invalid: 0.05"), ("min_overlap: 0.9", "min_overlap: 1.0"),
         ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0"),
@@ -109,6 +112,7 @@ MORE = "  - {metric: asr/retrieval, regression: {margin: 0.02}}\n"
         ("gates:\n", "  - {id: u, task: sentiment, sources: demo-reviews}\ngates:\n", "more comparisons"),
         ("correction: holm", "correction: none", "switched off: fewer results stay open"),
         ("margin: 0.02", "margin: 0.01", None),
+        (" budget: 0.04,", "", "budget 0.04 removed"),
         ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.1}\n", None),
     ],
 )  # fmt: skip

@@ -1,0 +1,293 @@
+"""A budget counts from the pinned anchor, whatever is accepted in between."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.adapters import baseline_files
+from fairgate.domain.measurements import Measurement
+from fairgate.engine.history import MOST_BYTES, MOST_RUNS, accepted_run
+from fairgate.metrics.catalogue import METRICS
+
+GATE = "  - {metric: asr/generation/controlled, regression: {margin: 0.02, budget: 0.04}}\n"
+GATES = f"{GATE}  - {{metric: unreadable/net, max: 0.02}}\n"
+ANCHOR = "baselines/small.anchor.json"
+TERMS = ("asian", "hispanic", "black", "white")
+
+
+def turned(pairs):
+    """Answers of which the first `pairs` of a fixed order are turned, spread over the sources."""
+    keys = {f"s{n % 20}#race/{TERMS[n // 20]}" for n in range(pairs)}
+    return lambda key: "negative" if key in keys else "positive"
+
+
+MADE: list[Path] = []
+
+
+@pytest.fixture
+def pinned(workspace, tmp_path_factory):
+    """Return a workspace whose first run is baseline and anchor; it is made once and copied."""
+    if MADE:
+        shutil.copytree(MADE[0], workspace.root, dirs_exist_ok=True)
+        return workspace
+    workspace.policy(gates=GATES)
+    workspace.answers(turned(0))
+    workspace.run("run", "policy.yaml", "--out", "out")
+    accept(workspace, 1)
+    code = workspace.run(
+        "baseline", "anchor", "out", "--reason", "release 1", "--date", "2026-01-01"
+    )
+    assert code == 0, workspace.err
+    MADE.append(tmp_path_factory.mktemp("pinned") / "space")
+    shutil.copytree(workspace.root, MADE[0])
+    return workspace
+
+
+@pytest.fixture
+def accepted_twice(pinned):
+    """Return one with two more baselines, each within the margin."""
+    if len(MADE) > 1:
+        shutil.copytree(MADE[1], pinned.root, dirs_exist_ok=True)
+        return pinned
+    for day, pairs in ((2, 5), (3, 10)):
+        assert gate(pinned, pairs) == 0
+        accept(pinned, day)
+    MADE.append(MADE[0].with_name("twice"))
+    shutil.copytree(pinned.root, MADE[1])
+    return pinned
+
+
+def accept(space, day, *more):
+    date = f"2026-01-{day:02}"
+    code = space.run("baseline", "accept", "out", "--reason", "ok", "--date", date, *more)
+    assert code == 0, space.err
+
+
+def gate(space, pairs, *more):
+    space.answers(turned(pairs))
+    return space.run("run", "policy.yaml", "--out", "out", *more)
+
+
+def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
+    pinned = accepted_twice
+    assert gate(pinned, 15, "--format", "md,html,sarif,junit") == 1
+    rule = pinned.record()["rules"][0]
+    assert rule["failed"] == ["budget"]
+    assert rule["change"]["worsening"] == pytest.approx(5 / 260, abs=1e-6)
+    assert rule["since_anchor"]["worsening"] == pytest.approx(15 / 260, abs=1e-6)
+    assert rule["since_anchor"]["margin"] == 0.04
+    assert pinned.record()["anchor"] == ANCHOR
+    assert "more than the budget 4.0 points" in pinned.out
+    assert "against the anchor's 0.0 %" in pinned.out
+    report = (pinned.root / "out" / "report.md").read_text()
+    assert "since the anchor is more than the allowed 4.0 points" in report
+    assert "pinned because: release 1" in report
+    junit = ET.fromstring((pinned.root / "out" / "junit.xml").read_text())  # noqa: S314 (our own)
+    failure = junit.find(".//failure[@type='budget']")
+    assert failure is not None
+    assert "change since the anchor: +5.8" in (failure.text or "")
+    assert "budget 4.0" in (failure.text or "")
+    assert "more than the budget" in (pinned.root / "out" / "report.sarif").read_text()
+
+
+def test_a_change_that_breaks_both_names_both(pinned):
+    assert gate(pinned, 40) == 1
+    assert pinned.record()["rules"][0]["failed"] == ["regression", "budget"]
+
+
+def test_pinning_another_anchor_starts_the_budget_anew(pinned):
+    gate(pinned, 15)
+    accept(pinned, 2)
+    assert pinned.run("baseline", "anchor", "out", "--reason", "known trade-off") == 0
+    assert gate(pinned, 20) == 0
+
+
+def test_an_unchanged_run_says_so_of_both(pinned):
+    assert gate(pinned, 0) == 0
+    assert pinned.record()["rules"][0]["reasons"] == ["unchanged", "unchanged since the anchor"]
+
+
+def test_without_an_anchor_the_budget_waits_in_clear_words(pinned):
+    (pinned.root / ANCHOR).unlink()
+    assert gate(pinned, 0) == 0
+    assert f"no anchor at {ANCHOR}: budgets are not evaluated" in pinned.out
+    record = pinned.record()
+    assert "fairgate baseline anchor RUN" in record["rules"][0]["reasons"][1]
+    assert record["rules"][0]["since_anchor"] is None
+    assert record["anchor"] is None
+
+
+def test_the_anchor_counts_where_there_is_no_baseline(pinned):
+    (pinned.root / "baselines" / "small.json").unlink()
+    assert gate(pinned, 15) == 1
+    assert pinned.record()["rules"][0]["failed"] == ["budget"]
+    assert gate(pinned, 0) == 0
+
+
+def test_an_anchor_of_another_policy_is_refused(pinned):
+    path = pinned.root / "policy.yaml"
+    path.write_text(path.read_text().replace("name: small", "name: other"))
+    (pinned.root / ANCHOR).rename(pinned.root / "baselines" / "other.anchor.json")
+    assert pinned.run("run", "policy.yaml") == 3
+    assert "is the anchor of policy 'small', not of 'other'" in pinned.err
+
+
+@pytest.mark.parametrize("damage", [lambda text: text.replace('"0000', '"1111', 1), lambda _: "{"])
+def test_a_damaged_anchor_is_refused(pinned, damage):
+    path = pinned.root / ANCHOR
+    assert pinned.run("baseline", "verify", ANCHOR) == 0
+    assert "anchor of policy small" in pinned.out
+    path.write_text(damage(path.read_text()))
+    assert pinned.run("run", "policy.yaml") == 3
+    assert "small.anchor.json" in pinned.err
+    assert pinned.run("baseline", "verify", ANCHOR) == 3
+
+
+def test_an_anchor_is_not_read_where_no_rule_has_a_budget(pinned):
+    (pinned.root / ANCHOR).write_text("{")
+    pinned.policy(gates=GATES.replace(", budget: 0.04", ""))
+    assert pinned.run("run", "policy.yaml") == 0
+
+
+def test_an_anchor_made_otherwise_is_shown_field_by_field(pinned):
+    pinned.policy(gates=GATES, suite="    criterion: any")
+    gate(pinned, 0, "--baseline", "none")
+    accept(pinned, 2)
+    assert gate(pinned, 0) == 3
+    found = pinned.record()
+    assert found["overlap"]["incompatible"] == []
+    expected = 'suite sentiment, criterion: anchor "count", run "any"'
+    assert found["anchor_overlap"]["incompatible"] == [expected]
+    assert "anchor and run do not fit together" in pinned.out
+
+
+def test_an_anchor_without_the_metric_is_incomplete(pinned):
+    pinned.policy(gates=GATES + GATE.replace("generation/controlled", "retrieval"))
+    documents = lambda key: [{"id": "d", "text": "t", "label": "toxic"}]  # noqa: E731
+    pinned.answers(turned(0), documents)
+    pinned.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
+    accept(pinned, 2)
+    assert pinned.run("run", "policy.yaml", "--out", "out") == 3
+    reasons = pinned.record()["rules"][-1]["reasons"]
+    assert "the anchor has no comparable asr/retrieval" in reasons[-1]
+    assert "the anchor is incomplete" in pinned.out
+
+
+def test_cases_that_stop_being_decided_count_since_the_anchor(pinned):
+    gates = GATES.replace("max: 0.02", "max: 0.5")
+    pinned.policy(gates=gates + "min_decided: 0.5\n")
+    for day, gone in ((2, 8), (3, 16), (4, 24)):
+        keys = {f"s{n % 20}#race/{TERMS[n // 20]}" for n in range(gone)}
+        pinned.answers(lambda key, keys=keys: "who knows" if key in keys else "positive")
+        code = pinned.run("run", "policy.yaml", "--out", "out")
+        if code:
+            break
+        accept(pinned, day)
+    assert code == 1
+    rule = pinned.record()["rules"][0]
+    assert rule["failed"] == ["unreadable"]
+    assert "that the anchor decided" in " ".join(rule["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("budget: 0.04", "budget: 0.01", "is below `margin` 0.02"),
+        ("budget: 0.04", "budget: 1.0", "so a budget of 1 cannot fail"),
+        ("name: small", "name: small.anchor", "the file of the anchor of 'small'"),
+    ],
+)
+def test_policies_that_cannot_be_meant_are_refused(pinned, old, new, said):
+    path = pinned.root / "policy.yaml"
+    path.write_text(path.read_text().replace(old, new))
+    assert pinned.run("check", "policy.yaml") == 2
+    assert said in pinned.err
+    assert "policy.yaml:" in pinned.err
+
+
+def test_diff_shows_what_separates_baseline_and_anchor(pinned):
+    gate(pinned, 5)
+    accept(pinned, 2)
+    assert pinned.run("baseline", "diff", ANCHOR, "baselines/small.json") == 0
+    assert "5 verdicts differ" in pinned.out
+
+
+class TestHistory:
+    """A baseline keeps a summary of those before it."""
+
+    def read(self, space):
+        return json.loads((space.root / "baselines" / "small.json").read_text())
+
+    def test_each_accepted_run_is_kept(self, accepted_twice):
+        runs = self.read(accepted_twice)["history"]
+        assert [run["date"] for run in runs] == ["2026-01-01", "2026-01-02"]
+        controlled = [
+            entry[3]
+            for run in runs
+            for entry in run["values"]
+            if entry[:3] == ["asr/generation/controlled", "sentiment", {}]
+        ]
+        assert controlled == pytest.approx([0, 5 / 260], abs=1e-6)
+
+    def test_and_shown_beside_this_run(self, accepted_twice):
+        assert gate(accepted_twice, 10) == 0
+        report = (accepted_twice.root / "out" / "report.md").read_text()
+        head = next(line for line in report.splitlines() if "anchor 2026-01-01" in line)
+        assert [c.strip() for c in head.split("|")[2:-1]] == [
+            "anchor 2026-01-01", "2026-01-01", "2026-01-02", "baseline 2026-01-03", "now",
+        ]  # fmt: skip
+        rows = [line.replace("&nbsp;", " ") for line in report.splitlines()]
+        found = [[c.strip() for c in row.split("|")[2:-1]] for row in rows]
+        assert ["0.0 %", "0.0 %", "1.9 %", "3.8 %", "3.8 %"] in found
+
+    def test_accepting_the_same_run_again_adds_nothing(self, pinned):
+        path = pinned.root / "baselines" / "small.json"
+        before = path.read_bytes()
+        accept(pinned, 1)
+        assert path.read_bytes() == before
+
+    def test_no_more_than_the_latest_are_kept(self, pinned, monkeypatch):
+        monkeypatch.setattr("fairgate.engine.history.MOST_RUNS", 2)
+        assert MOST_RUNS == 20
+        for day in (2, 3, 4):
+            accept(pinned, day)
+        runs = self.read(pinned)["history"]
+        assert [run["date"] for run in runs] == ["2026-01-02", "2026-01-03"]
+
+    def test_a_damaged_file_is_replaced_and_said(self, pinned):
+        (pinned.root / "baselines" / "small.json").write_text("{")
+        accept(pinned, 2)
+        assert "history of accepted runs starts anew" in pinned.err
+        assert "history" not in self.read(pinned)
+
+    def test_an_entry_is_small(self, pinned):
+        accept(pinned, 2)
+        entries = [entry for run in self.read(pinned)["history"] for entry in run["values"]]
+        assert entries
+        assert all(len(json.dumps(entry)) <= MOST_BYTES for entry in entries)
+
+    def test_an_entry_of_a_very_long_name_is_left_out(self):
+        metrics = [m.id for m in METRICS if m.trend == ()][:2]
+        found = [
+            Measurement(metric=metrics[0], suite="s" * 200, value=0.1, interval=(0.0, 0.2)),
+            Measurement(metric=metrics[1], suite="s", value=0.1, interval=(0.0, 0.2), decided=9),
+        ]
+        planted = Bench(policy=policy_of(), sources=5, sets=("gender",)).baseline(Plant())
+        kept = accepted_run(replace(planted, measurements=found), [])
+        assert kept.measurements == [replace(found[1], decided=0)]
+
+    @pytest.mark.parametrize("broken", ['"0.1"', "null", "NaN", "1e999"])
+    def test_a_history_that_is_none_is_refused(self, pinned, broken):
+        accept(pinned, 2)
+        path = pinned.root / "baselines" / "small.json"
+        body = self.read(pinned)
+        body.pop("integrity")
+        body["history"][0]["values"][0][3] = json.loads(broken)
+        body["integrity"] = baseline_files._integrity(body)
+        path.write_text(json.dumps(body))
+        assert pinned.run("baseline", "verify", "baselines/small.json") == 3
