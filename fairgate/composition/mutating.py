@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fairgate.composition.accepted_runs import locate_references
 from fairgate.composition.building import Composition
-from fairgate.composition.run_folder import earlier_run, locate_baseline, replay
+from fairgate.composition.run_folder import earlier_run, replay
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.kill_score import MutationTest
 from fairgate.engine.ports import SILENT
@@ -19,7 +20,7 @@ def mutation_test(
     Raises UsageError where the run does not pass the policy as it is.
     """
     replayed, given, loaded, _ = replay(
-        run, policy, runtime, lambda loaded, path: locate_baseline(loaded, path, named_baseline)
+        run, policy, runtime, lambda loaded, path: locate_references(loaded, path, named_baseline)
     )
     system = Composition(loaded, runtime, SILENT).replayed(earlier_run(run, loaded))
     return MutationTest(given, replayed.executions, system)
