@@ -37,11 +37,9 @@ def weigh_evidence(
             f"{policy.min_decided:g} asks for ({counted(_undecided(judged))})"
         )
     if missing:
-        named = ", ".join(missing[:_NAMED])
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         problems.append(
-            f"cases without an answer: {named}{more}; record an empty response where the system "
-            "gave none"
+            f"cases without an answer: {_named(missing)}; record an empty response where the "
+            "system gave none"
         )
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(
@@ -56,11 +54,7 @@ def weigh_evidence(
         problems.append("no gate of the policy applies to this plan")
     elif asking and all(_is_open(rule) for rule in asking):
         problems.append("no rule of the policy could be evaluated")
-    problems += [
-        f"{rule.metric} in suite {rule.suite} could not be evaluated: {'; '.join(rule.reasons)}"
-        for rule in rules
-        if _is_open(rule) and not rule.advisory
-    ]
+    problems += _not_evaluated([rule for rule in rules if _is_open(rule) and not rule.advisory])
     if not problems and asking and all(rule.is_first_run for rule in asking):
         problems.append(
             "every rule compares with a baseline and there is none yet: read the figures, then "
@@ -79,6 +73,26 @@ def _all_rejected(plan: TestPlan) -> str:
         f"nothing was asked: {number} of {len(plan.rejected)} sources and follow-ups were left out "
         f"because {reason} (the first: {quoted(first.key)}, {first.relation})"
     )
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _not_evaluated(rules: Sequence[RuleResult]) -> list[str]:
+    """Return a sentence for the slices of a metric that have no value for the same reasons."""
+    slices: dict[tuple[str, str], list[str]] = {}
+    for rule in rules:
+        about = f"{rule.metric} in suite {rule.suite} could not be evaluated"
+        reasons = "; ".join(rule.reasons)
+        where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+        slices.setdefault((about, reasons), []).append(where)
+    return [
+        f"{about}{f' for {_named(places)}' if any(places) else ''}: {reasons}"
+        for (about, reasons), places in slices.items()
+    ]
 
 
 def _is_open(rule: RuleResult) -> bool:
