@@ -129,7 +129,7 @@ def test_what_cannot_be_measured_is_said_with_the_way_to_measure_it(place, http_
     rules = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
     whole = {"request": {"question": "{{query}}", "documents": "{{documents}}"}, "revision": "r"}
     for fields, words in (
-        (without, "retrieval is not measured, because the system's documents are not known: say"),
+        (without, "retrieval is not measured, because the system's documents are not known: "),
         ({}, "attribution to retriever and generator is not measured"),
         ({}, "name its `revision`"),
     ):

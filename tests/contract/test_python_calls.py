@@ -57,6 +57,6 @@ def test_nothing_is_imported_because_a_policy_says_so(place, module):
     system = module("raise SystemExit('imported')")
     place.policy(system)
     assert place.call("run", "app.yaml", "--out", "out") == 2
-    assert "say --allow-python if you trust it" in place.err
+    assert "add --allow-python if you trust it" in place.err
     assert place.call("check", "app.yaml") == 0
     assert place.call("plan", "app.yaml") == 0

@@ -127,6 +127,6 @@ def llama_server(model):
     parameters.cache_prompt = False
     server = xllamacpp.Server(parameters)
     address = server.listening_address
-    with urllib.request.urlopen(f"{address}/health", timeout=30):  # noqa: S310  # ours
+    with urllib.request.urlopen(f"{address}/health", timeout=120):  # noqa: S310  # ours
         yield f"{address}/v1"
     del server

@@ -21,7 +21,7 @@ def write(workspace, *rows):
 def test_rejected_pairs_are_told_with_line_and_reason(workspace):
     write(workspace, GOOD, BAD)
     assert workspace.run("lint", "pairs.jsonl") == 1
-    assert "pairs.jsonl:2: the follow-up says 'A Asian'" in workspace.out
+    assert "pairs.jsonl:2: the follow-up has 'A Asian'" in workspace.out
     assert "2 pairs: 1 accepted, 1 rejected" in workspace.out
     write(workspace, GOOD)
     assert workspace.run("lint", "pairs.jsonl") == 0

@@ -92,7 +92,7 @@ class Service:
             json.dumps(body).encode(),
             {"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
             return json.load(response)["choices"][0]["message"]["content"]
 
 
