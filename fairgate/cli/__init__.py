@@ -62,6 +62,10 @@ _SUMMARIES = {
 }
 
 
+_COMPLETION = "_FAIRGATE_COMPLETE"
+"""Set by a shell that asks what could follow; the name is click's."""
+
+
 class _LazyGroup(click.Group):
     """Imports a command's module when the command is called, so that `--help` is quick."""
 
@@ -118,6 +122,10 @@ def main(arguments: list[str] | None = None) -> int:
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except SystemExit as stop:
+        if _COMPLETION in os.environ:  # click leaves so when a shell asks what could follow
+            return stop.code if isinstance(stop.code, int) else ExitCode.PASS
+        return explain(stop)
     except GeneratorExit:  # no failure: the interpreter's own way out
         raise
     except BaseException as error:  # noqa: BLE001 - the last line; a panic of Rust is no Exception

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.outcomes import GateResult
-from fairgate.domain.units import Judged, Reading, Reason
+from fairgate.domain.units import Judged, Reading, Reason, Value
 from fairgate.suites.metamorphic.judge import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.question_items.plan import ANSWER
@@ -48,6 +48,13 @@ class PairRow:
         return self.claims[self.main]
 
 
+def in_words(value: Value) -> str:
+    """Return what an oracle read as readers see it: a label, a score, a ranking in its order."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else value
+
+
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = {
     "mean_distance": "mean-distance",
@@ -78,7 +85,7 @@ def pair_rows(result: GateResult) -> Iterator[PairRow]:
             is_control=unit.is_control,
             source_answer=judged.readings[SOURCE],
             answer=judged.readings[FOLLOW_UP],
-            majority=None if majority is None else str(majority),
+            majority=None if majority is None else in_words(majority),
             main="controlled" if unit.suite in controlled else "generation",
             claims={name: _verdict(judged.claims[name]) for name in _VERDICTS},
             scores={name: _score(name, judged.claims[claim]) for name, claim in _SCORES.items()},

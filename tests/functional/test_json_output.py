@@ -1,4 +1,4 @@
-"""`--format json` of console commands: one document, the same content; where FairGate does not run."""
+"""What machines read: `--format json`, and completion; and where FairGate does not run."""
 
 from __future__ import annotations
 
@@ -36,3 +36,14 @@ def test_windows_is_told_at_start(workspace, monkeypatch):
     assert code == 2
     assert "does not run on Windows itself" in workspace.err
     assert "WSL" in workspace.err
+
+
+def test_a_shell_is_told_what_could_follow(workspace, monkeypatch):
+    monkeypatch.setenv("_FAIRGATE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "fairgate re")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    workspace.run()
+    assert [line.partition(",")[2] for line in workspace.out.splitlines()] == [
+        "rescore", "relations",
+    ]  # fmt: skip
+    assert workspace.err == ""

@@ -19,6 +19,7 @@ from fairgate.reports import browsing
 from fairgate.reports.blocks import CaseList
 from fairgate.reports.browsing import CaseBrowser, Room, Texts
 from fairgate.reports.html import render_html
+from fairgate.reports.judged_rows import in_words
 from fairgate.reports.present import present
 from fairgate.reports.sections import pair_browser, question_browser
 from fairgate.reports.view import ReportOptions
@@ -194,3 +195,10 @@ def test_texts_stand_once_and_are_cut():
 def test_the_command_of_a_case_is_quoted_for_a_shell():
     (data,) = lists(page(regression(), baseline(), run_path="my runs/1", has_explain=True))
     assert shlex.split(data["explain"]) == ["fairgate", "explain", "my runs/1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("mixed", "mixed"), (3.0, "3"), (("a", "b"), "a, b"), (2.5, "2.5")]
+)
+def test_answers_of_every_oracle_are_put_into_words(value, shown):
+    assert in_words(value) == shown

@@ -12,7 +12,7 @@ from fairgate.reports import figures
 from fairgate.reports.affected import affected
 from fairgate.reports.blocks import Block, CaseItem, CaseList, Text
 from fairgate.reports.escaping import excerpt, redacted
-from fairgate.reports.judged_rows import PairRow
+from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
 from fairgate.reports.section import Section
 from fairgate.reports.spans import (
@@ -192,7 +192,7 @@ def answer_of(reading: Reading, tone: Tone = Tone.NORMAL) -> Span:
     """Return an answer as it was read, or why it was not."""
     if reading.value is None:
         return Span(f"({reading.reason})", tone=tone)
-    return name(str(reading.value), tone)
+    return name(in_words(reading.value), tone)
 
 
 def _response(

@@ -11,7 +11,7 @@ from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.reports.blocks import CaseItem, CaseList, Depth
 from fairgate.reports.browsing import MOST_ROWS, CaseBrowser, Json, Room, Texts, kept
-from fairgate.reports.judged_rows import PairRow
+from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
 from fairgate.reports.sections.cases import clearest_cases, common
 from fairgate.suites.metamorphic.documents import document_key
@@ -183,7 +183,7 @@ class _Data:
 
     def _answer(self, reading: Reading) -> int:
         if reading.value is not None:
-            return self._text(str(reading.value))
+            return self._text(in_words(reading.value))
         return self._text(f"({REASON_WORDS[reading.reason]})" if reading.reason else "")
 
     def _response(self, execution: Execution | None, reading: Reading) -> int:
