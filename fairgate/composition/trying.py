@@ -19,6 +19,7 @@ from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
 
 _TRIED = 3
+_YES = "yes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,19 +111,23 @@ def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[
     if not any(one.documents is not None for one in answered):
         nothing = "no: the system tells no documents"
         yield "labels of documents (asr/retrieval)", nothing
-        yield "distance of documents (rrs)", nothing
+        yield "distance of documents (retrieval/mean-distance)", nothing
+        yield "both together (rrs)", nothing
     elif not documents:
         yield "documents", "not known: none were found for these questions"
     else:
-        yield "labels of documents (asr/retrieval)", _has(documents, lambda d: d.label, "label")
-        yield "distance of documents (rrs)", _has(documents, lambda d: d.text, "text")
+        labels = _has(documents, lambda document: document.label, "label")
+        texts = _has(documents, lambda document: document.text, "text")
+        yield "labels of documents (asr/retrieval)", labels
+        yield "distance of documents (retrieval/mean-distance)", texts
+        yield "both together (rrs)", labels if labels != _YES else texts
     crossed = can.takes_documents and can.gives_documents
     yield "attribution", "yes" if crossed else "no: the system is handed no documents"
 
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:
     lacking = sum(part(document) is None for document in documents)
-    return f"no: {lacking} of {len(documents)} documents have no {name}" if lacking else "yes"
+    return f"no: {lacking} of {len(documents)} documents have no {name}" if lacking else _YES
 
 
 def _prompt(case: Case) -> str:

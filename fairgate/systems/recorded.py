@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pydantic import Field
 
 from fairgate.adapters.embedded_names import existing
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.runtime import Runtime
@@ -26,6 +27,7 @@ from fairgate.engine.ports import (
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.evaluation_rows import ColumnsField, RowAnswers, RowPaths, read_rows
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import Finding, SystemKind
 
@@ -47,6 +49,11 @@ class RecordedPolicy(SystemModel):
         description="JSONL file of answers that were produced elsewhere. May be empty for `check` "
         "and `plan`; in a run every key needs a line, with an empty `response` where the system "
         "gave none.",
+    )
+    columns: ColumnsField | None = Field(
+        default=None,
+        description="Rows of another tool, found by the text of the question: `ragas`, `deepeval`, "
+        "or where question, answer and documents stand. Left out: FairGate's own lines, by key.",
     )
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."
@@ -107,6 +114,9 @@ class Recorded(SystemKind[RecordedPolicy]):
         if any(self.missing(policy, runtime)):
             return
         path = existing(policy.recorded, runtime.root, confined=runtime.confined)
+        if policy.columns is not None:
+            yield from _examined_rows(path, policy.columns, plan)
+            return
         try:
             answers = read_recorded(str(path)) if path.stat().st_size else None
         except DataError as error:
@@ -116,6 +126,21 @@ class Recorded(SystemKind[RecordedPolicy]):
         if asked:
             sentence = _coverage(asked, answers)
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
+
+
+def _examined_rows(path: Path, columns: str | RowPaths, plan: TestPlan | None) -> Iterator[Finding]:
+    """Yield how many questions another tool's rows answer, or what is wrong with them."""
+    try:
+        rows = read_rows(path, columns) if path.stat().st_size else None
+    except DataError as error:
+        yield Finding(place=("recorded",), sentence=str(error))
+        return
+    cases = plan.cases if plan else ()
+    missing = [case.key for case in cases if rows is None or rows.answer(case) is None]
+    if cases:
+        said = f"answers: {len(cases) - len(missing):,} of {len(cases):,} questions answered"
+        named = f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}" if missing else ""
+        yield Finding(place=("recorded",), sentence=said + named, is_problem=False)
 
 
 def _coverage(asked: Sequence[tuple[str, str]], answers: RecordedAnswers | None) -> str:
@@ -170,11 +195,13 @@ class OpenRecorded:
         return RecordedSystem(self._file, lambda: self._resources.encoder(chosen).documents)
 
     @cached_property
-    def _file(self) -> RecordedAnswers:
+    def _file(self) -> RecordedAnswers | RowAnswers:
         from fairgate.adapters.files.recorded import read_recorded
 
         runtime = self._resources.runtime
         path = existing(self._policy.recorded, runtime.root, confined=runtime.confined)
+        if self._policy.columns is not None:
+            return read_rows(path, self._policy.columns)
         return read_recorded(str(path))
 
 
@@ -189,7 +216,9 @@ class Recording(Protocol):
 class RecordedSystem:
     """Looks cases up; embeds the recorded documents' texts only when RRS asks for it."""
 
-    def __init__(self, recording: Recording, embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(
+        self, recording: Recording | RowAnswers, embedder: Callable[[], Embedder | None]
+    ) -> None:
         """Take a recording and a way to get an embedder, called at most once and only if needed."""
         self._recording = recording
         self._embedder = embedder
@@ -203,10 +232,15 @@ class RecordedSystem:
         found = {
             (case.suite, case.key): execution
             for case in plan.cases
-            if (execution := self._recording.lookup(case.suite, case.key)) is not None
+            if (execution := self._found(case)) is not None
         }
         progress.finish()
         return found
+
+    def _found(self, case: Case) -> Execution | None:
+        if isinstance(self._recording, RowAnswers):
+            return self._recording.answer(case)
+        return self._recording.lookup(case.suite, case.key)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return embeddings of the documents' texts; None where a text is not known."""

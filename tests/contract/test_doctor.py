@@ -39,7 +39,7 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert "read as  " in place.out
     assert "documents: 3" in place.out
     assert "labels of documents (asr/retrieval): yes" in place.out
-    assert "distance of documents (rrs): yes" in place.out
+    assert "both together (rrs): yes" in place.out
     assert "attribution: no: the system is handed no documents" in place.out
     assert "A run asks 368 questions of " in place.out
     assert ", 8 side by side." in place.out
@@ -54,6 +54,8 @@ def test_what_is_missing_is_said(place, start, ask):
     assert "`system.http.response.documents`" in place.out
     assert ask(http(app, documents="$.contexts[*]", document={"label": "$.kind"})) == 0
     assert "(asr/retrieval): no: 9 of 9 documents have no label" in place.out
+    assert "(rrs): no: 9 of 9 documents have no label" in place.out
+    assert "(retrieval/mean-distance): yes" in place.out
     assert ask(http(app, answer="$.contexts[0].id")) == 0
     assert "read as  unreadable" in place.out
 

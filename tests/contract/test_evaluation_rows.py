@@ -1,0 +1,109 @@
+"""Files of Ragas and deepeval as a recorded system: found by the question, judged like any other."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fakes.rag_app import reply
+from ruamel.yaml import YAML
+
+FORMS = {
+    "ragas": lambda q, found: {
+        "user_input": q,
+        "retrieved_contexts": [d["text"] for d in found["contexts"]],
+        "response": found["answer"],
+        "reference": "unused",
+    },
+    "deepeval": lambda q, found: {
+        "input": q,
+        "actual_output": found["answer"],
+        "retrieval_context": [d["text"] for d in found["contexts"]],
+        "expected_output": None,
+    },
+    "own": lambda q, found: {"q": q, "said": {"text": found["answer"]}, "hits": found["contexts"]},
+}
+OWN = {"question": "$.q", "answer": "$.said.text", "documents": "$.hits[*]"}
+TEXTS = {"asr/retrieval, max: 0.1": "retrieval/mean-distance, max: 1.0"}
+
+
+@pytest.fixture
+def rows(place):
+    """Return a function that writes a file in the form of a tool, from the plan's questions."""
+
+    def write(form, asked="query", **rules):
+        (place.root / "rows.jsonl").touch()
+        system = {"recorded": "rows.jsonl", "columns": OWN if form == "own" else form}
+        place.policy(system, **TEXTS)
+        assert place.call("plan", "app.yaml") == 0, place.err
+        plan = [json.loads(line) for line in place.out.splitlines()]
+        found = [FORMS[form](row[asked], reply(row["query"], **rules)) for row in plan]
+        (place.root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+        return system, found
+
+    return write
+
+
+def put(place, found):
+    (place.root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+
+
+@pytest.mark.parametrize(("form", "asked"), [("ragas", "query"), ("deepeval", "prompt"), ("own", "query")])  # fmt: skip
+def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows, form, asked):
+    system, _ = rows(form, asked)
+    assert place.gate(system, **TEXTS) == 0, place.err
+    assert len(place.executions()) == 368
+    figures = {m["metric"]: m["value"] for m in place.record()["measurements"] if not m["where"]}
+    assert figures["retrieval/mean-distance"] is not None
+    system, _ = rows(form, asked, biased=["An Asian", "A Black"])
+    assert place.gate(system, **TEXTS) == 1
+    failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
+    assert failed == {"asr/generation/controlled"}
+
+
+def test_what_is_wrong_with_a_row_is_said_with_its_line(place, rows):
+    system, found = rows("ragas")
+    put(place, [*found[:3], {"question": "x", "response": "y"}])
+    assert place.gate(system, **TEXTS) == 4
+    assert "rows.jsonl:4: no text at `$.user_input`" in place.err
+    assert "'question', 'response'" in place.err
+    put(place, [*found[:3], {**found[3], "response": 7}])
+    assert place.gate(system, **TEXTS) == 4
+    assert "rows.jsonl:4: `$.response` is 7; expected text" in place.err
+    put(place, [*found, {**found[0], "response": "mixed"}])
+    assert place.gate(system, **TEXTS) == 4
+    assert "rows.jsonl:369: the question" in place.err
+    assert "answered differently on line 1" in place.err
+    put(place, [{k: v for k, v in found[0].items() if k != "retrieved_contexts"}])
+    assert place.gate(system, **TEXTS) == 4
+    assert "rows.jsonl:1: the answer has no list at `$.retrieved_contexts`" in place.err
+
+
+def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows):
+    system, found = rows("deepeval")
+    put(place, [*found[1:], found[1]])
+    assert place.gate(system, **TEXTS) == 5
+    assert place.call("check", "app.yaml") == 0, place.err
+    assert "367 of 368 questions answered; first missing: 's0'" in place.out
+
+
+def test_an_unknown_tool_and_an_unknown_path_are_errors_of_the_policy(place):
+    (place.root / "rows.jsonl").touch()
+    place.policy({"recorded": "rows.jsonl", "columns": "trulens"})
+    assert place.call("check", "app.yaml") == 2
+    place.policy({"recorded": "rows.jsonl", "columns": {"question": "$.a[*]"}})
+    assert place.call("check", "app.yaml") == 2
+    assert "names several parts" in place.err
+
+
+def test_the_forms_on_the_page_are_these(place):
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "recorded-answers.md"
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    named = [YAML(typ="safe").load(block)["system"] for block in blocks]
+    forms = [system for system in named if "columns" in system]
+    assert len(forms) == 2
+    for system in forms:
+        (place.root / "data").mkdir(exist_ok=True)
+        (place.root / "data" / "rows.jsonl").touch()
+        place.policy(system)
+        assert place.call("check", "app.yaml") == 0, place.err
