@@ -12,6 +12,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
+	$(BIN)/fairgate run policies/rag-people.yaml --out .fairgate/demo-people
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
 test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is in test-export, test-systems and test-node

@@ -19,6 +19,7 @@ _FILES = {
     "corpora": {"demo": "corpora/demo/documents.csv"},
     "sources": {
         "demo-comments": "sources/demo-comments.jsonl",
+        "demo-people": "sources/demo-people.jsonl",
         "demo-reviews": "sources/demo-reviews.jsonl",
         "meta-fair": "sources/meta-fair",
     },

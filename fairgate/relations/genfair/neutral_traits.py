@@ -5,6 +5,8 @@ What a trait of any kind does to an answer is what an edit of a demographic one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fairgate.domain.attributes import (
     AttributeUse,
     AttributeValue,
@@ -34,6 +36,7 @@ def _trait(name: str, words: Wording) -> Dimension:
     return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")
 
 
+_LIKE = {Form.NOUN: Form.ADJECTIVE}
 NEUTRAL_TRAITS = tuple(
     _trait(name, Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective))
     for name, clause, several, gerund, adjective in _WORDS
@@ -41,20 +44,29 @@ NEUTRAL_TRAITS = tuple(
 """Each of a dimension of its own, so that a text may state two of them."""
 
 
-def neutral_uses(frame: str) -> list[AttributeUse]:
-    """Return the neutral traits in the form that a frame has room for, in a fixed order."""
-    form = _room(frame)
-    if form is None:
+def neutral_uses(frame: str, stated: Sequence[AttributeUse]) -> list[AttributeUse]:
+    """Return the neutral traits in a fixed order, in the form that the stated attributes have most.
+
+    The placebo is of the shape of what it is compared with: adjectives beside adjectives. Nothing
+    comes back where the frame has no room for any form.
+    """
+    room = _room(frame)
+    forms = [_LIKE.get(use.form, use.form) for use in stated]
+    fitting = [form for form in room if form in forms] or room
+    if not fitting:
         return []
+    form = max(fitting, key=forms.count)
     return [
         AttributeUse(dimension=trait, value=trait.values[0], form=form) for trait in NEUTRAL_TRAITS
     ]
 
 
-def _room(frame: str) -> Form | None:
+def _room(frame: str) -> list[Form]:
+    """Return the forms that a frame has room for."""
+    found: list[Form] = []
     for piece in parse_frame(frame):
         if isinstance(piece, PersonSlot):
-            return Form.ADJECTIVE if piece.possessive else Form.CLAUSE
+            found += [Form.ADJECTIVE] if piece.possessive else [Form.ADJECTIVE, Form.CLAUSE]
         if isinstance(piece, TraitsSlot):
-            return Form.GERUND
-    return None
+            found.append(Form.GERUND)
+    return found

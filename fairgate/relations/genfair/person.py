@@ -85,7 +85,7 @@ class PersonRelation(SameLabel):
                 term=use.value.id,
                 control=True,
             )
-            for use in neutral_uses(source.frame)
+            for use in neutral_uses(source.frame, source.attributes)
         ]
 
     def source_text(self, source: Source) -> str:
