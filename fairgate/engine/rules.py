@@ -9,6 +9,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.items import NO_RETRIEVAL
 from fairgate.domain.measurements import Better
 from fairgate.domain.wording import listed, quoted, suggestion
+from fairgate.metrics import steadiness
 from fairgate.metrics.attack_success_rate import UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
@@ -237,6 +238,7 @@ def _slice_problems(
                 (*path, "where", name),
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
+    yield from _repeat_problems(path, gate, metric, policy, asked)
     needs_control = any(not arm.sliced for arm in metric.arms) or metric.column == "controlled"
     has_control = with_control_arm(policy, plan) if needs_control else asked
     for suite in asked:
@@ -244,6 +246,23 @@ def _slice_problems(
             yield (
                 (*path, "metric"),
                 f"{gate.metric} needs a control arm; suite {quoted(suite)} has `control: none`",
+            )
+
+
+def _repeat_problems(
+    path: Path, gate: GatePolicy, metric: Metric, policy: Policy, asked: Sequence[str]
+) -> Iterator[tuple[Path, str]]:
+    """Yield the suites that ask once, where a rule compares repeats."""
+    if metric not in steadiness.METRICS:
+        return
+    for one in policy.suites:
+        if one.id in asked and getattr(one, "repeats", 1) < 2:
+            yield (
+                (*path, "metric"),
+                (
+                    f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
+                    "its `repeats` to 3, say, or name another suite with `suite`"
+                ),
             )
 
 

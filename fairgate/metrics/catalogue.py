@@ -6,7 +6,7 @@ from collections import ChainMap
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, identity, intersectional, social_bias
+from fairgate.metrics import attribution, identity, intersectional, social_bias, steadiness
 from fairgate.metrics import retriever_robustness as rrs
 from fairgate.metrics.metric import Metric
 
@@ -32,6 +32,7 @@ METRICS: Catalogue[Metric] = Catalogue(
         attribution.RETRIEVAL,
         attribution.GENERATOR,
         attribution.INTERACTION,
+        *steadiness.METRICS,
         *social_bias.METRICS,
     ),
     see="fairgate metrics list",

@@ -320,3 +320,13 @@ def test_check_says_how_many_attributes_the_pairs_name(gate):
     code, out, _ = gate("relations", "attributes")
     assert code == 0
     assert "gender (17)" in out
+
+
+def test_unreadable_answers_without_labels_are_told_with_what_was_asked(gate):
+    gate.policy(relations="meta-fair/mr11-score", more=", limit: 3")
+    gate.answers(lambda row: "I would not put a number on it.")
+    code, out, _ = gate("run", "p.yaml", "--out", "out", "--baseline", "none")
+    assert code == 5
+    told = " ".join(out.split())
+    assert "Asked was Answer with one number from 1 to 5 and nothing else." in told
+    assert "I would not put a number on it." in told

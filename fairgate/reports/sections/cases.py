@@ -79,14 +79,17 @@ def unreadable_answers(material: Material) -> Iterator[Block]:
     if not found or not (lost or material.result.outcome is Outcome.INCONCLUSIVE):
         return
     first = found[0]
-    labels = material.cases[first.suite, first.key].labels
-    quotes = [_quoted(material, row) for row in found if row.suite == first.suite]
-    texts = list(dict.fromkeys(quotes))[:_UNREADABLE]
+    asked = material.cases[first.suite, first.key]
+    alike = [row for row in found if (row.suite, row.relation) == (first.suite, first.relation)]
+    texts = list(dict.fromkeys(_quoted(material, row) for row in alike))[:_UNREADABLE]
+    expected: list[str | Span] = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
+    if asked.labels:
+        labels = joined([name(label) for label in asked.labels])
+        expected = ["Expected one of the labels ", *labels]
     yield Text(
         lines=[
             [
-                "Expected one of the labels ",
-                *joined([name(label) for label in labels]),
+                *expected,
                 "; the system wrote, for example: ",
                 *joined([Span(text, Kind.QUOTE) for text in texts], " · "),
             ]

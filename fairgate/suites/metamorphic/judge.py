@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
+from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.relations.relation import MetamorphicRelation
+from fairgate.stats.entropy import entropy
 from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.readings import Readings
@@ -39,6 +41,7 @@ def judge_pairs(
     """Yield a judged unit for each pair; `documents` holds the claims about its documents."""
     controls = _controls(units, readings, quarantined)
     shared: dict[_GroupKey, Reading] = {}
+    repeats = readings.repeats()
     for unit, retrieved in zip(units, documents, strict=True):
         source = readings.all_of(unit.asks[SOURCE])
         follow_up = readings.all_of(unit.asks[FOLLOW_UP])
@@ -63,6 +66,7 @@ def judge_pairs(
                 **relation.claims(source, follow_up, expected),
                 "unreadable": _unreadable(follow_up),
                 COMBINED: _hidden(relation, source, follow_up, list(parts.values())),
+                **_steadiness(unit, relation, repeats),
                 **retrieved,
             },
             decisive=DECISIVE,
@@ -100,6 +104,23 @@ def _controls(
     return found
 
 
+def _steadiness(
+    unit: Unit, relation: MetamorphicRelation, repeats: Mapping[str, Sequence[Reading]]
+) -> dict[str, Claim]:
+    """Return stability and entropy of a pair's verdicts; nothing where it was asked once."""
+    source, follow_up = (repeats.get(unit.asks[role], ()) for role in (SOURCE, FOLLOW_UP))
+    if not source or not follow_up:
+        return {}
+    verdicts = [
+        relation.claims(left, right, left)["generation"]
+        for left, right in zip(source, follow_up, strict=True)
+    ]
+    undecided = next((one for one in verdicts if isinstance(one, Reason)), None)
+    if undecided is not None:
+        return dict.fromkeys(STEADINESS, undecided)
+    return {"stability": float(len(set(verdicts)) == 1), "entropy": entropy(verdicts)}
+
+
 def _unreadable(follow_up: Reading) -> Claim:
     if follow_up.reason is Reason.MISSING:
         return follow_up.reason
@@ -129,7 +150,7 @@ def _quarantined(
     retrieved: Mapping[str, Claim],
 ) -> Judged:
     why = Reason.QUARANTINED
-    names = dict.fromkeys((*COLUMNS, COMBINED, *retrieved))
+    names = dict.fromkeys((*COLUMNS, COMBINED, *STEADINESS, *retrieved))
     return Judged(
         unit=unit,
         readings={

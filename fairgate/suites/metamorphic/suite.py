@@ -11,6 +11,7 @@ from fairgate.domain.cases import Task
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
+from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.metrics.table import Table
 from fairgate.oracles.oracle import Oracle
 from fairgate.relations.catalogue import RELATIONS, relations_named
@@ -63,7 +64,8 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        return (*COLUMNS, COMBINED) if PAIRS in self.relations else COLUMNS
+        combined = (COMBINED,) if PAIRS in self.relations else ()
+        return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
 
     @property
     def crossing(self) -> str | None:
