@@ -8,7 +8,7 @@ from fairgate.composition.accepted_runs import locate_references
 from fairgate.composition.building import Composition
 from fairgate.composition.run_folder import earlier_run, replay
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.kill_score import MutationTest
+from fairgate.engine.mutation_test import MutationTest
 from fairgate.engine.ports import SILENT
 
 

@@ -26,6 +26,7 @@ _BY = 2
 """Rules that a row names."""
 _TARGETS = 6
 """Targets that a sentence names."""
+_BULLET = "- "
 Row = tuple[str, ...]
 
 
@@ -47,7 +48,9 @@ def kill_score_markdown(found: KillScore) -> str:
     table = [f"| {' | '.join(row)} |" for row in (*rows, *body)]
     head = [markdown_prose(line) for line in _head(found)]
     return (
-        "\n\n".join(head) + "\n\n" + "\n".join([*table, *_paragraphs(found, markdown_prose, "- ")])
+        "\n\n".join(head)
+        + "\n\n"
+        + "\n".join([*table, *_paragraphs(found, markdown_prose, _BULLET)])
     )
 
 
@@ -70,6 +73,7 @@ def kill_score_json(found: KillScore) -> str:
         "found": [asdict(item) for item in found.found],
         "controls": [asdict(item) for item in found.controls],
         "not_mutated": [asdict(item) for item in found.not_mutated],
+        "suggestions": [asdict(item) for item in found.suggestions],
         "left_out": list(found.left_out),
         "not_seen": list(not_seen(found)),
     }
@@ -153,6 +157,11 @@ def _named(targets: Sequence[str]) -> str:
 
 
 def _paragraphs(found: KillScore, say: Callable[[str], str], bullet: str) -> Iterator[str]:
+    if found.suggestions:
+        yield ""
+        yield from ("Gate lines that would catch this, and that the run itself keeps:", "")
+        lines = [plain(item.line) for item in found.suggestions]
+        yield from ["```yaml", *lines, "```"] if bullet == _BULLET else lines
     parts = {
         "Not seen": list(not_seen(found)),
         "Not mutated": [

@@ -13,8 +13,8 @@ from fakes.planted import TASK, Bench, Plant, PlantedRetriever, chance, policy_o
 from fairgate.domain.errors import ExitCode
 from fairgate.engine.execute import LocalSystem
 from fairgate.engine.gate import run_gate
-from fairgate.engine.kill_score import MutationTest
 from fairgate.engine.mutants import Kind, Mutant, Reach
+from fairgate.engine.mutation_test import MutationTest
 from fairgate.engine.ports import SILENT
 
 MAN, EVERYBODY = "A man", ("A man", "A woman", "A non-binary person")

@@ -92,7 +92,7 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
     workspace = ran(GLOBAL)
     options = ("--seeds", "2", "--at", "0.5", "--kinds", "answers,documents")
     assert workspace.run("mutate", "policy.yaml", "out", *options) == 0
-    assert "at most 48 gate runs of about" in workspace.err
+    assert "at most 64 gate runs of about" in workspace.err
     assert "Kill score of policy small:" in workspace.out
     assert "This policy does not see other answers for gender/man" in workspace.out
     assert "suite sentiment, documents: the run does not say" in workspace.out
@@ -124,3 +124,16 @@ def test_rules_about_attribution_are_left_out_and_named(ran):
     gates = STARTER + "  - {metric: attribution/generator, max: 0.5, advisory: true}\n"
     score = score_of(ran(gates), "--kinds", "refusals")
     assert score["left_out"] == ["attribution/generator"]
+
+
+def test_a_suggested_line_catches_what_the_policy_misses(ran):
+    workspace = ran(GLOBAL)
+    missed = score_of(workspace, "--kinds", "answers")
+    (line,) = (s["line"] for s in missed["suggestions"] if s["reach"] == "term")
+    assert line.startswith("- {metric: asr/generation/controlled, for_each: term, max")
+    path = workspace.root / "policy.yaml"
+    path.write_text(path.read_text() + f"  {line}\n")
+    after = score_of(workspace, "--kinds", "answers")
+    assert all(strength <= 0.5 for strength in smallest(after, "term").values())
+    assert after["false_kills"]["failed"] == 0
+    assert not [s for s in after["suggestions"] if s["reach"] == "term"]
