@@ -1,0 +1,85 @@
+"""Questions a second over HTTP beside the ideal rate, and memory as the number of questions grows.
+
+The server waits 50 ms and answers, in a process of its own; 16 questions are under way at once, so
+320 a second are the most there can be. The rate means something on an idle machine only, processor time on any.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import resource
+import sys
+import time
+
+from fairgate.adapters.applications.json_paths import json_path
+from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
+from fairgate.adapters.applications.replies import ReplyPaths
+from fairgate.adapters.applications.request_template import request_template
+from fairgate.adapters.http_client.messages import Limits
+from fairgate.domain.applications import Question
+
+DELAY, CONCURRENCY, QUESTIONS = 0.05, 16, 3200
+BODY = json.dumps({"answer": "positive"}).encode()
+HEAD = f"HTTP/1.1 200 OK\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+
+
+async def serve(port, delay):
+    async def answer(reader, writer):
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                writer.close()
+                return
+            length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
+            await reader.readexactly(int(length))
+            await asyncio.sleep(delay)
+            writer.write(HEAD + BODY)
+            await writer.drain()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port.send(server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+def run(port, delay):
+    asyncio.run(serve(port, delay))
+
+
+def seconds_for(count, delay):
+    """Return seconds, processor seconds of this process, and the most memory so far in MiB."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=run, args=(there, delay), daemon=True)
+    process.start()
+    address = HttpAddress(
+        url=f"http://127.0.0.1:{here.recv()}/ask",
+        method="POST",
+        template=request_template({"question": "{{query}}"}),
+        paths=ReplyPaths(answer=json_path("$.answer")),
+    )
+    application = HttpApplication(address, Limits(concurrency=CONCURRENCY))
+    questions = [Question(query=f"q{n}", text="", instruction="", prompt="") for n in range(count)]
+    started, worked = time.perf_counter(), time.process_time()
+    assert sum(1 for _ in application.ask(questions)) == count
+    needed, worked = time.perf_counter() - started, time.process_time() - worked
+    process.terminate()
+    process.join()
+    return needed, worked, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main():
+    ideal = CONCURRENCY / DELAY
+    seconds_for(CONCURRENCY, DELAY)  # imports and the first connections
+    needed, worked, _ = seconds_for(QUESTIONS, DELAY)
+    rate = QUESTIONS / needed
+    print(f"{rate:.0f} questions/s of {ideal:.0f} ideal: {rate / ideal:.1%}")
+    print(f"{1000 * worked / QUESTIONS:.2f} ms of processor time a question")
+    for count in map(int, sys.argv[1:] or ("2000", "8000")):
+        needed, _, memory = seconds_for(count, 0.0)
+        print(
+            f"{count:,} questions without delay: {count / needed:.0f}/s, {memory:.0f} MiB at most"
+        )
+
+
+if __name__ == "__main__":
+    main()
