@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fakes.raw_server import raw_server
 
 SECRET = "Bearer swordfish-0815"  # noqa: S105  # of nothing
 FINE = json.dumps({"answer": "positive", "contexts": [{"id": "a", "text": "x"}]}).encode()
@@ -74,6 +75,34 @@ def test_an_application_that_hangs(place, app, gate):
     assert "no complete answer within 0.5 s" in place.err
 
 
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + FINE[:20], "cannot be reached"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n" + FINE[:20], "is no JSON"),
+        (b"", "cannot be reached"),
+    ],
+)
+def test_an_answer_that_is_cut_is_none(place, gate, raw, words):
+    with raw_server(raw) as server:
+        assert gate(url=f"{server.url}/ask") == 4
+    assert words in place.err
+
+
+def test_an_answer_that_drips_is_none(place, gate):
+    drip = b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n" + FINE[:20]
+    with raw_server(drip, keep_open=3600.0) as server:
+        assert gate(url=f"{server.url}/ask", timeout=0.3, attempts=1) == 4
+    assert "no complete answer within 0.3 s" in place.err
+
+
+def test_nothing_is_sent_to_where_a_redirect_leads(place, start, app, gate):
+    other = start()
+    app.faults = [(307, {"Location": f"{other.url}/ask"}, b"")]
+    assert gate() == 4
+    assert other.seen == []
+
+
 def test_no_documents_and_the_same_twice_are_documents(place, app, gate):
     app.faults = [
         (200, {}, b'{"answer": "positive", "contexts": []}'),
@@ -120,6 +149,11 @@ def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
             "is a list and must stand alone",
         ),
         ({"response": {"answer": "answer"}}, "expected a path such as `$.answer`"),
+        (
+            {"response": {"answer": "(json, text) => json.choices?.[0].message['content']"}},
+            "which is JavaScript; write `$.choices[0].message['content']`",
+        ),
+        ({"response": {"answer": "json.answer"}}, "which is JavaScript; write `$.answer`"),
         ({"response": {"answer": "$.answers[*]"}}, "names several parts"),
         ({"response": {"answer": "$.a..b"}}, "expected `.name`"),
         ({"headers_env": {"A b": "X"}}, "3:"),
