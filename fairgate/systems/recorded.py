@@ -122,9 +122,8 @@ class Recorded(SystemKind[RecordedPolicy]):
         except DataError as error:
             yield Finding(place=("recorded",), sentence=str(error))
             return
-        asked = [(case.suite, case.key) for case in plan.cases] if plan else []
-        if asked:
-            sentence = _coverage(asked, answers)
+        if plan and plan.cases:
+            sentence = _coverage(plan, answers)
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
 
@@ -143,13 +142,22 @@ def _examined_rows(path: Path, columns: str | RowPaths, plan: TestPlan | None) -
         yield Finding(place=("recorded",), sentence=said + named, is_problem=False)
 
 
-def _coverage(asked: Sequence[tuple[str, str]], answers: RecordedAnswers | None) -> str:
-    """Return `250 of 300 questions answered`, what is missing first, and what nobody asks."""
+def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
+    """Return `250 of 300 questions answered`, what is missing first, and what nobody asks.
+
+    Questions that embed an answer are counted only where that answer is there: before, nobody can
+    ask them.
+    """
+    asked = [
+        (case.suite, case.key)
+        for case in plan.cases
+        if case.embeds is None or (answers is not None and (case.suite, case.embeds) in answers)
+    ]
     missing = [key for suite, key in asked if answers is None or (suite, key) not in answers]
     said = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
     if missing:
         said += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
-    known = {key for _, key in asked}
+    known = {case.key for case in plan.cases}
     # The keys of attribution's questions follow from the first answers.
     others = [
         key for _, key in (answers.keys() if answers else ())

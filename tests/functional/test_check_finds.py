@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.runtime import Runtime
+from fairgate.systems.recorded import Recorded, RecordedPolicy
+
 POLICY = """\
 version: 1
 name: mine
@@ -112,3 +116,19 @@ def test_check_says_which_questions_a_recording_answers(workspace):
     (workspace.root / "answers.jsonl").write_text("{")
     assert workspace.run("check", "policy.yaml") == 2
     assert "answers.jsonl:1" in workspace.err
+
+
+def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
+    def case(key, embeds=None):
+        return Case(
+            key=key, suite="s", query="q", instruction="", labels=(), cluster=key, embeds=embeds
+        )
+
+    plan = TestPlan(cases=[case("a"), case("b"), case("b#again", "b")], units=())
+    path = tmp_path / "answers.jsonl"
+    for answered, said in (("a", "1 of 2"), ("ab", "2 of 3")):
+        rows = [{"key": key, "response": "yes"} for key in answered]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        policy = RecordedPolicy(recorded=str(path))
+        (found,) = Recorded().examined(policy, plan, Runtime())
+        assert f"answers: {said} questions answered" in found.sentence
