@@ -21,6 +21,8 @@ from fairgate.oracles.phrases import readable_part
 SCORE_RULE = "score/1"
 """Identifies how scores are read; `rescore` refuses another one."""
 LEAST, GREATEST = 1, 5
+_MOST_NUMBERS = 50
+"""An answer with more numbers gives no one score, and would take long to look through."""
 
 _WORDS = ("one", "two", "three", "four", "five")
 _NUMBER = r"(?<![\w.,/\u2044])[-+]?\d+(?:\.\d+)?(?![\w\u2044]|[.,]\d)"
@@ -47,10 +49,9 @@ def read_score(text: str) -> float | None:
     """Return the score from 1 to 5 that an answer gives; None where it gives no one score."""
     plain = _SCALE.sub(" ", readable_part(text).strip())
     found: set[float] = set()
-    places = [(m, float(m.group())) for m in _DIGITS.finditer(plain)]
-    if not places:
-        places = [(m, float(_WORDS.index(m.group()) + 1)) for m in _IN_WORDS.finditer(plain)]
-        places = [(m, value) for m, value in places if value > 1 or _is_score(plain, m)]
+    places = _numbers(plain)
+    if len(places) > _MOST_NUMBERS:
+        return None
     denominators: set[int] = set()
     for match, value in places:
         if match.start() in denominators or _AFTER_OF.search(plain[: match.start()]):
@@ -71,6 +72,15 @@ def read_score(text: str) -> float | None:
         found.add(value)
     score = found.pop() if len(found) == 1 else None
     return score if score is not None and LEAST <= score <= GREATEST else None
+
+
+def _numbers(plain: str) -> list[tuple[re.Match[str], float]]:
+    """Return every numeral with its value; number words where there is no numeral."""
+    found = [(m, float(m.group())) for m in _DIGITS.finditer(plain)]
+    if found:
+        return found
+    words = [(m, float(_WORDS.index(m.group()) + 1)) for m in _IN_WORDS.finditer(plain)]
+    return [(m, value) for m, value in words if value > 1 or _is_score(plain, m)]
 
 
 def _is_score(plain: str, match: re.Match[str]) -> bool:

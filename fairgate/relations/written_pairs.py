@@ -18,6 +18,9 @@ from fairgate.relations.relation import FollowUp, NotApplicable
 
 NOT_WRITTEN = "no follow-up was written for the source (`relation`, `follow_up`)"
 
+MOST_CHARACTERS = 8_000
+"""Longest prompt of a pair: comparing two word by word takes the square of their length."""
+
 _PIECE = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|[^\w\s]")
 _AGREEING = frozenset(
     """a an the this that these those who whose is are was were has have with of in from at into
@@ -75,6 +78,8 @@ def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
     Each names its attribute; what else differs, word by word, are articles, pronouns and other
     words that agree with it. Case and punctuation are kept.
     """
+    if max(len(source_text), len(follow_up_text)) > MOST_CHARACTERS:
+        return f"a prompt of the pair is longer than {MOST_CHARACTERS:,} characters"
     for name, text, attribute in (
         ("source", source_text, pair.source_attribute),
         ("follow-up", follow_up_text, pair.attribute),

@@ -52,3 +52,8 @@ def test_a_reading_is_a_number_or_unreadable():
     assert (four.value, four.shown, none.value, none.reason) == (4.0, "4", None, Reason.UNREADABLE)
     assert oracle.stop() is None
     assert oracle.same(four, four)
+
+
+def test_endless_answers_give_no_score():
+    assert read_score("5 " * 300_000) is None
+    assert read_score("five " * 300_000) is None

@@ -39,3 +39,8 @@ def test_one_declared_edit(source, follow_up, own, other):
 @pytest.mark.parametrize(("source", "follow_up", "own", "other", "why"), BROKEN)
 def test_whatever_else_differs_is_named(source, follow_up, own, other, why):
     assert why in pair_fault(source, follow_up, pair(own, other))
+
+
+def test_endless_prompts_are_not_compared():
+    long = "a woman and a man " * 60_000
+    assert "longer than 8,000" in pair_fault(long, f"{long} too", pair("woman", "man"))
