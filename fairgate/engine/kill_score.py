@@ -47,7 +47,7 @@ class CatchingRule:
     metric: str
     where: Mapping[str, str]
     checks: Sequence[str]
-    """`bound`, `regression`, `identity`, `unreadable`, `inconclusive`."""
+    """`bound`, `regression`, `budget`, `identity`, `unreadable`, `inconclusive`."""
     position: int
     """Index in the policy's gates; -1 where it stands in none."""
     runs: int = 0

@@ -68,7 +68,9 @@ def rule_power(
     `observed` maps positions in `rules` to the comparison of a run with a baseline.
     """
     tests = [n for n, r in enumerate(rules) if r.gate.regression or r.metric.compares_terms]
-    family = len(tests) if policy.correction == "holm" else 1
+    budgets = sum(r.gate.regression is not None and r.gate.regression.budget is not None
+                  for r in rules)  # fmt: skip
+    family = len(tests) + budgets if policy.correction == "holm" else 1
     level = (1 - policy.confidence) / max(1, family)
     rows = []
     for number, rule in enumerate(rules):

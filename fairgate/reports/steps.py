@@ -36,15 +36,29 @@ def next_step(material: Material, explain: str) -> Inline:
         look: Words = [" reproduce it with ", command(run_command(material)), ","]
         if explain:
             look = [" look at the example with ", command(explain), ","]
-        on_purpose: Words = [
-            ", or, if the change is wanted, accept it with ", command(accept)
-        ] if accept else []  # fmt: skip
-        return ["Next:", *look, " fix the cause", *on_purpose, "."]
+        return ["Next:", *look, " fix the cause", *_on_purpose(material, accept), "."]
     if material.options.limit is not None:
         return ["Next: run all of it with ", command(run_command(material)), "."]
     if result.overlap is None and accept:
         return ["Next: make this run the first baseline with ", command(accept), "."]
     return ""
+
+
+def _on_purpose(material: Material, accept: str) -> Words:
+    """Return what makes a wanted change pass; accepting a baseline leaves a budget as it is."""
+    binding = [rule for rule in material.result.rules if not rule.advisory]
+    if not accept:
+        return []
+    if not any("budget" in rule.failed for rule in binding):
+        return [", or, if the change is wanted, accept it with ", command(accept)]
+    pin = command(accept.replace("baseline accept", "baseline anchor", 1))
+    words: Words = [
+        ", or, if all that has changed since the anchor is wanted, pin another with ",
+        pin,
+    ]
+    if any("regression" in rule.failed for rule in binding):
+        words += [" and accept this change with ", command(accept)]
+    return words
 
 
 def cause_step(material: Material) -> Inline:

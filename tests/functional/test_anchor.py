@@ -84,6 +84,9 @@ def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
     assert pinned.record()["anchor"] == ANCHOR
     assert "more than the budget 4.0 points" in pinned.out
     assert "against the anchor's 0.0 %" in pinned.out
+    # Accepting a baseline would not help.
+    assert "pin another with `fairgate baseline anchor out" in pinned.out.replace("\n", " ")
+    assert "baseline accept" not in pinned.out
     report = (pinned.root / "out" / "report.md").read_text()
     assert "since the anchor is more than the allowed 4.0 points" in report
     assert "pinned because: release 1" in report
@@ -98,6 +101,8 @@ def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
 def test_a_change_that_breaks_both_names_both(pinned):
     assert gate(pinned, 40) == 1
     assert pinned.record()["rules"][0]["failed"] == ["regression", "budget"]
+    assert "baseline anchor" in pinned.out
+    assert "baseline accept" in pinned.out
 
 
 def test_pinning_another_anchor_starts_the_budget_anew(pinned):
