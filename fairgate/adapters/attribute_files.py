@@ -49,3 +49,11 @@ def load_dimensions(
             raise DataError(f"two attributes have the id {quoted(dimension.id)}; rename one")
         found[dimension.id] = dimension
     return found
+
+
+def known_dimensions(
+    own: Sequence[str], *, folder: Path | None = None, confined: bool = False
+) -> Mapping[str, Dimension]:
+    """Return the embedded attributes and the user's own, which replace those of the same id."""
+    added = load_dimensions(own, folder=folder, confined=confined)
+    return {**embedded_dimensions(), **added}

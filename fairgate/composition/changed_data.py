@@ -116,7 +116,7 @@ def _inside(root: Path, path: str) -> list[str]:
 
 
 def _is_embedded(kind: str, name: str) -> bool:
-    if kind in ("tasks", "perturbations"):
+    if kind in ("tasks", "perturbations", "attributes"):
         return name in embedded_names(kind)
     return kind != "recorded" and embedded_path(kind, name) is not None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fairgate import __version__
-from fairgate.adapters.attribute_files import embedded_dimensions, load_dimensions
+from fairgate.adapters.attribute_files import embedded_dimensions, known_dimensions
 from fairgate.adapters.files.generated_cases import Fault, read_cases, write_cases
 from fairgate.adapters.template_files import load_templates
 from fairgate.domain.attributes import Dimension
@@ -83,7 +83,7 @@ def header_of(path: Path, runtime: Runtime) -> tuple[Mapping[str, object], Mappi
         raise UsageError(f"{path}: is empty; expected a header and cases")
     own = header.get("own-attributes", [])
     names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
-    return header, _dimensions(tuple(names), runtime)
+    return header, _dimensions(names, runtime)
 
 
 def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inventory) -> None:
@@ -112,10 +112,8 @@ def _ingredients(choice: GenerationChoice, runtime: Runtime) -> Ingredients:
     )
 
 
-def _dimensions(own: tuple[str, ...], runtime: Runtime) -> Mapping[str, Dimension]:
-    """Return the embedded attributes and the user's own, which replace those of the same id."""
-    added = load_dimensions(own, folder=runtime.root, confined=runtime.confined)
-    return {**embedded_dimensions(), **added}
+def _dimensions(own: Sequence[str], runtime: Runtime) -> Mapping[str, Dimension]:
+    return known_dimensions(own, folder=runtime.root, confined=runtime.confined)
 
 
 def _counted(cases: Iterator[GeneratedCase], inventory: Inventory) -> Iterator[GeneratedCase]:

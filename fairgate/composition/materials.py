@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from fairgate.adapters.attribute_files import embedded_dimensions
+from fairgate.adapters.attribute_files import known_dimensions
 from fairgate.adapters.dataset_hub import fetch_dataset, fetch_table
 from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.question_items.read import ItemFiles, read_items
@@ -54,8 +54,10 @@ class SuiteMaterials:
             "task", lambda: load_task(named, opens, folder=runtime.root, confined=runtime.confined)
         )
 
-    def sources(self, named: str | Columns, limit: int | None) -> Sequence[Source] | None:
-        """Return the sources of a table."""
+    def sources(
+        self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()
+    ) -> Sequence[Source] | None:
+        """Return the sources of a table, with embedded attributes and those of the named files."""
         columns = Columns(path=named) if isinstance(named, str) else named
 
         def read() -> Sequence[Source]:
@@ -64,7 +66,15 @@ class SuiteMaterials:
             if path.is_dir():
                 files = [str(file) for file in sorted(path.glob("*.jsonl"))]
                 return read_source_files(files, spec, limit)
-            return read_sources(spec, limit, embedded_dimensions)
+            own = partial(
+                known_dimensions,
+                attributes,
+                folder=self.runtime.root,
+                confined=self.runtime.confined,
+            )
+            if attributes:
+                own()  # wrong files are told, whether the sources need them or not
+            return read_sources(spec, limit, own)
 
         return self.attempt("sources", read)
 

@@ -70,8 +70,10 @@ class Materials(Protocol):
         """Return an embedded task, a task file, or one written in the policy."""
         ...
 
-    def sources(self, named: str | Columns, limit: int | None) -> Sequence[Source] | None:
-        """Return the sources of a table."""
+    def sources(
+        self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()
+    ) -> Sequence[Source] | None:
+        """Return the sources of a table; `attributes` are files of the user's own."""
         ...
 
     def perturbation_sets(

@@ -64,14 +64,14 @@ def read_sources(
     id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
     sources: list[Source] = []
     lines: dict[str, int] = {}
-    generated = False
+    known: Mapping[str, Dimension] | None = None
     wanted = [name for name in (id_column, text_column) if name is not None]
     paired = [name for name in PAIR_COLUMNS if name in names] if "relation" in names else []
     for row in read_rows(path, [*wanted, *paired]):
         if limit is not None and len(sources) == limit:
             break
         if row.number == 1 and is_header(row.values, path):
-            generated = True
+            known = dimensions()
             continue
         place = f"{path}:{row.line}"
         id_ = str(row.number)
@@ -86,7 +86,7 @@ def read_sources(
         text = checked_text(row.values.get(text_column), place, text_column)
         if not text.strip():
             raise DataError(f"{place}: source {capped(id_)} has no text; write one or remove it")
-        frame, uses = _stated(row, text, place, dimensions) if generated else ("", ())
+        frame, uses = _stated(row, text, place, known) if known is not None else ("", ())
         pair = written_pair({name: row.values.get(name) for name in paired}, place)
         sources.append(Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair))
     if not sources:
@@ -105,10 +105,10 @@ def _text_column(spec: CorpusSpec, names: Sequence[str]) -> str:
 
 
 def _stated(
-    row: Row, text: str, place: str, dimensions: Dimensions
+    row: Row, text: str, place: str, known: Mapping[str, Dimension]
 ) -> tuple[str, tuple[AttributeUse, ...]]:
     """Return what a row of a file of generated cases says of its attributes."""
     try:
-        return stated_attributes(row.values, text, dimensions())
+        return stated_attributes(row.values, text, known)
     except DataError as error:
         raise DataError(f"{place}: {error}") from error

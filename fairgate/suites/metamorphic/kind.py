@@ -34,7 +34,7 @@ class Metamorphic:
         if known:
             known = materials.attempt("task", lambda: task_named(task, relations)) is not None
         limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
-        read = materials.sources(policy.sources, limit)
+        read = materials.sources(policy.sources, limit, policy.attributes)
         sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
         if read is None or sets is None:
             return None

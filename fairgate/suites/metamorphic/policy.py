@@ -130,6 +130,11 @@ class SuitePolicy(SuiteModel):
     sources: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")], ByShape
     ] = Field(description="Embedded name, path, or path with columns.")
+    attributes: list[Text] = Field(
+        default_factory=list,
+        description="Files of sensitive attributes of your own that generated sources state "
+        "(`fairgate generate --attributes`).",
+    )
     limit: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="Use only the first so many sources."
     )
@@ -201,10 +206,12 @@ class SuitePolicy(SuiteModel):
         return ()
 
     def named_files(self) -> Iterator[NamedFile]:
-        """Yield sources, a task file and the perturbation sets: all decide what is asked."""
+        """Yield sources, attributes, a task file and the sets: all decide what is asked."""
         named = self.sources
         path = named if isinstance(named, str) else named.path
         yield NamedFile("sources", path, decides_questions=True)
+        for name in self.attributes:
+            yield NamedFile("attributes", name, decides_questions=True)
         if isinstance(self.task, TaskPolicy):
             for classifier in self.task.classifiers:
                 yield NamedFile("classifiers", classifier.model, decides_questions=True)
