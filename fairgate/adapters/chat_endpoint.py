@@ -21,8 +21,7 @@ from fairgate.adapters.http_client.messages import (
     HttpError,
     Limits,
     Request,
-    no_answer,
-    retry_after,
+    asks_to_wait,
 )
 from fairgate.adapters.http_client.named_secrets import key_in
 from fairgate.domain.errors import ModelError
@@ -119,9 +118,7 @@ class ChatEndpoint:
 
     def _fine(self, found: Answer | HttpError) -> Answer:
         if isinstance(found, HttpError):
-            raise ModelError(
-                f"{self._where}: {no_answer(found)}; check that it runs, and `base_url`"
-            )
+            raise ModelError(f"{self._where}: {found.sentence}; check that it runs, and `base_url`")
         if found.status // 100 != 2:
             said = concealed(found.body[:2000].decode("utf-8", "replace"), [self._key]).strip()
             words = f", saying {harmless(said[:200])!r}" if said else ""
@@ -131,9 +128,8 @@ class ChatEndpoint:
         return found
 
     def _hint(self, answer: Answer) -> str:
-        wait = retry_after(answer)
-        if wait is not None:
-            return f"it asks to wait {wait:g} s: lower `concurrency` or set `per_second`"
+        if wait := asks_to_wait(answer):
+            return wait
         return {
             400: "the model may not take these settings: look at `decoding` and `system`",
             401: f"check the key in {self._address.api_key_env or 'a variable: `api_key_env`'}",

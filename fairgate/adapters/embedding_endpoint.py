@@ -23,7 +23,6 @@ from fairgate.adapters.http_client.messages import (
     Limits,
     Request,
     keeps_secrets,
-    no_answer,
     retry_after,
 )
 from fairgate.adapters.http_client.named_secrets import key_in
@@ -117,7 +116,7 @@ class EndpointEmbedder:
             answer = self._client.ask(asked)
         except HttpError as error:
             raise ModelError(
-                f"{self._where}: {no_answer(error)}; check the address and the network"
+                f"{self._where}: {error.sentence}; check the address and the network"
             ) from None
         if answer.status != _OK:
             raise ModelError(self._refused(answer))

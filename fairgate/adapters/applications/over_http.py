@@ -23,8 +23,7 @@ from fairgate.adapters.http_client.messages import (
     HttpError,
     Limits,
     Request,
-    no_answer,
-    retry_after,
+    asks_to_wait,
 )
 from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.applications import Question, Reply
@@ -134,8 +133,7 @@ class HttpApplication:
         """Return the answer. Raises ApplicationError unless it says that all is well."""
         if isinstance(found, HttpError):
             raise ApplicationError(
-                f"{self.name}, asked {about}: {no_answer(found)}; check that it runs, "
-                "and its address"
+                f"{self.name}, asked {about}: {found.sentence}; check that it runs, and its address"
             )
         if found.status // 100 != 2:
             said = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
@@ -153,9 +151,8 @@ class HttpApplication:
         if 300 <= answer.status < 400:
             target = harmless(answer.headers.get("location", "")[:100])
             return f"redirects are not followed: name the address it leads to ({target!r})"
-        wait = retry_after(answer)
-        if wait is not None:
-            return f"it asks to wait {wait:g} s; lower `concurrency` or set `per_second`"
+        if wait := asks_to_wait(answer):
+            return wait
         if answer.status in BUSY:
             return f"tried {self._limits.attempts} times; look into its log"
         return "check `url`, `method` and `request`"

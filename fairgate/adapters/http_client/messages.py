@@ -61,11 +61,11 @@ class HttpError(Exception):
         self.attempts = attempts
         self.is_lost = is_lost
 
-
-def no_answer(error: HttpError) -> str:
-    """Return what the sentence of every asker says of it, behind the name of what was asked."""
-    what = "cannot be reached" if error.is_lost else "gives no usable answer"
-    return f"{what} ({quoted(str(error))}), tried {error.attempts} times"
+    @property
+    def sentence(self) -> str:
+        """Return what every asker says of it, behind the name of what was asked."""
+        what = "cannot be reached" if self.is_lost else "gives no usable answer"
+        return f"{what} ({quoted(str(self))}), tried {self.attempts} times"
 
 
 Pause = Callable[[Request, Answer | None, int], float | None]
@@ -85,6 +85,16 @@ def busy_pause(request: Request, answer: Answer | None, attempt: int) -> float |
 def retry_after(answer: Answer) -> float | None:
     """Return the seconds that a server asks to wait; None where it says none, or a date."""
     return whole_seconds(answer.headers.get("retry-after"))
+
+
+def asks_to_wait(answer: Answer) -> str:
+    """Return what to do where a server says how long to wait; empty where it says nothing."""
+    wait = retry_after(answer)
+    return (
+        ""
+        if wait is None
+        else (f"it asks to wait {wait:g} s: lower `concurrency` or set `per_second`")
+    )
 
 
 def whole_seconds(text: str | None) -> float | None:
