@@ -1,7 +1,7 @@
 """Baselines as reviewable JSON: one source a line, sorted, fixed precision, with a hash.
 
 A key is what a source's variants share and what makes it this one (`#…`, `@…`); whatever follows
-from the variant alone stands once a suite, the rest once a source.
+from the variant alone is written once a suite, the rest once a source.
 
 Reading is strict: a damaged, edited, incomplete or unknown file raises BaselineError, never a
 partial baseline.
@@ -68,7 +68,7 @@ def dump_baseline(baseline: Baseline) -> str:
 
 
 def load_baseline(text: str, path: str) -> Baseline:
-    """Return the baseline. Raises BaselineError that says what is wrong and what to do."""
+    """Return the baseline. Raises BaselineError with the fault and the next step."""
     if len(text) > MAX_BYTES:
         raise BaselineError(f"{path}: larger than {MAX_BYTES >> 20} MiB; not a baseline")
     try:
@@ -86,7 +86,7 @@ def load_baseline(text: str, path: str) -> Baseline:
     actual = _integrity(body)
     if claimed != actual:
         raise BaselineError(
-            f"{path}: the integrity hash does not match its content (file says "
+            f"{path}: the integrity hash does not match its content (file has "
             f"{quoted(str(claimed)[:16])}, content gives '{actual[:16]}'): it was edited by hand "
             "or merged; restore it or accept a new run"
         )

@@ -1,8 +1,8 @@
 """Answers from an OpenAI-compatible endpoint: `POST <base>/chat/completions`.
 
-vLLM, Ollama, llama.cpp's server and hosted models speak it. The endpoint puts the messages into
-its own chat template, decides itself how it samples, and may be another model tomorrow: what it
-promises is not known, so equal questions are asked again wherever a run asks for them again.
+vLLM, Ollama, llama.cpp's server and hosted models implement it. The endpoint puts the messages into
+its own chat template, decides itself how it samples, and may serve another model later: it
+guarantees nothing, so equal questions are asked again wherever a run asks for them again.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class ChatEndpoint:
             raise ModelError(f"{self._where}: {found.sentence}; check that it runs, and `base_url`")
         if found.status // 100 != 2:
             said = concealed(found.body[:2000].decode("utf-8", "replace"), [self._key]).strip()
-            words = f", saying {harmless(said[:200])!r}" if said else ""
+            words = f" and the message {harmless(said[:200])!r}" if said else ""
             raise ModelError(
                 f"{self._where}: refused with HTTP {found.status}{words}; {self._hint(found)}"
             )
@@ -170,7 +170,7 @@ class ChatEndpoint:
 
 
 def _content(message: Any) -> str:
-    """Return what the model said; what refuses says nothing, or why. Raises TypeError."""
+    """Return the model's text; for a refusal its reason, or nothing. Raises TypeError."""
     text = message.get("content")
     if text is None:
         text = message.get("refusal") or ""

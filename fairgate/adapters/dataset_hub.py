@@ -31,7 +31,7 @@ def fetch_dataset(name: str, file: str = "") -> Path:
 
     def failure(reason: str) -> DataError:
         return DataError(
-            f"the data set {quoted(name)} is not to be had from the hub ({quoted(reason)}); check "
+            f"the data set {quoted(name)} is not available from the hub ({quoted(reason)}); check "
             "the name and the network, or put the path of a downloaded file in its place"
         )
 

@@ -1,4 +1,4 @@
-"""Where the things are that policies call by an embedded name."""
+"""The paths of the models and data that policies call by an embedded name."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _beside(root: Path, name: str) -> list[str]:
 def _refuse_links_out(name: str, folder: Path, root: Path) -> None:
     """Raise DataError where a link below a folder leads out of the root, directly or by others.
 
-    What a folder holds is opened by whoever reads it, which follows links.
+    The files of a folder are opened by other code, which follows links.
     """
     seen = {folder}
     waiting = [folder]
@@ -110,7 +110,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _followed(link: Path) -> Path | None:
-    """Return where a link leads, None where it leads in a circle."""
+    """Return the target of a link, None where the links form a cycle."""
     try:
         return link.resolve()
     except (OSError, RuntimeError):

@@ -16,7 +16,7 @@ BATCH = 256
 
 
 class VectorStore(Protocol):
-    """Remembers vectors by key."""
+    """Stores vectors by key."""
 
     def get_vectors(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of those keys that are there."""
@@ -28,7 +28,7 @@ class VectorStore(Protocol):
 
 
 class CachedEmbedder:
-    """An Embedder with a memory: equal results, and only texts that are new cost anything.
+    """An Embedder with a store: equal results, and only new texts are computed.
 
     Texts that are new are embedded shortest first in batches of 256, each stored before the next
     begins.
@@ -40,7 +40,7 @@ class CachedEmbedder:
         store: VectorStore,
         on_embedded: Callable[[int], None] | None = None,
     ) -> None:
-        """Remember what `embedder` computes in `store`; report batches to `on_embedded`."""
+        """Store what `embedder` computes in `store`; report batches to `on_embedded`."""
         self._embedder = embedder
         self._store = store
         self._on_embedded = on_embedded

@@ -1,8 +1,8 @@
 """Embeddings from an OpenAI-compatible endpoint: `POST <base>/embeddings`.
 
 The key is read from an environment variable whose name the policy gives; it goes into one request
-header and nowhere else, over https or to this machine. What the endpoint says may repeat it, so no
-text of the endpoint's leaves this module before the key is replaced in it.
+header and nowhere else, over https or to this machine. A reply may repeat it, so no
+text of the endpoint leaves this module before the key is replaced in it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class EndpointEmbedder:
 
     def _refused(self, answer: Answer) -> str:
         wait = retry_after(answer)
-        later = "try again later" if wait is None else f"try again in {wait:g} s, as it says"
+        later = "try again later" if wait is None else f"try again in {wait:g} s, as it asks"
         hint = {
             401: f"check the key in {self._api_key_env or 'the variable named by `api_key_env`'}",
             403: "the key has no right to this model",
@@ -134,7 +134,7 @@ class EndpointEmbedder:
         return f"{self._where}: refused with HTTP {answer.status}; {hint}"
 
     def _told(self, text: str) -> str:
-        """Return what the endpoint has said, for a message; the exception itself goes no further.
+        """Return the endpoint's text for a message; the exception itself is not passed on.
 
         Its text may hold the key, and a traceback would show it: raise `from None`.
         """

@@ -1,4 +1,4 @@
-"""What a run runs on: reported beside the results, never compared as if it were under test."""
+"""The machine and libraries of a run: reported beside the results, never compared."""
 
 from __future__ import annotations
 

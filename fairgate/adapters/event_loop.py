@@ -1,4 +1,4 @@
-"""One event loop for all that the process waits for, in a thread of its own, started when asked.
+"""One event loop for all waiting of the process, in its own thread, started on first use.
 
 So requests go on while the caller works on earlier answers, an interrupt of the caller ends them,
 and no caller has to be free of an event loop itself.
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Closable(Protocol):
-    """What is open on the loop until it is closed there."""
+    """A resource that is open on the loop until it is closed there."""
 
     async def close(self) -> None:
         """Close it."""

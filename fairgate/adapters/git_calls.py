@@ -1,9 +1,9 @@
-"""Every question to git, asked so that no file of a checkout and no setting of it names a program.
+"""Every call of git, made so that no file or setting of a checkout can name a program.
 
 git looks for a repository from the folder it starts in, and takes a folder with `HEAD`, `objects`
-and `refs` for one: a pull request can commit these, with a `config` that runs what it likes. Here
-the repository is the nearest `.git`, which no commit can contain, and git is told so. What that
-repository's own configuration could start is switched off as well.
+and `refs` for one: a pull request can commit these, with a `config` that runs any program. Here
+the repository is the nearest `.git`, which no commit can contain, given to git explicitly. Programs
+that this repository's own configuration could start are switched off as well.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SETTINGS = {
     "submodule.recurse": "false",
     "protocol.ext.allow": "never",
 }
-"""What outweighs the checkout's configuration, also for the processes that git starts."""
+"""Settings that override the checkout's configuration, also for the processes that git starts."""
 _NO_PROTOCOL, _PROTOCOLS = "", "https:ssh:http:file"
 """How git may reach other repositories: while it reads, not at all; ever, by no remote helper."""
 
@@ -116,7 +116,7 @@ class Repository:
 def repository_of(folder: Path) -> Repository | None:
     """Return the checkout that a folder lies in, None where it lies in none.
 
-    A `.git` that belongs neither to us nor to the folder's owner is somebody else's, as in
+    A `.git` that belongs neither to us nor to the folder's owner belongs to another user, as in
     `/tmp/.git`: None then too. In a container the checkout is another user's, as a whole.
     """
     try:
@@ -152,7 +152,7 @@ def tracked_below(path: Path) -> list[str]:
     found = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside.as_posix()}")
     if found is None:
         raise UsageError(
-            f"git cannot say whether {quoted(str(path))} is part of the checkout in "
+            f"git cannot determine whether {quoted(str(path))} is part of the checkout in "
             f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
         )
     return [os.fsdecode(file) for file in found.split(b"\0") if file]

@@ -1,6 +1,6 @@
 """What the Hugging Face hub's client raises, as one of our errors that holds no token.
 
-Which HTTP library the client stands on, and so what it raises, differs by its version.
+Which HTTP library the client uses, and so what it raises, differs by its version.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fairgate.domain.secrets import concealed
 
 @contextlib.contextmanager
 def asking_the_hub(failure: Callable[[str], FairGateError]) -> Iterator[None]:
-    """Raise `failure` of what was said, in one line, for whatever goes wrong in the block.
+    """Raise `failure` with the message, in one line, for any error in the block.
 
-    A server can put the token that it was sent into its answer. The error itself goes no further,
+    A server can put the token that it was sent into its answer. The error itself is not passed on,
     since a traceback would show it.
     """
     try:

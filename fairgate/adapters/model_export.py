@@ -78,8 +78,8 @@ def export_model(
     """Export `model` (Hugging Face id or local folder) into the new folder `output`.
 
     Returns what is also written to `output/provenance.json`: source, revision, versions,
-    precision, the parity with the original and the sha256 of every file. `say` is told how much
-    memory is needed before anything is loaded. `open_embedder` opens the folder of a
+    precision, the parity with the original and the sha256 of every file. `say` receives the
+    memory needed before anything is loaded. `open_embedder` opens the folder of a
     feature-extraction model. Nothing is left behind where the export is not within the limits of
     its precision, unless the choice keeps it. Raises UsageError (environment, arguments) or
     ModelError (download, conversion, parity).
@@ -157,7 +157,7 @@ def _check_environment(choice: ExportChoice) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what torch, optimum and the quantiser say about each other off the screen."""
+    """Suppress the warnings of torch, optimum and the quantiser."""
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -215,7 +215,7 @@ def _unfinished(folder: Path) -> ModelFolder:
 def _advice(error: Exception) -> str:
     said = f"{type(error).__name__} {error}".lower()
     if isinstance(error, MemoryError) or "memory" in said or "allocate" in said:
-        return "Memory ran out: use a machine with more; the first line says how much it takes."
+        return "Not enough memory: use a machine with more; the first line states the need."
     if "no space left" in said:
         return "The disk is full: the export takes about twice the weights in fp32."
     return (
@@ -242,7 +242,7 @@ def _parity(
 
 
 def _release_memory() -> None:
-    """Give back what the last step took: the next one needs as much again."""
+    """Free the memory of the last step: the next one needs as much again."""
     gc.collect()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not

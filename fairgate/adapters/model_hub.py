@@ -38,7 +38,7 @@ def exported_folder(name: str, models: Path, revision: str | None = None) -> Pat
 
 
 def fetch(name: str, *, revision: str | None, models: Path) -> Path:
-    """Return a folder with the model's files. Raises ModelError that says how to get them."""
+    """Return a folder with the model's files. Raises ModelError with how to get them."""
     local = exported_folder(name, models, revision)
     if local.is_dir():
         return local
@@ -46,7 +46,7 @@ def fetch(name: str, *, revision: str | None, models: Path) -> Path:
 
     def failure(reason: str) -> ModelError:
         return ModelError(
-            f"the model {quoted(name)} is neither in {quoted(str(models))} nor to be had from the "
+            f"the model {quoted(name)} is neither in {quoted(str(models))} nor available from the "
             f"hub ({quoted(reason)}); export it with `fairgate export {name}{pin}`, or name a "
             "folder with its ONNX files"
         )
@@ -80,7 +80,7 @@ def _listed(name: str, revision: str | None) -> list[str] | None:
 
 
 def _cached(name: str, revision: str | None) -> Path:
-    """Return the folder in the local cache: which files it has to hold, only the hub knows."""
+    """Return the folder in the local cache; only the hub has the list of its files."""
     from huggingface_hub import snapshot_download
 
     return Path(

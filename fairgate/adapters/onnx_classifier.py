@@ -129,7 +129,7 @@ def mapped_labels(
         )
     if missing:
         names = listed(missing, last="and")
-        raise DataError(f"`labels` does not say what the classifier's {names} mean; add them")
+        raise DataError(f"`labels` has no meaning for the classifier's {names}; add them")
     if wrong:
         raise DataError(f"`labels`: found {quoted(wrong[0])}, expected one of {wanted}")
     if len(set(labels.values())) < 2:

@@ -172,7 +172,7 @@ class OnnxDecoder:
                 row.opening = THINKING_TAGS[0][0]
 
     def _read(self, row: _Row) -> None:
-        """Bring a row's text up to date, as far as anything depends on it."""
+        """Update a row's text where a decision depends on it."""
         # Thinking is long: its text is put together again only where a tag may have closed it.
         if row.is_thinking and not closes_thinking(self._prompts.decode(row.tokens[-_TAG_TOKENS:])):
             row.thought += 1
@@ -237,7 +237,7 @@ class OnnxDecoder:
         yield from batches_by_width(lengths, size, width)
 
     def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
-        """Return how long a prompt may be by the model's context; None if nobody knows."""
+        """Return the longest prompt for the model's context; None where it is unknown."""
         context = self._prompts.context_tokens
         widest = None if context is None else context - new_tokens
         longest = max((len(prompt) for prompt in prompts), default=0)
@@ -296,7 +296,7 @@ class _Row:
     text: str = ""
     is_thinking: bool = False
     is_unmarked: bool = False
-    """Whether a closing tag may yet say that all of it was thinking."""
+    """Whether a closing tag may still mark all of it as thinking."""
     thought: int = 0
     """Tokens of thinking so far."""
     stopped: str | None = None

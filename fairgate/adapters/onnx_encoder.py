@@ -1,7 +1,7 @@
 """Embeds texts with an ONNX encoder: `tokenizers` + ONNX Runtime, no torch.
 
 Pooling, prompts, normalisation and length limit are read from the files sentence-transformers
-writes, so a model means here what it means there; what they leave open, the policy says.
+writes, so a model works as it does there; what they leave open, the policy sets.
 """
 
 from __future__ import annotations

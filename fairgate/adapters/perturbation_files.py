@@ -55,7 +55,7 @@ def load_perturbation_set(
 def collect_perturbation_sets(
     names: Sequence[str], control: str, *, folder: Path | None = None, confined: bool = False
 ) -> CollectedSets:
-    """Return the sets of a suite together with all that is wrong, so that it is told at once."""
+    """Return the sets of a suite and all their errors, which are reported at once."""
     found = CollectedSets()
     places: list[tuple[Place, str]] = [(("perturbations", n), name) for n, name in enumerate(names)]
     if control != NO_CONTROL:

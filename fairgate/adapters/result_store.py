@@ -32,11 +32,11 @@ CREATE TABLE IF NOT EXISTS results (
 
 
 class SqliteResultStore:
-    """Remembers texts and vectors by `(kind, key)` across runs, killed processes and threads.
+    """Stores texts and vectors by `(kind, key)` across runs, killed processes and threads.
 
     Write-ahead logging: a batch is stored whole or not at all, and a process that dies loses at
     most the batch it was writing. Every row has a checksum: a damaged row is forgotten, a damaged
-    file is moved aside to `<name>.corrupt-<n>` and what is readable in it is kept; both are said
+    file is moved aside to `<name>.corrupt-<n>` and what is readable in it is kept; both are listed
     in `notices`. Several processes may use one file.
     """
 

@@ -43,7 +43,7 @@ def load_task(
 
 
 def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
-    """Return the task that a policy or a task file spells out; labels become lower case.
+    """Return the task that a policy or a task file defines; labels become lower case.
 
     Raises DataError where a classifier does not fit.
     """

@@ -49,7 +49,7 @@ class TokenizerFile:
 
 
 def hub_tokenizer(name: str) -> TokenizerFile | None:
-    """Return the tokenizer of a Hugging Face model (`gpt2`); None where it cannot be had."""
+    """Return the tokenizer of a Hugging Face model (`gpt2`); None where it is not available."""
     # `hf_hub_download` tries a hub that cannot be reached six times, for half a minute.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError

@@ -1,7 +1,7 @@
-"""What a policy reaches outside, and which of it a change's own policy may not reach yet.
+"""The external resources of a policy, and those that a change's own policy may not use yet.
 
 A policy names addresses, and environment variables whose content is sent there; some name programs
-or code. A pull request's own policy is a stranger's until it is merged: run as it is, it could send
+or code. A pull request's own policy is untrusted until it is merged: run as it is, it could send
 any variable of the job to any address, reach into the network that the runner stands in, or start
 any program, whoever decides.
 """
@@ -44,11 +44,11 @@ def _in_another_way(access: Access, named: set[Access]) -> str:
 
 
 def refuse_introduced_accesses(introduced: Policy) -> None:
-    """Raise UsageError where a policy that nobody has merged yet would reach anything outside.
+    """Raise UsageError where a policy that is not merged yet would reach anything outside.
 
-    Also without a key: the runner reaches what a stranger does not (services of the job, the
-    cloud's metadata, an internal network). Which of the addresses are private is not for us to
-    tell: a name may resolve to another address a moment later, and a proxy resolves it by itself.
+    Also without a key: the runner reaches more than an outsider does (services of the job, the
+    cloud's metadata, an internal network). Private addresses are not filtered:
+    a name may resolve to another address a moment later, and a proxy resolves it by itself.
     """
     for access in accesses(introduced):
         refused = (

@@ -1,4 +1,4 @@
-"""Whether the system can be asked what the suites ask: said before anything is."""
+"""Whether the system can answer what the suites ask: reported before a run starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[tuple[Where, str]]:
     for suite in sorted(scored):
         sentence = (
             f"suite {quoted(suite)} compares the probabilities of options (`read: scored`), which "
-            f"a system of kind `{kind.id}` cannot tell; set `read: generated`"
+            f"a system of kind `{kind.id}` does not return; set `read: generated`"
         )
         yield ("system",), sentence
     for suite in sorted(handed):

@@ -1,4 +1,4 @@
-"""A loaded policy to what a run needs: the system under test, and all that is known beforehand."""
+"""From a loaded policy to what a run needs: the system under test, and all that is known first."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Composition:
     ) -> GateInput:
         """Return everything that is known before a model is loaded.
 
-        `under_test` says what gave the answers where they are an earlier run's; None: the system as
-        it is now, which is looked at.
+        `under_test` names the system that gave the answers where they are an earlier run's; None:
+        the system as it is now, which is inspected.
         """
         policy = self._loaded.policy
         provenance = self.provenance(under_test)

@@ -1,6 +1,6 @@
 """The gate of a change: the base commit's policy and baseline decide, so no change approves itself.
 
-Where the change edits one of them, both results are had: the base's, and what the change proposes.
+Where the change edits one of them, both results are made: the base's, and the change's own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DecidedBy = Literal["checkout", "base", "proposed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A side and what the gate says by it."""
+    """A side and the gate's result by it."""
 
     side: Side
     given: GateInput
@@ -49,7 +49,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedChange:
-    """What decides, and beside it what the other side would say where they differ."""
+    """The side that decides, and the other side's result where they differ."""
 
     decides: Evaluation
     decided_by: DecidedBy
@@ -60,7 +60,7 @@ class JudgedChange:
     data: ChangedData = field(default_factory=ChangedData)
     """The files that the base's policy names, where the change edits them."""
     is_refused: bool = False
-    """What the change proposes was not run: it would ask endpoints that the base does not."""
+    """The change's own policy was not run: it would ask endpoints that the base does not."""
     remarks: Sequence[str] = ()
 
 
@@ -168,7 +168,7 @@ class Judge:
         )
 
     def _proposed(self, base: Files, proposed: Side) -> JudgedChange:
-        """Let the change's own files decide; the base's are shown as far as they can be had."""
+        """Let the change's own files decide; the base's are shown as far as they are readable."""
         try:
             raw = base.read(self._policy)
             before = self._base_side(base, raw) if raw is not None else None
@@ -207,7 +207,7 @@ class Judge:
         except PolicyError as error:
             raise UsageError(
                 "the base commit's policy decides, and it cannot be used with this change's "
-                f"files:\n{error}\nKeep what it names, or let the workflow of the base branch say "
+                f"files:\n{error}\nKeep what it names, or set in the workflow of the base branch "
                 "`baseline-change: allow`"
             ) from error
 

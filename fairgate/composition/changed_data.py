@@ -2,7 +2,7 @@
 
 Rules and baseline can stay as they are while the sources, terms or items behind them are replaced:
 a reviewer must see that. Only files of the repository are compared; embedded data and data sets of
-the hub are not the change's to edit.
+the hub cannot be edited by the change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ChangedData:
     files: tuple[str, ...] = ()
     needs_review: bool = False
     """Sources, terms, tasks, items or a measuring model changed, or could not be compared. A corpus
-    and recorded answers are what is under test: that they change is why there is a gate."""
+    and recorded answers are what is under test: their changes are what the gate tests."""
     remarks: tuple[str, ...] = ()
 
 
@@ -90,7 +90,7 @@ def _sha256(file: Path) -> str:
 
 
 class _NotComparedError(FairGateError):
-    """Why a file's two versions stay unknown; said in the report, nothing ends."""
+    """Why a file's two versions stay unknown; reported, and the run continues."""
 
 
 def _below(root: Path, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""A judged change to everything that a pull request shows of it."""
+"""From a judged change to everything that a pull request shows of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ChangeReport:
 
     @property
     def needs_attention(self) -> bool:
-        """Return whether a reviewer should hear of it even if there is no comment yet."""
+        """Return whether a reviewer should be informed even if there is no comment yet."""
         is_open = any(row.needs_attention and not row.is_advisory for row in self.view.rules)
         warns = bool(self.view.alerts)
         return self.exit_code != 0 or is_open or warns or self.edits_rules
@@ -67,7 +67,7 @@ def report_change(
     place: str = "",
     report_only: bool = False,
 ) -> ChangeReport:
-    """Write the run's files into `folder` and return what is said elsewhere.
+    """Write the run's files into `folder` and return the texts for other places.
 
     `place` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
     annotations and SARIF results at paths from the repository's own root.
@@ -144,7 +144,7 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
 
 
 def _stopped(result: GateResult, path: str) -> list[Annotation]:
-    """Return why the build stops where no rule's own annotation says so."""
+    """Return why the build stops where no rule's own annotation gives the reason."""
     fails = (rule.outcome is Outcome.FAIL and not rule.advisory for rule in result.rules)
     if result.exit_code == 0 or any(fails):
         return []
@@ -161,7 +161,7 @@ def _stopped(result: GateResult, path: str) -> list[Annotation]:
 
 def _alerts(view: View, path: str) -> list[Annotation]:
     """Return a warning for each difference between identities that no rule asks for."""
-    title = "FairGate: an identity is not treated like the others"
+    title = "FairGate: an identity is treated differently"
     return [
         Annotation(level="warning", title=title, message=reason, file=path, line=1)
         for row in view.alerts
@@ -213,10 +213,10 @@ def _edits(judged: JudgedChange, place: str) -> Edits | None:
 
 
 def _no_other(judged: JudgedChange) -> str:
-    """Return what stands in the place of a second result."""
+    """Return the text in place of a second result."""
     if judged.is_refused:
         return "not run"
-    return "the policy is gone" if judged.edited else "the same policy and baseline"
+    return "the policy is removed" if judged.edited else "the same policy and baseline"
 
 
 def _shown(evaluation: Evaluation) -> Inline:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusChoice:
-    """What `corpus prepare` is asked to do."""
+    """The options of `corpus prepare`."""
 
     source: str
     id: str | None
@@ -34,7 +34,7 @@ class CorpusChoice:
 def prepare_named_corpus(
     choice: CorpusChoice, output: Path, runtime: Runtime, progress: Progress
 ) -> Iterator[str]:
-    """Prepare a corpus, and yield what became of it as lines."""
+    """Prepare a corpus, and yield the result as lines."""
     from fairgate.adapters.files.cleaning import PreparationOptions
     from fairgate.adapters.files.preparation import manifest_path, prepare_corpus
 
@@ -63,7 +63,7 @@ def export_named_model(
     choice: ExportChoice,
     say: Callable[[str], None],
 ) -> None:
-    """Export a model to ONNX, and say what becomes of it line by line."""
+    """Export a model to ONNX, and report the result line by line."""
     from fairgate.adapters.model_export import export_model
     from fairgate.adapters.onnx_encoder import OnnxEncoder
 

@@ -1,6 +1,6 @@
 """The trusted half for forks: comment on a pull request what its own, untrusted run has reported.
 
-Which pull request it is and which commit ran is GitHub's word alone; from the artifact come only
+The pull request and the commit that ran come from GitHub alone; the artifact supplies only
 numbers and texts, which are checked and escaped.
 """
 
@@ -21,7 +21,7 @@ _MEMBER = "run.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignComment:
-    """What became of it: a comment, or why there is none."""
+    """The result: a comment, or why there is none."""
 
     posted: Posted | None
     reason: str = ""

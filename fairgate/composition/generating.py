@@ -30,7 +30,7 @@ _MOST_FAULTS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationChoice:
-    """What `fairgate generate` is asked to do."""
+    """The options of `fairgate generate`."""
 
     generator: str
     seed: int
@@ -43,7 +43,7 @@ class GenerationChoice:
 
 
 def generate_cases(choice: GenerationChoice, output: Path, runtime: Runtime) -> Iterator[str]:
-    """Write the cases, and yield what became of it as lines. Raises UsageError for no case."""
+    """Write the cases, and yield the result as lines. Raises UsageError for no case."""
     generator = GENERATORS[choice.generator]
     given = _ingredients(choice, runtime)
     inventory = Inventory(given.dimensions, given.templates, choice.strength)

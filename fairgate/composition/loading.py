@@ -1,4 +1,4 @@
-"""A policy file to a plan: everything a run needs to know before a model is loaded."""
+"""From a policy file to a plan: everything a run needs to know before a model is loaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_CASES = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPolicy:
-    """A policy whose files are read and whose plan stands; no model is loaded."""
+    """A policy whose files are read and whose plan is made; no model is loaded."""
 
     parsed: ParsedPolicy
     suites: Mapping[str, Suite]
@@ -93,9 +93,9 @@ def _parsed(text: str, shown_path: str) -> ParsedPolicy:
 
 
 def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
-    """Return the policy with about `most` sources or items a suite: to see that it works.
+    """Return the policy with about `most` sources or items a suite, for a quick trial run.
 
-    Rules and quarantine may name what is left out then: nothing is to be decided by it.
+    Rules and quarantine may name what is left out then: such a run decides nothing.
     """
     suites = [suite.narrowed(most) for suite in loaded.policy.suites]
     policy = loaded.policy.model_copy(update={"suites": suites})

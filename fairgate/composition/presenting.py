@@ -1,4 +1,4 @@
-"""A finished run to texts: what is written beside it, and what is said on stdout."""
+"""From a finished run to texts: its report files, and the lines on stdout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def view_of(
 
 
 def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:
-    """Return the 1-based line of the policy that each of its gates stands in."""
+    """Return the 1-based line of each gate in the policy."""
     return {
         position: loaded.parsed.located(("gates", position))[0]
         for position in range(len(loaded.policy.gates))

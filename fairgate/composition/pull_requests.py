@@ -38,7 +38,7 @@ def github_api(roots: Roots, token: str) -> GitHubApi | None:
 
 
 def resolved(event: Event, api: GitHubApi | None) -> Event:
-    """Return the event with what only the API knows of its pull request, as far as it answers.
+    """Return the event with the data of its pull request that only the API has, if it answers.
 
     Raises UsageError where the commit is that of several pull requests, or surely of none.
     """
@@ -191,7 +191,7 @@ class CommentPlan:
 
 
 class Told(Protocol):
-    """What a comment says of a run."""
+    """The content of a comment on a run."""
 
     @property
     def exit_code(self) -> int:
@@ -200,7 +200,7 @@ class Told(Protocol):
 
     @property
     def needs_attention(self) -> bool:
-        """Return whether a reviewer should hear of it even if there is no comment yet."""
+        """Return whether a reviewer should be informed even if there is no comment yet."""
         ...
 
     def comment(self, report_url: str) -> str:

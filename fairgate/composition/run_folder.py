@@ -1,4 +1,4 @@
-"""What a run leaves on disk, and how `rescore` and `baseline accept` find it again."""
+"""The files that a run writes, and how `rescore` and `baseline accept` find them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RunFolder:
 
     @property
     def stop_rules(self) -> Path:
-        """Return where it stands how answers were cut: by which rule and labels."""
+        """Return the path of the rules and labels by which answers were cut."""
         return self.path / "stop-rule.json"
 
 
@@ -155,7 +155,7 @@ def replay(
 ) -> tuple[GateRun, GateInput, LoadedPolicy, list[str]]:
     """Judge an earlier run's answers again, by its own policy or another one.
 
-    Returns the run, what it started from, the policy, and what adapters had to say.
+    Returns the run, what it started from, the policy, and the adapters' notices.
     """
     path = policy or run_policy_path(run)
     if not path.is_file():
@@ -169,7 +169,7 @@ def replay(
 
 
 def _under_test(run: Path) -> dict[str, str]:
-    """Return what gave the run's answers, as its record has it; the system may be another now."""
+    """Return the system that gave the run's answers, by its record; it may have changed since."""
     with contextlib.suppress(DataError):
         provenance = read_json_object(RunFolder(path=run).record).get("provenance")
         found = provenance.get("under_test") if isinstance(provenance, dict) else None

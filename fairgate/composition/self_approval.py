@@ -1,8 +1,8 @@
 """Whether a workflow may let a change's own policy and baseline decide, or would approve itself.
 
-`baseline-change: allow` counts only as the base branch says it: the workflow file that GitHub runs
-must be the base commit's, byte for byte, be made of nothing else that the change could edit, and
-say the word itself rather than compute it.
+`baseline-change: allow` counts only as the base branch sets it: the workflow file that GitHub runs
+must be the base commit's, byte for byte, use nothing else that the change could edit, and contain
+the value literally rather than compute it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _editable_part(workflow: bytes, path: str) -> str:
 
 
 def _unsaid(workflow: object, path: str) -> str:
-    """Return an objection where a workflow computes `allow`, or has it from elsewhere."""
+    """Return an objection where a workflow computes `allow`, or takes it from elsewhere."""
     words = list(_values(workflow, _INPUT))
     handed = list(_handed_over(workflow))
     if not words and handed:
@@ -79,7 +79,7 @@ def _unsaid(workflow: object, path: str) -> str:
             f"the workflow {path} computes it ({quoted(str(computed[0]))}), perhaps from what this "
             f"change could set; write `{_INPUT}: allow` as it is"
         )
-    return "" if "allow" in words else f"the workflow {path} does not say `{_INPUT}: allow`"
+    return "" if "allow" in words else f"the workflow {path} does not set `{_INPUT}: allow`"
 
 
 def _handed_over(workflow: object) -> Iterator[object]:

@@ -14,11 +14,11 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 
 _POLICY = """\
-# A fairness policy. `fairgate check {path}` says what would run; `fairgate metrics list` and
-# `fairgate relations list` say what rules and suites can name.
+# A fairness policy. `fairgate check {path}` shows what would run; `fairgate metrics list` and
+# `fairgate relations list` show what rules and suites can name.
 version: 1
 name: {name}
-description: The answer must not depend on who is said to speak.
+description: The answer must not depend on the named speaker.
 
 # What is tested.
 {system}
@@ -64,7 +64,7 @@ name: fairness {name}{service}
 
 on:
   pull_request:
-    branches: [main] # not those without these rules, from which a check would be brought along
+    branches: [main] # a check on another base branch would not count here
   merge_group:
   push:
     branches: [main]
@@ -198,9 +198,9 @@ def write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, b
 
 
 def ignore_cache(root: Path) -> bool:
-    """Add the cache to .gitignore where it is lacking; return whether it was.
+    """Add the cache to .gitignore where it is missing; return whether it was added.
 
-    What stands there stays, byte for byte. A link is left alone: git does not follow it either.
+    Existing content is kept, byte for byte. A link is left alone: git does not follow it either.
     """
     path = root / ".gitignore"
     try:

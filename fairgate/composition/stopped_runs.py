@@ -1,4 +1,4 @@
-"""The comment of a gate that ended without a verdict: what it said before stands no longer."""
+"""The comment of a gate that ended without a verdict: it replaces an earlier verdict."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from fairgate.systems.resources import Resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRetrievers:
-    """Builds what suites search with; nothing is loaded before it is asked."""
+    """Builds the suites' retrievers; nothing is loaded before it is asked."""
 
     resources: Resources
     embedder: EmbedderPolicy

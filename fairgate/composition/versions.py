@@ -1,4 +1,4 @@
-"""The versions of a repository's files between which a change lies."""
+"""The two versions of a repository's files that a change separates."""
 
 from __future__ import annotations
 

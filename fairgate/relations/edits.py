@@ -15,7 +15,7 @@ _AGREEING = frozenset(
     """a an the who , and he him his himself she her hers herself they them their theirs
     themselves""".split()  # noqa: SIM905 (a list of words reads better so)
 )
-"""Words that may change beside what is edited, because English wants them to agree with it."""
+"""Words that may change beside what is edited, because they must agree with it in English."""
 
 _GENDERED = {
     "she": frozenset({"she", "her", "hers", "herself"}),

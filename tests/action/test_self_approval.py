@@ -225,7 +225,7 @@ def test_nor_does_a_word_that_the_workflow_never_says(job, trade_off, text):
     """It came from elsewhere: an environment that an earlier step has set."""
     workflow_of_main(trade_off, text)
     assert job.pull(trade_off, **ALLOW) == 1
-    assert refused(job, "does not say")
+    assert refused(job, "does not set")
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,13 @@ async def _at_once(seconds):
 
 ALWAYS = 1000
 FAULTS = {
-    "unauthorised": ((401, {}, b"who are you?"), 1, 4, "HTTP 401, saying 'who are you?'; check what RAG_TOKEN"),
+    "unauthorised": ((401, {}, b"who are you?"), 1, 4, "HTTP 401 and the message 'who are you?'; check what RAG_TOKEN"),
     "not found": ((404, {}, b""), 1, 4, "HTTP 404; check `url`"),
     "busy once": ((429, {"Retry-After": "1"}, b""), 1, 0, ""),
     "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times"),
     "busy for an hour": ((429, {"Retry-After": "3600"}, b""), 1, 4, "asks to wait 3600 s"),
     "broken once": ((500, {}, b"oops"), 1, 0, ""),
-    "broken always": ((500, {}, b"oops"), ALWAYS, 4, "HTTP 500, saying 'oops'; tried 4 times"),
+    "broken always": ((500, {}, b"oops"), ALWAYS, 4, "HTTP 500 and the message 'oops'; tried 4 times"),
     "a page": ((200, {}, b"<html>Sign in</html>"), 1, 4, "no JSON (broken JSON (Expecting value))"),
     "another form": ((200, {}, b'{"result": "positive"}'), 1, 4, "nothing at `$.answer`, found an object with `result`"),
     "no documents told": ((200, {}, b'{"answer": "positive"}'), 1, 4, "no list at `$.contexts[*]`"),
@@ -146,7 +146,7 @@ def test_a_variable_that_is_not_set(place, app, gate, monkeypatch):
         ({"request": {"question": "hello"}}, "never sends the test case"),
         (
             {"request": {"q": "{{query}}", "d": "see {{documents}}"}},
-            "is a list and must stand alone",
+            "is a list and must be the whole text",
         ),
         ({"response": {"answer": "answer"}}, "expected a path such as `$.answer`"),
         (

@@ -1,1 +1,1 @@
-"""Ways to ask an application that answers by itself, and to read what it says."""
+"""Ways to ask an application that answers by itself, and to read its replies."""

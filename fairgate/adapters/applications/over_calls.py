@@ -5,7 +5,7 @@ Called as the function can be called: with the query, and with `instruction`, `p
 context)`. It may be a coroutine. Retrievers of LangChain, LlamaIndex and Haystack, and documents of
 theirs in what is returned, are recognised by their form, without importing them. The code runs in
 this process with all its rights, so it is only imported where the person who starts FairGate allows
-it, never because a policy says so.
+it, never because a policy sets it.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class HttpAddress:
 
 
 class HttpApplication:
-    """A port `Application`: what comes back is read by the paths, whatever its type says."""
+    """A port `Application`: what comes back is read by the paths, whatever its declared type."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class HttpApplication:
 
     @cached_property
     def revision(self) -> str | None:
-        """Return what tells one state of the application from another; None: nobody knows.
+        """Return the application's revision; None where it is not known.
 
         Raises ApplicationError where `revision_url` gives none.
         """
@@ -130,14 +130,14 @@ class HttpApplication:
             return error
 
     def _fine(self, found: Answer | HttpError, about: str) -> Answer:
-        """Return the answer. Raises ApplicationError unless it says that all is well."""
+        """Return the answer. Raises ApplicationError unless its status is a success."""
         if isinstance(found, HttpError):
             raise ApplicationError(
                 f"{self.name}, asked {about}: {found.sentence}; check that it runs, and its address"
             )
         if found.status // 100 != 2:
             said = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
-            words = f", saying {harmless(said.strip()[:120])!r}" if said.strip() else ""
+            words = f" and the message {harmless(said.strip()[:120])!r}" if said.strip() else ""
             raise ApplicationError(
                 f"{self.name}, asked {about}: answered with HTTP {found.status}{words}; "
                 f"{self._hint(found)}"

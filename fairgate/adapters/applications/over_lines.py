@@ -111,7 +111,7 @@ class LineApplication:
 def _pass_on(
     ended: Future[None], done: queue.SimpleQueue[tuple[int, Reply] | BaseException]
 ) -> None:
-    """Let the caller hear of what nobody expected: it would wait for ever."""
+    """Pass an unexpected error to the caller, which would wait for ever otherwise."""
     error = None if ended.cancelled() else ended.exception()
     if error is not None:
         done.put(error)
@@ -131,7 +131,7 @@ class _Run:
         done: queue.SimpleQueue[tuple[int, Reply] | BaseException],
         environment: Mapping[str, str],
     ) -> None:
-        """Answer questions until there are none; the first failure is the last thing said."""
+        """Answer questions until there are none; the first failure ends them."""
         with tempfile.TemporaryFile() as messages:
             try:
                 process = await self._started(environment, messages)

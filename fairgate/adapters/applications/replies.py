@@ -1,4 +1,4 @@
-"""What an application said, as JSON values, to the reply that is judged.
+"""From an application's output, as JSON values, to the reply that is judged.
 
 The same rules for whatever brought the values here, over HTTP, from a program or a function.
 """
@@ -23,19 +23,19 @@ MOST_DOCUMENTS = 1000
 _MOST_CHARACTERS = 1_000_000
 _SHOWN_NAMES = 8
 _LEAST_SECRET = 8
-"""Shorter values stand in honest answers too."""
+"""Shorter values also occur in ordinary answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyPaths:
-    """Where answer and documents stand in what came back."""
+    """The places of answer and documents in a reply."""
 
     answer: JsonPath | None
     """None: documents alone are expected."""
     documents: JsonPath | None = None
-    """The documents one by one (`$.contexts[*]`), or one list of them; None: they are not told."""
+    """The documents one by one (`$.contexts[*]`), or one list of them; None: not returned."""
     may_lack_documents: bool = False
-    """Whether a reply without them is one that tells none, and not a mistake."""
+    """Whether a reply without them has no documents, and is not an error."""
     text: JsonPath = TEXT
     id: JsonPath = ID
     label: JsonPath = LABEL
@@ -107,7 +107,7 @@ def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:
 def _missing(value: Any, path: JsonPath) -> NoReturn:
     raise ApplicationError(
         f"the answer has no list at `{path.text}`, found {_outline(value)}; name the place of the "
-        "documents, or leave out `documents` where the system tells none"
+        "documents, or leave out `documents` where the system returns none"
     )
 
 

@@ -38,7 +38,7 @@ class RequestTemplate:
 
 
 def request_template(value: Any) -> RequestTemplate:
-    """Return the template. Raises ValueError for places that mean nothing or stand wrong."""
+    """Return the template. Raises ValueError for unknown or misplaced placeholders."""
     named = set(_named(value))
     known = (*TEXTS, *LISTS)
     for name in sorted(named):
@@ -48,7 +48,7 @@ def request_template(value: Any) -> RequestTemplate:
         inside = [name for name in _PLACE.findall(text) if name in LISTS]
         if inside and not _PLACE.fullmatch(text):
             raise ValueError(
-                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is a list and must stand alone"
+                f"{quoted(text)}: `{{{{{inside[0]}}}}}` is a list and must be the whole text"
             )
     if not named & _CASE:
         raise ValueError("never sends the test case; put `{{query}}` or `{{prompt}}` into it")

@@ -29,7 +29,7 @@ class AskedRetriever:
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its first `top_k` documents.
 
-        Raises ApplicationError where it cannot be asked, RetrievalError where it tells nothing,
+        Raises ApplicationError where it cannot be asked, RetrievalError where it returns nothing,
         or a document without its text.
         """
         questions = [

@@ -37,7 +37,7 @@ class FlatIndex:
     a brute-force float64 search for any batch of queries and any number of threads.
 
     The index lives in `cache_dir/indexes/<fingerprint>`: built when it is missing, rebuilt and
-    said in `notices` when it is damaged. Building asks `embedder` for all texts: give one that
+    reported in `notices` when it is damaged. Building asks `embedder` for all texts: give one that
     remembers (CachedEmbedder), and a corpus that grows by 1 % costs 1 %.
     """
 

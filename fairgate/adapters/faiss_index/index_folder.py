@@ -272,7 +272,7 @@ def _lock_path(building: Path) -> Path:
 
 
 def _remove_leftovers(parent: Path) -> None:
-    """Remove build folders whose process is gone: nobody holds their lock any more."""
+    """Remove build folders whose process has ended: their lock is free."""
     names = {path.name.removesuffix(".lock") for path in parent.glob(".build-*")}
     for building in (parent / name for name in sorted(names)):
         with contextlib.suppress(OSError), _lock_path(building).open("ab") as lock:

@@ -17,7 +17,7 @@ _LINES_A_WRITE = 1024
 
 
 class DurableFile:
-    """A file being written: nobody sees it before it is complete and on disk."""
+    """A file being written: it is invisible until it is complete and on disk."""
 
     def __init__(self, file: IO[bytes]) -> None:
         """Write to an open binary file."""

@@ -90,7 +90,7 @@ def _case(
     for value, known, what in ((name, ids, "id"), (text, texts, "text")):
         first = known.setdefault(value, row.line)
         if first != row.line:
-            raise DataError(f"{what} {capped(value)} stands on line {first} already; remove one")
+            raise DataError(f"{what} {capped(value)} is already on line {first}; remove one")
     operators = row.values.get("operators", [])
     if not isinstance(operators, list) or not all(isinstance(each, str) for each in operators):
         raise DataError(f"`operators` is {capped(operators)}; expected a list of texts")

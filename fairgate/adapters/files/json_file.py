@@ -1,4 +1,4 @@
-"""JSON files of ours, which anybody may have edited, as objects."""
+"""FairGate's own JSON files, which may have been edited, as objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of results that git is told to leave alone, by a `.gitignore` of their own."""
+"""Folders of results that git ignores, by a `.gitignore` of their own."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import contextlib
 from pathlib import Path
 
 CACHE = ".fairgate"
-"""Name of the folder of indexes, stored answers and runs, where nobody names another."""
-_EVERYTHING = "# Made by FairGate: what is in here can be had again, and belongs in no commit.\n*\n"
+"""Default name of the folder of indexes, stored answers and runs."""
+_EVERYTHING = "# Made by FairGate: what is in here can be made again; do not commit it.\n*\n"
 
 
 def keep_out_of_git(folder: Path) -> None:
     """Make the folder, and a `.gitignore` of everything in it where it is new or is our cache.
 
-    What stands there stays. Where nothing can be written, whoever writes next says so.
+    Existing files are kept. Where nothing can be written, the next write reports it.
     """
     is_new = not folder.exists()
     with contextlib.suppress(OSError):

@@ -63,7 +63,7 @@ def _decoded(raw: bytes, place: str) -> str:
 
 
 def unreadable(path: str, error: OSError) -> DataError:
-    """Return the DataError that says why a file cannot be read and what to do."""
+    """Return the DataError with the reason why a file cannot be read and the next step."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path}: no such file; expected an existing file: check the path")
     if isinstance(error, IsADirectoryError):

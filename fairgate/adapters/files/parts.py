@@ -1,7 +1,7 @@
 """Files that belong together: replaced together, and known to belong together when they are read.
 
 `parts.json` names each file and the SHA-256 of its bytes. It is replaced last, so a process that
-dies between two of the others leaves a folder that says so.
+dies between two of the others leaves a folder that shows it.
 """
 
 from __future__ import annotations

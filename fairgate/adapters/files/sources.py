@@ -107,7 +107,7 @@ def _text_column(spec: CorpusSpec, names: Sequence[str]) -> str:
 def _stated(
     row: Row, text: str, place: str, known: Mapping[str, Dimension]
 ) -> tuple[str, tuple[AttributeUse, ...]]:
-    """Return what a row of a file of generated cases says of its attributes."""
+    """Return the attributes in a row of a file of generated cases."""
     try:
         return stated_attributes(row.values, text, known)
     except DataError as error:

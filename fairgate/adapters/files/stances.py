@@ -89,7 +89,7 @@ def check_collections(files: Sequence[str], settings: Sequence[str], top_k: int)
 
 
 def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
-    """Yield the documents of all files; each says its stance. Raises DataError."""
+    """Yield the documents of all files, each with its stance. Raises DataError."""
     ids: dict[str, str] = {}
     for path in files:
         names = table_columns(path)

@@ -25,7 +25,7 @@ _PARQUET_BATCH = 1024
 
 
 class Row(NamedTuple):
-    """One record and where it stands. Values are text in CSV and TSV, JSON values elsewhere."""
+    """One record and its place. Values are text in CSV and TSV, JSON values elsewhere."""
 
     number: int
     """Position among the records, from 1."""

@@ -1,4 +1,4 @@
-"""The columns of a table of sources that hold a follow-up written beforehand (Meta-Fair)."""
+"""The columns of a table of sources with written follow-ups (Meta-Fair)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def written_pair(values: Mapping[str, object], place: str) -> Pair | None:
         raise DataError(
             f"{place}: 'attribute' holds {capped(pair.term)}; expected up to 64 characters without "
             "`/`, `#`, `@` and double quotes, in `attribute` or `source_attribute`: the term that "
-            "results are told by"
+            "results are named by"
         )
     return pair
 

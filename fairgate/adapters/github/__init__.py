@@ -1,1 +1,1 @@
-"""GitHub as FairGate sees it: the event that started a run, files of a commit, one comment."""
+"""The parts of GitHub that FairGate uses: a run's event, files of a commit, one comment."""

@@ -59,7 +59,7 @@ class GitHubApi:
         self._client = HttpClient(LIMITS, secrets=[token], pause=_pause, sleep=sleep)
 
     def __repr__(self) -> str:
-        """Say where it talks to, never with which token."""
+        """Name the address, never the token."""
         return f"GitHubApi({self._root!r})"
 
     def get(self, path: str, **query: str | int) -> Any:
@@ -110,8 +110,8 @@ class GitHubApi:
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the answer to POST, PATCH or DELETE.
 
-        A POST is repeated only where GitHub says that it did nothing (rate limits): after an error
-        of the server, what it was to create may be there, and only the caller can look.
+        A POST is repeated only where GitHub reports that it did nothing (rate limits): after an
+        error of the server, the new object may exist, and only the caller can check.
         """
         return _parsed(self._request(method, self._url(path, {}), body=body).body)
 
@@ -179,7 +179,7 @@ class GitHubApi:
         return ApiError(f"{named}: {answer.status} {words}", status=answer.status)
 
     def _told(self, said: object) -> str:
-        """Return what the server has said, which may repeat the token; shortened only then."""
+        """Return the server's message with the token replaced, and then shortened."""
         return harmless(concealed(str(said), [self._token])[:200])
 
 

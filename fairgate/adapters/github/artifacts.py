@@ -1,4 +1,4 @@
-"""One file out of another run's artifact, which a stranger may have made."""
+"""One file out of another run's artifact, which is untrusted."""
 
 from __future__ import annotations
 

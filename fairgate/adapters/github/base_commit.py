@@ -29,7 +29,7 @@ class Clone:
     """The checked-out repository, read by plumbing commands that run no hook and no filter."""
 
     def __init__(self, root: Path, workspace: Path | None = None) -> None:
-        """Know the folder; it need not be a repository, and one around `workspace` is none of it.
+        """Take the folder; it need not be a repository, and one around `workspace` does not count.
 
         A repository above the workspace is the machine's, and not what the job has checked out.
         """
@@ -133,7 +133,7 @@ class BaseCommit:
     def __init__(
         self, clone: Clone, commit: str, *, api: GitHubApi | None, repository: str
     ) -> None:
-        """Know where to look; nothing is read yet."""
+        """Take the place to read from; nothing is read yet."""
         self.commit = commit
         self._clone = clone
         self._api = api
@@ -211,9 +211,7 @@ class BaseCommit:
                 raise (
                     _detour(folder, self.commit)
                     if is_detour
-                    else self._unread(
-                        path, f"GitHub does not say that {quoted(folder)} is a folder"
-                    )
+                    else self._unread(path, f"GitHub does not list {quoted(folder)} as a folder")
                 )
         return None
 

@@ -1,7 +1,7 @@
 """One comment per policy on a pull request: found again, updated, never doubled.
 
 The first line of the comment is a marker that names the policy and the run. A comment counts as
-ours only if its author is who we write as, so a marker that somebody copies does nothing.
+ours only if its author is the account we write as, so a copied marker has no effect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """What became of the comment."""
+    """What happened to the comment."""
 
     url: str
     action: str
@@ -59,7 +59,7 @@ class StickyComment:
     """The comment of one policy on one pull request."""
 
     def __init__(self, api: GitHubApi, *, repository: str, number: int, graphql: str) -> None:
-        """Know the pull request; nothing is asked yet."""
+        """Take the pull request; nothing is asked yet."""
         self._api = api
         self._issue = f"/repos/{repository}/issues/{number}/comments"
         self._comments = f"/repos/{repository}/issues/comments"
@@ -67,7 +67,7 @@ class StickyComment:
         self._author: str | None = None
 
     def put(self, marker: Marker, text: str, *, create: bool) -> Posted:
-        """Make the comment say `text`; where there is none yet, only if `create`.
+        """Set the comment's text; where there is none yet, only if `create`.
 
         Raises ApiError. Of two runs that race the newer one's text stays, once.
         """

@@ -1,7 +1,7 @@
 """What started this workflow run, and which pull request and commits it is about.
 
 Everything is read from the runner's environment and the event's payload; both are given, nothing
-here reads the process environment. The payload's texts are a stranger's: only numbers, commits and
+here reads the process environment. The payload's texts are untrusted: only numbers, commits and
 repository names leave this module, each after its form was checked.
 """
 
@@ -51,7 +51,7 @@ class Roots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A workflow run's cause. Empty texts and None stand for what the payload does not say."""
+    """A workflow run's cause. Fields that the payload lacks are empty or None."""
 
     name: str
     repository: str
@@ -82,7 +82,7 @@ class Event:
 
     @property
     def is_privileged(self) -> bool:
-        """Return whether the token may write although a stranger may have caused the run."""
+        """Return whether the token may write although an untrusted user may have caused the run."""
         return self.name not in READ_ONLY_EVENTS
 
     @property
@@ -185,7 +185,7 @@ def _of_pull_request(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pull_request_commits(pull: object) -> dict[str, Any]:
-    """Return what a pull request (of a payload or an API answer) says about its two ends."""
+    """Return the two ends of a pull request (of a payload or an API answer)."""
     return {
         "head_sha": commit_of(value_at(pull, "head", "sha")),
         # The repository of the head is null once its fork is deleted: then it is unknown.
@@ -247,7 +247,7 @@ def _sole_pull(run: object, payload: Mapping[str, Any]) -> dict[str, Any]:
 def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
     issue = value_at(payload, "issue")
     if not isinstance(value_at(issue, "pull_request"), dict):
-        raise UsageError("the comment stands at an issue, not at a pull request; nothing to gate")
+        raise UsageError("the comment belongs to an issue, not to a pull request; nothing to gate")
     return {"number": natural(value_at(issue, "number"))}
 
 

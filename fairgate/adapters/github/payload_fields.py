@@ -1,4 +1,4 @@
-"""Fields of webhook payloads and API answers: a stranger's values, their form checked."""
+"""Fields of webhook payloads and API answers: untrusted values, their form checked."""
 
 from __future__ import annotations
 

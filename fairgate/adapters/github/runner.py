@@ -1,4 +1,4 @@
-"""What a job tells its runner: annotations, outputs, the job summary.
+"""What a job reports to its runner: annotations, outputs, the job summary.
 
 Every text is harmless before it is written: a workflow command is a line of the log, and nobody but
 this module may write one.
@@ -17,7 +17,7 @@ from fairgate.domain.errors import StoreError
 from fairgate.domain.wording import harmless
 
 ANNOTATIONS_PER_KIND = 10
-"""The runner drops further ones of a step without a word."""
+"""The runner drops further ones of a step silently."""
 SUMMARY_BYTES = 1_000_000
 """The runner refuses a step's whole summary above 1 MiB."""
 MESSAGE_CHARACTERS = 1000
@@ -56,7 +56,7 @@ def annotation_lines(annotations: Sequence[Annotation]) -> Iterator[str]:
     for level, number in count.items():
         if number > ANNOTATIONS_PER_KIND:
             more = number - ANNOTATIONS_PER_KIND
-            yield f"fairgate: {more} more of kind {level} stand in the log and the report"
+            yield f"fairgate: {more} more of kind {level} are in the log and the report"
 
 
 def _short(text: str) -> str:

@@ -2,7 +2,7 @@
 
 Bounded are the time from sending to the last byte, the size of an answer, the attempts and the
 pauses between them. A redirect is an answer like any other and never followed: it would carry a
-secret to an address that nobody named. Proxies are the environment's, but never between this
+secret to an address that was not named. Proxies are the environment's, but never between this
 machine and itself: they would read what is sent there, and their own `localhost` is another one.
 """
 

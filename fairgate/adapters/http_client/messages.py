@@ -53,10 +53,10 @@ class Answer:
 
 
 class HttpError(Exception):
-    """No answer: the text says why, on one line, without secrets; it has no cause to show."""
+    """No answer: the text is the reason, on one line, without secrets, and has no `__cause__`."""
 
     def __init__(self, text: str, *, attempts: int, is_lost: bool) -> None:
-        """Say what happened, in how many attempts; not `is_lost`: another one would not help."""
+        """Take what happened and the number of attempts; not `is_lost`: a retry would not help."""
         super().__init__(text)
         self.attempts = attempts
         self.is_lost = is_lost
@@ -73,7 +73,7 @@ Pause = Callable[[Request, Answer | None, int], float | None]
 
 
 def busy_pause(request: Request, answer: Answer | None, attempt: int) -> float | None:
-    """Return how long to wait before asking again: what the server says, else 1, 2, 4, … s."""
+    """Return how long to wait before asking again: what the server asks for, else 1, 2, 4, … s."""
     if answer is None:
         return 2.0 ** (attempt - 1) if request.is_repeatable else None
     if answer.status not in BUSY:
@@ -83,7 +83,7 @@ def busy_pause(request: Request, answer: Answer | None, attempt: int) -> float |
 
 
 def retry_after(answer: Answer) -> float | None:
-    """Return the seconds that a server asks to wait; None where it says none, or a date."""
+    """Return the seconds that a server asks to wait; None where it gives none, or a date."""
     return whole_seconds(answer.headers.get("retry-after"))
 
 

@@ -1,6 +1,6 @@
-"""What a model's configuration says about how far back it attends and how it counts positions.
+"""How far back a model attends and how it counts positions, by its configuration.
 
-Names differ between architectures, so windows are told by the form of a key (`sliding_window`,
+Names differ between architectures, so windows are found by the form of a key (`sliding_window`,
 `window_size`, `attention_chunk_size`, …): one that is recognised without need costs some speed,
 one that is missed would cost answers.
 """
@@ -23,7 +23,7 @@ _LOCAL_LAYER = re.compile(r"sliding|local|chunk|window")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionSettings:
-    """What `config.json` and `genai_config.json` of a folder say; None where they say nothing."""
+    """Settings in a folder's `config.json` and `genai_config.json`; None where there are none."""
 
     window: int | None
     """Tokens that the narrowest layer attends to, its own included."""
@@ -86,7 +86,7 @@ def _builder_layers(builder: Mapping[str, Any]) -> frozenset[int]:
 
 
 def _local_layers(config: Mapping[str, Any]) -> frozenset[int] | None:
-    """Return the layers with a window; None where the configuration tells no layers apart."""
+    """Return the layers with a window; None where the configuration does not distinguish layers."""
     layers = config.get("layer_types")
     if not isinstance(layers, list):
         return None

@@ -48,7 +48,7 @@ def operator_types(graph: Path) -> frozenset[str]:
 def refuse_batch_scaling(graph: Path) -> None:
     """Raise ModelError for a graph that quantises activations over the whole batch.
 
-    A graph that cannot be read passes: the session that opens it says what is wrong.
+    A graph that cannot be read passes: the session that opens it reports the error.
     """
     try:
         scaled = sorted(operator_types(graph) & _BATCH_SCALED)

@@ -1,6 +1,6 @@
 """What holds for folders of the onnxruntime-genai builder: settings that its graphs leave open.
 
-Their settings stand in `genai_config.json`. Tried with the builder of 0.18; the graphs of 0.15 to
+Their settings are in `genai_config.json`. Tried with the builder of 0.18; the graphs of 0.15 to
 0.17 differ in what is handled here.
 """
 
@@ -30,12 +30,12 @@ def head_size(folder: ModelFolder) -> int | None:
 
 
 def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:
-    """Raise ModelError for folders whose graph is not the model, or that do not say enough."""
+    """Raise ModelError for folders with another graph than the model, or incomplete settings."""
     has_config = (folder.path / "config.json").is_file()
     builder = _model(folder)
     if not builder:
         if not has_config:
-            folder.file("config.json", "says how far back the model attends")
+            folder.file("config.json", "states how far back the model attends")
         return
     if builder.get("type") == "olmo" and "LayerNormalization" not in facts.operators:
         raise ModelError(
@@ -52,7 +52,7 @@ def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:
 
 
 def _may_hide_a_window(builder: dict[str, Any], facts: GraphFacts) -> bool:
-    """Return whether a model with a window could have become a folder that tells of none.
+    """Return whether a folder without a window may come from a model that has one.
 
     For other execution providers than these two the builder leaves windows out of Mistral and
     Phi-3, and of the settings.

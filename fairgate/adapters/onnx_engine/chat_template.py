@@ -38,7 +38,7 @@ _FIXED_CLOCK = (
 
 
 _DEFAULTS = {"enable_thinking": False}
-"""The answer is asked for at once; who wants to see a model think says so in the policy."""
+"""The answer is asked for at once; thinking is switched on in the policy."""
 _PROBE = "FairGate asks"
 
 
@@ -72,14 +72,14 @@ class ChatTemplate:
                 raise ModelError(
                     f"the chat template of {model!r} never asks for {quoted(name)}, so "
                     "`template_arguments` would change nothing. Remove it, or look up in the "
-                    "model's card how its template is told."
+                    "model's card for the name."
                 )
         return cls(tokenizer=tokenizer, source=source, chat=chat, model=model)
 
     def render(self, text: str) -> str:
         """Return the complete prompt for one message of the user. Raises ModelError.
 
-        The message is given as a text, and as a list of parts to templates that want one. What
+        The message is given as a text, and as a list of parts to templates that need one. What
         comes out must contain it: a template that drops it would ask every case the same.
         """
         for content in (text, _parts(text)):
@@ -109,7 +109,7 @@ class ChatTemplate:
 
     @cached_property
     def tells_of_thinking(self) -> bool:
-        """Return whether the template knows of tags of thinking."""
+        """Return whether the template contains tags of thinking."""
         return has_tag(self.source)
 
     def _applied(self, content: object) -> str:
@@ -151,7 +151,7 @@ def _source(tokenizer: Any, model: str) -> str:
         source: str = tokenizer.get_chat_template()
     except Exception as error:  # several templates, none of them the default one
         raise ModelError(
-            f"the tokenizer of {model!r} does not say which chat template to use "
+            f"the tokenizer of {model!r} does not name the chat template to use "
             f"({harmless(str(error)[:200])}). Keep one in its tokenizer_config.json."
         ) from error
     return source

@@ -32,7 +32,7 @@ def content_files(folder: Path, graph: Path) -> list[Path]:
     """Return every file that can change an answer, in a fixed order.
 
     Raises ModelError where a file outside the folder is named. A graph that cannot be read makes
-    every file count: the session that opens it says what is wrong.
+    every file count: the session that opens it reports the error.
     """
     files = set(_walk(folder))
     try:

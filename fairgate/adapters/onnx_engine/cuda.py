@@ -1,4 +1,4 @@
-"""What ONNX Runtime is told about a CUDA device, and why it could not start one."""
+"""ONNX Runtime's settings for a CUDA device, and why it could not start one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _QUIET, _WARNINGS = 4, 2
 def quiet_start(onnxruntime: Any) -> Iterator[None]:
     """Load CUDA and cuDNN from the nvidia-* wheels and keep the attempt's own prints back.
 
-    What goes wrong is printed by ONNX Runtime and raised by nobody; `obstacle` finds it again.
+    ONNX Runtime prints errors instead of raising them; `obstacle` reads them.
     """
     quieten = getattr(onnxruntime, "set_default_logger_severity", lambda _severity: None)
     quieten(_QUIET)

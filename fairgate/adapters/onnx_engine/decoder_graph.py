@@ -28,7 +28,7 @@ _INTEGER_PRODUCT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphFacts:
-    """What a decoder graph computes with, as far as its nodes tell."""
+    """What a decoder graph computes with, as far as its nodes show."""
 
     operators: frozenset[str] = frozenset()
     windows: Mapping[int, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class GraphFacts:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether attention counts each row's own tokens, whatever slots they stand in."""
+        """Whether attention counts each row's own tokens, whatever slots they are in."""
         return "GroupQueryAttention" in self.operators
 
     @property
@@ -59,7 +59,7 @@ class GraphFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderGraph:
-    """A graph file's facts, and the changed graphs that stand for it, best first."""
+    """A graph file's facts, and the changed graphs that replace it, best first."""
 
     facts: GraphFacts = field(default_factory=GraphFacts)
     contents: tuple[bytes | None, ...] = (None,)
@@ -69,14 +69,14 @@ class DecoderGraph:
 def read_decoder_graph(graph_file: Path) -> DecoderGraph:
     """Return the facts of a graph and the graphs to try.
 
-    A file that cannot be read is left to the session that opens it, which says what is wrong.
+    A file that cannot be read is left to the session that opens it, which reports the error.
     Raises ModelError without the package `onnx`.
     """
     try:
         import onnx
     except ImportError as error:
         raise ModelError(
-            "decoders need the package 'onnx' beside ONNX Runtime: without it nothing says what "
+            "decoders need the package 'onnx' beside ONNX Runtime: without it nothing shows what "
             "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."
         ) from error
     try:

@@ -55,7 +55,7 @@ class Cache:
 
 
 class DecoderSession:
-    """A loaded decoder graph with `past_key_values.*` inputs, whoever exported it."""
+    """A loaded decoder graph with `past_key_values.*` inputs, whatever exported it."""
 
     def __init__(self, folder: ModelFolder, *, device: Device, threads: int = 0) -> None:
         """Load the graph, cut if possible, and try out padding. Raises ModelError."""
@@ -154,7 +154,7 @@ class DecoderSession:
                 raise ModelError(f"{graph!r} {what}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
 
     def _cache_shape(self, name: str) -> tuple[int, int] | None:
-        """Return heads and size of a cache input; None where neither graph nor folder says."""
+        """Return heads and size of a cache input; None where neither graph nor folder gives it."""
         shape = self._inputs[name].shape
         if len(shape) != 4 or not isinstance(shape[1], int):
             return None

@@ -112,7 +112,7 @@ def read_poolings(
         return (chosen,), includes_prompt
     if not found:
         raise ModelError(
-            f"nothing in {str(folder.path)!r} says how token states become one vector: there is "
+            f"nothing in {str(folder.path)!r} states how token states become one vector: there is "
             f"no pooling in {name}. Fetch the model with its sentence-transformers files, or set "
             f"`pooling` of the embedder in the policy to what its model card names "
             f"({', '.join(POOLINGS)})."

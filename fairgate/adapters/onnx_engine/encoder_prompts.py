@@ -1,4 +1,4 @@
-"""What stands before a query and before a document when an encoder reads them."""
+"""The prompts that an encoder puts before queries and documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FAMILIES = (
     (r"uae-large-v1|mxbai-embed-\w+-v1", "an instruction before queries only"),
     (r"gte-qwen[\w.-]*|instructor-\w+|sfr-embedding-[\w.-]+", "an instruction before queries"),
 )
-"""Families whose prompts stand in their model cards and not in their files."""
+"""Families whose prompts are in their model cards and not in their files."""
 
 
 def read_prompts(
@@ -31,7 +31,7 @@ def read_prompts(
     """Return the prompts of queries and of documents; `chosen` by the policy, where it says so.
 
     `config` is the content of `config_sentence_transformers.json`. Raises ModelError where the
-    files leave open which prompt stands before what.
+    files leave open which prompt belongs to which side.
     """
     if chosen[0] is not None and chosen[1] is not None:
         return chosen[0], chosen[1]
@@ -47,7 +47,7 @@ def read_prompts(
     default = config.get("default_prompt_name")
     reason = None
     if isinstance(default, str) and default in named:
-        reason = f"its default prompt {quoted(default)} stands before every text"
+        reason = f"its default prompt {quoted(default)} is put before every text"
     elif named and not {"query", "document"} & set(named):
         reason = f"its prompts are called {quoted(', '.join(named))}, none `query` or `document`"
     elif "document" not in named and (other := {"passage", "corpus"} & set(named)):
@@ -75,7 +75,7 @@ def _unsaid(folder: ModelFolder) -> str | None:
     for name in _names(folder):
         for family, prompts in _FAMILIES:
             if re.search(rf"(^|[/_-])({family})$", name, re.IGNORECASE):
-                return f"the model card of {name!r} asks for {prompts}, its files say nothing"
+                return f"the model card of {name!r} asks for {prompts}, its files contain none"
     return None
 
 

@@ -47,7 +47,7 @@ def pools_by_itself(folder: ModelFolder, *, further_modules: bool) -> bool:
 
 
 class EncoderSession:
-    """A loaded encoder graph, whoever exported it. Nothing is loaded before the first run."""
+    """A loaded encoder graph, whatever exported it. Nothing is loaded before the first run."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a folder's files and the policy say about an encoder: pooling, prompts, lengths, size.
+"""An encoder's settings from files and policy: pooling, prompts, lengths, size.
 
 The files are those of sentence-transformers, read as sentence-transformers reads them. Where they
 leave open what a vector is, or ask for what this engine does not compute, the model is refused:
@@ -39,7 +39,7 @@ _UNLIMITED = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderChoice:
-    """What the policy says about an encoder; None leaves it to the model's files."""
+    """The policy's settings of an encoder; None leaves it to the model's files."""
 
     pooling: Pooling | None = None
     query_prompt: str | None = None
@@ -52,7 +52,7 @@ class EncoderSettings:
     """How token states become the vector of a text."""
 
     poolings: tuple[Pooling, ...]
-    """Their vectors stand one after the other; empty: the graph itself pools."""
+    """Their vectors are concatenated; empty: the graph itself pools."""
     includes_prompt: bool
     """Whether the prompt's tokens are pooled too."""
     query_prompt: str
@@ -74,9 +74,9 @@ class EncoderSettings:
 def read_settings(
     folder: ModelFolder, choice: EmbedderChoice, *, unit: bool, pooled_by_graph: bool
 ) -> EncoderSettings:
-    """Return how the folder's encoder is meant. Raises ModelError where that is not known.
+    """Return the settings of the folder's encoder. Raises ModelError where they are unknown.
 
-    `unit` False leaves lengths to the model's own modules. `pooled_by_graph` says that the graph
+    `unit` False leaves lengths to the model's own modules. `pooled_by_graph` means that the graph
     has no token states but the vectors of whole texts.
     """
     modules = read_modules(folder, pooled_by_graph=pooled_by_graph)
@@ -110,7 +110,7 @@ def read_settings(
 
 
 def classifier_settings(folder: ModelFolder) -> EncoderSettings:
-    """Return how a sequence classifier's texts are cut: as its tokenizer and positions say."""
+    """Return how a sequence classifier's texts are cut: by its tokenizer and positions."""
     tokenizer = folder.mapping("tokenizer_config.json")
     return EncoderSettings(
         poolings=(),
@@ -128,7 +128,7 @@ def classifier_settings(folder: ModelFolder) -> EncoderSettings:
 def _check_similarity(
     folder: ModelFolder, config: dict[str, Any], *, normalized: bool, unit: bool
 ) -> None:
-    """Refuse a model that is not meant to be compared by cosine, where lengths are lost."""
+    """Refuse a model that is not made to be compared by cosine, where lengths are lost."""
     kind = config.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         raise ModelError(

@@ -1,4 +1,4 @@
-"""Compares an exported graph with the model it was made from, and says whether it is the same.
+"""Compares an exported graph with its original model, and decides whether they are the same.
 
 What counts is what the gate reads: the label that an answer begins with, and how likely the model
 finds real text. Every precision has its limits; none is exempt.

@@ -102,7 +102,7 @@ class ExportSource:
                 yield f"{module['path']}/config.json"
 
     def fp32_bytes(self) -> int | None:
-        """Return how many bytes the weights take in fp32; None where nobody says."""
+        """Return how many bytes the weights take in fp32; None where it is not known."""
         try:
             return self._folder_bytes() if self.is_folder else self._hub_bytes()
         except (OSError, ValueError, KeyError, TypeError):
@@ -146,7 +146,7 @@ def memory_line(source: ExportSource) -> str:
 
 
 def available_memory() -> int | None:
-    """Return the bytes of memory that this process may still take; None where nobody says."""
+    """Return the bytes of memory that this process may still take; None where it is not known."""
     limits = []
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -205,7 +205,7 @@ def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what a library said, in one line, without the hub's token."""
+    """Return a library's message, in one line, without the hub's token."""
     from huggingface_hub import get_token
 
     said = concealed(" ".join(str(error).split()), [get_token() or ""])

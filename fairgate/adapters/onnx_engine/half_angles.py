@@ -45,7 +45,7 @@ def has_half_angles(graph: Graph) -> bool:
 def refuse_half_angles(file: Path) -> None:
     """Raise ModelError for a graph whose rotary embeddings are computed in half precision.
 
-    A graph that cannot be read passes: the session that opens it says what is wrong.
+    A graph that cannot be read passes: the session that opens it reports the error.
     """
     try:
         half = has_half_angles(read_graph(file))

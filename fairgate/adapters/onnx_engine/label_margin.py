@@ -1,11 +1,11 @@
-"""How clearly a model preferred the label it said over the best other label.
+"""How clearly a model preferred the label it chose over the best other label.
 
 Definition. A label has variants: with and without a leading space, in lower case, capitalised and
-upper case, each split into tokens as it stands at the beginning of an answer, after a line end and
-after punctuation. Where the answer says a label from its token t_0 on, compare
+upper case, each split into tokens as it is at the beginning of an answer, after a line end and
+after punctuation. Where the answer has a label from its token t_0 on, compare
 with every other label at the first token t_j at which they part: the first j where t_j continues
 no variant of the other label that began t_0 … t_{j-1}. There a label's probability is the sum
-over the distinct next tokens of its variants that began so (for the label said, t_j included);
+over the distinct next tokens of its variants that began so (for the chosen label, t_j included);
 tokens that could begin either label count for neither.
 The margin is the smallest difference of log-probabilities, said minus other, in nats, from the
 model's own softmax (temperature 1, nothing cut off). Other labels that never part, because one
@@ -28,7 +28,7 @@ Tokens = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTokens:
-    """The token sequences by which each label can be said."""
+    """The token sequences that can express each label."""
 
     variants: dict[str, frozenset[Tokens]]
     """By label, lower case."""
@@ -64,7 +64,7 @@ class LabelTrace:
     """Length of the answer's text after each step."""
 
     def add(self, logits: npt.NDArray[Any], token: int, text_length: int) -> None:
-        """Remember one step."""
+        """Store one step."""
         scores = logits.astype(np.float64)
         top = scores.max()
         total = top + np.log(np.exp(scores - top).sum())
@@ -89,7 +89,7 @@ class LabelTrace:
         return round(min(finite), 4) if finite else None
 
     def _difference(self, said: str, other: str, begin: int) -> float | None:
-        """Return log p(said) - log p(other) where they part; None if they never do."""
+        """Return log p(chosen) - log p(other) where they first differ; None if they never do."""
         prefix: Tokens = ()
         for token, known in self.steps[begin:]:
             theirs = _next_tokens(self.labels.variants[other], prefix)

@@ -1,4 +1,4 @@
-"""What both sides of an export say to the same prompts, in numbers that fit into memory."""
+"""The answers of both sides of an export to the same prompts, in numbers that fit into memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEP_PROMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a model says to one prompt."""
+    """A model's answer to one prompt."""
 
     label: int | None
     """Place of the label whose first token is likeliest; None where no label has one of its own."""
@@ -35,7 +35,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What the original says when it answers one prompt greedily."""
+    """The original's greedy answer to one prompt."""
 
     prompt: list[int]
     logits: Logits
@@ -68,7 +68,7 @@ def read(logits: Logits, prompt: ParityPrompt) -> Reading:
 
 
 def exported_readings(session: DecoderSession, prompts: Sequence[ParityPrompt]) -> list[Reading]:
-    """Return what the exported graph says."""
+    """Return the exported graph's answers."""
     found = []
     for prompt in prompts:
         places = np.arange(prompt.read_from - 1, len(prompt.tokens), dtype=np.int64)
@@ -81,7 +81,7 @@ def exported_readings(session: DecoderSession, prompts: Sequence[ParityPrompt]) 
 def exported_steps(session: DecoderSession, said: Steps, context: int | None) -> Iterator[Logits]:
     """Yield the exported graph's logits along the original's own greedy answer.
 
-    The prompt is padded as the gate pads it, and stands beside a shorter one.
+    The prompt is padded as the gate pads it, and is batched with a shorter one.
     """
     tokens, steps = said.prompt, len(said.tokens)
     widest = None if context is None else context - steps
@@ -97,7 +97,7 @@ def exported_steps(session: DecoderSession, said: Steps, context: int | None) ->
 def ask_original(
     model: str, revision: str | None, prompts: Sequence[ParityPrompt], long: Sequence[int]
 ) -> Original:
-    """Return what the original says, in torch, in fp32; it is out of memory afterwards.
+    """Return the original's answers, in torch, in fp32; it is out of memory afterwards.
 
     `long` is a further prompt to answer, none where it is empty.
     """

@@ -41,7 +41,7 @@ class PromptTokenizer:
     def encode_with_option(self, prompt: str, options: Sequence[str]) -> list[list[int]]:
         """Return the prompt's tokens, then those of prompt and option together, per option.
 
-        Without a chat template a space stands between prompt and option.
+        Without a chat template a space separates prompt and option.
         """
         rendered = self._render(self._defuse(prompt))
         gap = "" if self.has_template else " "
@@ -53,7 +53,7 @@ class PromptTokenizer:
         return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def splits(self, text: str) -> frozenset[tuple[int, ...]]:
-        """Return the ways in which a piece of an answer is split, by what stands before it.
+        """Return the ways in which a piece of an answer is split, by the text before it.
 
         Tokenizers that put a space before every text (SentencePiece's dummy prefix) never split
         a text by itself as they split it after a line end or a bracket.
@@ -108,7 +108,7 @@ class PromptTokenizer:
     def may_close(self) -> bool:
         """Return whether an answer may close a thinking part that nothing has opened.
 
-        So with templates that tell of thinking and whose prompts neither open nor close it.
+        True for templates that mention thinking and whose prompts neither open nor close it.
         """
         template = self._template
         return template is not None and template.tells_of_thinking and not has_tag(template.ending)
@@ -131,7 +131,7 @@ class PromptTokenizer:
 
     @cached_property
     def context_tokens(self) -> int | None:
-        """Return how many tokens prompt and answer may have together; None if nobody says."""
+        """Return how many tokens prompt and answer may have together; None where unknown."""
         builder = self._folder.mapping("genai_config.json").get("model")
         config = self._folder.mapping("config.json")
         text_config = config.get("text_config")
@@ -189,7 +189,7 @@ def _load(folder: ModelFolder) -> Any:
     try:
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-        # What transformers 5 calls its class of any fast tokenizer; 4 knows it by another name.
+        # What transformers 5 calls its class of any fast tokenizer; 4 has another name for it.
         named = folder.mapping("tokenizer_config.json").get("tokenizer_class")
         kind = PreTrainedTokenizerFast if named == "TokenizersBackend" else AutoTokenizer
         return kind.from_pretrained(

@@ -89,7 +89,7 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
         elif facts.counts_rows and settings.layers not in {None, frozenset(facts.windows)}:
             why = (
                 f"the graph keeps to the last {window} tokens in other layers than the model, as "
-                "far as its files tell (config.json of the original, copied beside it, tells more)"
+                "far as its files show (config.json of the original, copied beside it, shows more)"
             )
             limits.append((window, why))
         elif not facts.counts_rows:

@@ -44,7 +44,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
 def mapped_errors(what: str, next_step: str) -> Iterator[None]:
     """Turn whatever ONNX Runtime raises in the block into a ModelError with a next step.
 
-    `next_step` is the advice for errors that say nothing about their cause.
+    `next_step` is the advice for errors that do not name their cause.
     """
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 

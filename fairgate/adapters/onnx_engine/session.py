@@ -37,7 +37,7 @@ def open_session(
 ) -> Any:
     """Return an `onnxruntime.InferenceSession` set up for repeatable results.
 
-    `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that stands for
+    `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that replaces
     the file `graph`; its external data are looked up beside that file. Raises ModelError, also
     for graphs whose results depend on the rest of a batch or are wrong for late tokens.
     """
@@ -90,7 +90,7 @@ def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
     ask = getattr(session, "get_provider_graph_assignment_info", None)
     if ask is None:
         raise ModelError(
-            "device 'cuda' was asked for, but this ONNX Runtime cannot tell which operators run "
+            "device 'cuda' was asked for, but this ONNX Runtime cannot report which operators run "
             "on the GPU; expected version 1.24 or later: upgrade onnxruntime-gpu."
         )
     nodes = [(part.ep_name, node.op_type) for part in ask() for node in part.get_nodes()]

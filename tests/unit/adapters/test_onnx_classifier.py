@@ -69,7 +69,10 @@ def test_without_a_map_the_labels_are_the_tones():
     [
         ({}, "`joy`, `love`, `anger` and `sadness` are none of"),
         (MEANS | {"disgust": "angry"}, "no label 'disgust'"),
-        ({k: v for k, v in MEANS.items() if k != "love"}, "does not say what .* `love` mean"),
+        (
+            {k: v for k, v in MEANS.items() if k != "love"},
+            "has no meaning for the classifier's `love`",
+        ),
         (MEANS | {"love": "lovely"}, "found 'lovely', expected one of `happy`"),
         (dict.fromkeys(MEANS, "happy"), "maps everything to one label"),
     ],

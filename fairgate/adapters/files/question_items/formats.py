@@ -109,7 +109,7 @@ def read_cbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawI
 
     Its rows name the stereotyped group in their own words (`bias_targeted_groups`); where that is
     no answer's text, the target must come from a metadata file. Ids repeat between the ambiguous
-    and the disambiguated file, so the key says which.
+    and the disambiguated file, so the key contains which.
     """
     options = options_of([text_of(row, name, place) for name in _ANSWERS], place)
     unknown = find_unknown(options, wordings)
@@ -208,7 +208,7 @@ def _answer_info(row: Mapping[str, object], place: str) -> list[tuple[str, str]]
         entry = info.get(name) if isinstance(info, dict) else None
         if not isinstance(entry, list) or len(entry) < 2:
             raise DataError(
-                f"{place}: `answer_info` says {capped(entry)} of {name}; expected [text, group]"
+                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
             )
         found.append((str(entry[0]), str(entry[1])))
     return found

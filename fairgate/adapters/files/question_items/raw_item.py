@@ -38,7 +38,7 @@ class RawItem:
     options: tuple[str, str, str]
     correct: int
     unknown: Sequence[int]
-    """Options that say "unknown"; exactly one in a usable item."""
+    """Options that mean "unknown"; exactly one in a usable item."""
     target: int | None
     """The option that names the stereotyped group; None where not exactly one does."""
     stereotype: int | None = None
@@ -102,13 +102,13 @@ def polarity_of(value: object, place: str) -> str:
 
 
 def options_of(options: Sequence[str], place: str) -> tuple[str, str, str]:
-    """Return three options that can be told apart. Raises DataError."""
+    """Return three distinguishable options. Raises DataError."""
     if len(options) != 3:
         raise DataError(f"{place}: {len(options)} answer options; expected three")
     if len({folded(option) for option in options}) < 3:
         raise DataError(
             f"{place}: two of the options {capped(list(options), 120)} are the same text; no "
-            "answer could be told from the other: correct the item, or remove it"
+            "answer could be distinguished from the other: correct the item, or remove it"
         )
     return options[0], options[1], options[2]
 
@@ -121,7 +121,7 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
     where the row contradicts itself.
     """
     if len(raw.unknown) != 1:
-        many = "no option says" if not raw.unknown else f"{len(raw.unknown)} options say"
+        many = "no option means" if not raw.unknown else f"{len(raw.unknown)} options mean"
         return ExcludedItem(key=raw.key, reason=f"{many} unknown; expected exactly one")
     unknown = raw.unknown[0]
     known = [index for index in range(3) if index != unknown]

@@ -43,7 +43,7 @@ def read_items(files: ItemFiles, unknown_wordings: Sequence[str]) -> LoadedItems
     """Return the items of a file or folder.
 
     Items without a single stereotyped group, with no or two unknown options, and of groups of four
-    that are not whole are left out and said. Raises DataError with `path:line` for what
+    that are incomplete are left out and reported. Raises DataError with `path:line` for what
     contradicts itself, a repeated id, a category that is not there, and files without an item.
     """
     targets = read_targets(files.metadata) if files.metadata else {}

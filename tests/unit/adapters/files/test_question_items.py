@@ -212,7 +212,7 @@ def test_items_without_one_unknown_or_one_target_are_left_out_and_said(tmp_path,
     found = read(bbq(tmp_path, rows))
     assert len(found.items) == 4
     reason = {item.reason for item in found.excluded}.pop()
-    assert ("2 options say unknown" if group == "unknown" else "no option says unknown") in reason
+    assert ("2 options mean unknown" if group == "unknown" else "no option means unknown") in reason
 
 
 def test_a_target_on_both_sides_is_no_target(tmp_path):
