@@ -46,7 +46,7 @@ _SUMMARIES = {
     "plan": "Write one JSON line for each question that a run would ask.",
     "rescore": "Judge the answers of an earlier run again, without a model.",
     "explain": "Show everything about one pair of a run.",
-    "power": "Say what the suite can see, and how many sources more would take.",
+    "power": "Show what the suite can detect, and how many sources more would take.",
     "burn-in": "Measure the noise of the unchanged system and of its gate.",
     "mutate": "Say how much bias a policy would have caught in a run.",
     "baseline": "Accept, compare and verify baselines.",
@@ -150,7 +150,9 @@ def _require_text(arguments: list[str]) -> None:
     try:
         places = {"the current folder": os.getcwd()}  # noqa: PTH109 - as text, whatever its bytes
     except OSError as error:
-        raise UsageError(f"the current folder is gone ({error.strerror}); change it") from error
+        raise UsageError(
+            f"the current folder does not exist any more ({error.strerror}); change it"
+        ) from error
     places |= {f"argument {n} ({quoted(text)})": text for n, text in enumerate(arguments, start=1)}
     places |= {name: text for name, text in os.environ.items() if name.startswith("FAIRGATE_")}
     for place, text in places.items():

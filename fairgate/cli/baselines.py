@@ -90,7 +90,7 @@ def _write(run: Path, reason: str, reference: Reference, options: Mapping[str, A
 
     runtime = runtime_of(dict(options))
     if not reason.strip():
-        raise click.UsageError("--reason is empty; say why this run is the reference")
+        raise click.UsageError("--reason is empty; state why this run is the reference")
     check_run(run)
     replayed, given, loaded, _ = replay(run, options["policy"], runtime)
     usual = accepted_path(Path(loaded.parsed.path), loaded, reference)

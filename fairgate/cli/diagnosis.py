@@ -30,7 +30,7 @@ from fairgate.domain.records import flat
 @click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
 @runtime_options
 def explain(run: Path, case: str, **options: Any) -> int:
-    """Tell what happened to the follow-up CASE in the finished run in the folder RUN.
+    """Show what happened to the follow-up CASE in the finished run in the folder RUN.
 
     Shows both prompts with the difference marked, both document lists side by side, both answers
     with margins, the crossed answers, the neutral speakers' answers, and one sentence about it all.
@@ -44,7 +44,7 @@ def explain(run: Path, case: str, **options: Any) -> int:
     return ExitCode.PASS
 
 
-@click.command(short_help="Say what the suite can see, and how many sources more would take.")
+@click.command(short_help="Show what the suite can detect, and how many sources more would take.")
 @click.argument("policy", type=EXISTING_FILE)
 @click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
 @click.option("--run", type=EXISTING_FOLDER, help="A finished run to compare with the baseline.")
@@ -52,7 +52,7 @@ def explain(run: Path, case: str, **options: Any) -> int:
 @json_option
 @runtime_options
 def power(policy: Path, **options: Any) -> int:
-    """Say which changes the regression rules of POLICY can see, and what more would take.
+    """Show which changes the regression rules of POLICY can detect, and what more would take.
 
     Counts the sources that it takes to see +1, +2 and +5 points. Rests on the standard deviation
     of the per-source change: the largest of what the policy declares (`sd`), what a burn-in

@@ -19,7 +19,7 @@ _MOST = 500
 
 
 def explain(error: BaseException) -> ExitCode:
-    """Say on stderr what went wrong and what to do, and return the exit code."""
+    """Print on stderr what went wrong and what to do, and return the exit code."""
     match error:
         case click.Abort() | KeyboardInterrupt():
             say("fairgate: interrupted; run again to go on, nothing is lost")

@@ -35,7 +35,7 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.argument("policy", type=EXISTING_FILE)
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
-@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
+@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
@@ -94,7 +94,7 @@ def _open(page: Path) -> None:
 @click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the run's own).")
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
-@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still said.")
+@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @runtime_options
 def rescore(run: Path, policy: Path | None, **options: Any) -> int:

@@ -63,12 +63,14 @@ def run(**options: str) -> int:
 
 @github.command()
 @click.option("--artifact", default="fairgate-report", envvar="FAIRGATE_ARTIFACT", help="Its name.")
-@click.option("--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Tells gates apart.")
+@click.option(
+    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Distinguishes gates."
+)
 @click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
 def comment(artifact: str, comment_key: str, github_token: str) -> int:
     """Comment on a fork's pull request what its own run has reported (event `workflow_run`).
 
-    Reads run.json from the run's artifact as a stranger's data: nothing of it is executed or
+    Reads run.json from the run's artifact as untrusted data: nothing of it is executed or
     copied, and the pull request is the one whose head commit ran.
     """
     from fairgate.adapters.github import runner
@@ -152,7 +154,7 @@ def _judged(
 def _publish(
     report: ChangeReport, inputs: Inputs, posting: Posting, environment: Mapping[str, str]
 ) -> None:
-    """Tell runner and pull request; what fails in here is a warning."""
+    """Report to runner and pull request; failures in here are warnings."""
     from fairgate.adapters.github import runner
     from fairgate.composition.pull_requests import CommentPlan, comment
 

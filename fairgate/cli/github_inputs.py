@@ -42,9 +42,9 @@ _HELP = {
     "root": "Folder that paths start at and may not leave, relative to the workspace.",
     "device": "`cpu` or `cuda`.",
     "comment": "`on-change`, `always`, `on-failure` or `never`.",
-    "comment_key": "Tells comments of several gates apart (default: the policy's name).",
+    "comment_key": "Distinguishes the comments of several gates (default: the policy's name).",
     "baseline_change": "`allow` lets a pull request's own policy and baseline decide.",
-    "report_only": "`true`: exit 0 whatever the verdict; it is still said.",
+    "report_only": "`true`: exit 0 whatever the verdict; it is still shown.",
     "report_dir": "Folder for the report files, inside the workspace.",
     "cache_dir": "Folder for stored results, outside of the checkout.",
     "pr_number": "Pull request, where the event does not name one.",
@@ -144,7 +144,7 @@ def _stores_in(workspace: Path, cache_dir: str, environment: Mapping[str, str]) 
     named = {"cache-dir": cache_dir, **{name: environment.get(name, "") for name in _BELIEVED}}
     return [
         f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "
-        "believed there; expected a folder outside of it"
+        "trusted there; expected a folder outside of it"
         for name, value in named.items()
         if value and _lies_in(workspace, Path(value))
     ]

@@ -38,10 +38,10 @@ class _Stage:
 
 
 class Heartbeat:
-    """Says what is done every few seconds, in plain lines that a CI log keeps."""
+    """Prints what is done every few seconds, in plain lines that a CI log keeps."""
 
     def __init__(self) -> None:
-        """Begin silent: a stage without work says nothing."""
+        """Start silent: a stage without work prints nothing."""
         self._stages: list[_Stage] = []
         self._last = 0.0
 
@@ -53,7 +53,7 @@ class Heartbeat:
             say(f"fairgate: {stage}: {total - cached} to do, {cached} in store")
 
     def advance(self, steps: int) -> None:
-        """Count, and speak if it has been quiet for long."""
+        """Count, and print if the last line is long ago."""
         stage = self._stages[-1]
         stage.done += steps
         now = time.monotonic()

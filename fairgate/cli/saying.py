@@ -1,4 +1,4 @@
-"""The voice of the command line on stderr: no part of a message acts, whoever wrote it."""
+"""Messages on stderr: no part of a message is interpreted, whatever its origin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fairgate.domain.wording import harmless
 
 
 def say(text: str) -> None:
-    """Print a message on stderr, keeping its own line ends; nothing in it is live.
+    """Print a message on stderr, keeping its own line ends, harmlessly.
 
-    A message quotes file names, keys and what libraries say of a stranger's file: a line of it
+    A message quotes file names, keys and libraries' messages about untrusted files: a line of it
     could begin with a workflow command or steer a terminal. Where stderr cannot be written the exit
-    code still tells what the message would have said.
+    code still shows the outcome.
     """
     try:
         click.echo("\n".join(harmless(line) for line in text.split("\n")), err=True)
@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def give_up_output(*streams: TextIO) -> None:
-    """Let nothing more be written to streams that refuse it.
+    """Prevent further writes to streams that refuse them.
 
     The interpreter would try again when it ends, fail again, and change the exit code.
     """

@@ -56,7 +56,7 @@ class CommandPart(CommandAsked):
     """An application that is a program."""
 
     response: OwnResponsePaths = Field(
-        default_factory=OwnResponsePaths, description="Where answer and documents stand."
+        default_factory=OwnResponsePaths, description="The places of answer and documents."
     )
     takes_documents: bool = Field(
         default=False,

@@ -94,7 +94,7 @@ class HttpPart(HttpAsked):
     """How an application is asked over HTTP."""
 
     response: ResponsePaths = Field(
-        default_factory=ResponsePaths, description="Where answer and documents stand."
+        default_factory=ResponsePaths, description="The places of answer and documents."
     )
 
 

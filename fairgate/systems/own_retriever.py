@@ -25,13 +25,13 @@ from fairgate.systems.resources import Resources
 
 
 class FoundPaths(Strict):
-    """Where the documents stand in what comes back."""
+    """The place of the documents in a reply."""
 
     documents: str = Field(
         default="$.documents", description="Path of the documents in rank order."
     )
     document: DocumentPaths = Field(
-        default_factory=DocumentPaths, description="Where the parts of each document stand."
+        default_factory=DocumentPaths, description="The places of each document's parts."
     )
 
     @field_validator("documents")
@@ -53,7 +53,7 @@ class HttpSearch(HttpAsked):
         description="JSON to send; `{{query}}` and `{{top_k}}` are filled in.",
     )
     response: FoundPaths = Field(
-        default_factory=FoundPaths, description="Where the documents stand."
+        default_factory=FoundPaths, description="The place of the documents."
     )
 
 
@@ -61,7 +61,7 @@ class CommandSearch(CommandAsked):
     """A retriever that is a program."""
 
     response: FoundPaths = Field(
-        default_factory=FoundPaths, description="Where the documents stand."
+        default_factory=FoundPaths, description="The place of the documents."
     )
 
 
@@ -69,7 +69,7 @@ class PythonSearch(PythonAsked):
     """A retriever that is a Python function or object."""
 
     response: FoundPaths = Field(
-        default_factory=FoundPaths, description="Where the documents stand."
+        default_factory=FoundPaths, description="The place of the documents."
     )
 
 

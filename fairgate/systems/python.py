@@ -45,7 +45,7 @@ class PythonPart(PythonAsked):
     """An application that is a function, and how its result is read."""
 
     response: OwnResponsePaths = Field(
-        default_factory=OwnResponsePaths, description="Where answer and documents stand."
+        default_factory=OwnResponsePaths, description="The places of answer and documents."
     )
     takes_documents: bool = Field(
         default=False, description="Whether it can answer with given `documents`."

@@ -17,7 +17,7 @@ Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$")]
 
 
 class DocumentPaths(Strict):
-    """Where the parts of a document stand in it."""
+    """The places of a document's parts."""
 
     text: str = Field(default="$.text", description="Path of the text.")
     id: str = Field(default="$.id", description="Path of the identifier.")
@@ -41,7 +41,7 @@ class DocumentPaths(Strict):
 
 
 class ResponsePaths(Strict):
-    """Where answer and documents stand in what comes back: `$.answer`, `$.contexts[*]`."""
+    """The places of answer and documents in a reply: `$.answer`, `$.contexts[*]`."""
 
     answer: str = Field(default="$.answer", description="Path of the answer's text.")
     documents: str | None = Field(
@@ -50,7 +50,7 @@ class ResponsePaths(Strict):
         "system returns none: retrieval is not measured then.",
     )
     document: DocumentPaths = Field(
-        default_factory=DocumentPaths, description="Where the parts of each document stand."
+        default_factory=DocumentPaths, description="The places of each document's parts."
     )
 
     @field_validator("answer")

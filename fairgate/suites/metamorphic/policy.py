@@ -60,12 +60,12 @@ class TaskPolicy(Strict):
     )
     tone: ClassifierField | None = Field(
         default=None,
-        description="What tells the tone of free answers: happy, sad, angry, fear, surprise or "
+        description="Classifier of the tone of free answers: happy, sad, angry, fear, surprise or "
         "neutral. Instead of `labels`.",
     )
     sentiment: ClassifierField | None = Field(
         default=None,
-        description="What tells whether free answers are positive, negative or neutral, for the "
+        description="Classifier of free answers as positive, negative or neutral, for the "
         "relations that compare it too (`genfair/mr5-…`, `genfair/mr8-…`). "
         "Default: `minilm-sentiment`.",
     )
