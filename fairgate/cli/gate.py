@@ -149,7 +149,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     Finds everything that can be found without running: model folders, the corpus, and which
     questions a recording answers, too.
 
-    A file of generated cases (`.jsonl`) may stand in place of a policy: its texts, attributes and
+    A file of generated cases (`.jsonl`) may take the place of a policy: its texts, attributes and
     coverage are shown, with --quality also a table of all such files.
     """
     from fairgate.composition.examining import examine

@@ -53,8 +53,8 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
     """Run each POLICY on a few sources, to see that models and data work.
 
-    Too few sources decide nothing: whatever the rules' results, the exit code is 0 unless the run itself
-    breaks.
+    Too few sources decide nothing: whatever the rules' results, the exit code is 0 unless the run
+    itself breaks.
     """
     runtime = runtime_of(options)
     for policy in policies:

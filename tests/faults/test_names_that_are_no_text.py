@@ -44,7 +44,7 @@ def test_a_folder_that_is_no_utf_8_or_gone_is_refused(tmp_path, monkeypatch, cap
     assert "the current folder is not UTF-8" in capsys.readouterr().err
     folder.rmdir()
     assert main(["metrics", "list"]) == 2
-    assert "the current folder is gone" in capsys.readouterr().err
+    assert "the current folder does not exist any more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
