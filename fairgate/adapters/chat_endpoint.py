@@ -25,7 +25,7 @@ from fairgate.adapters.http_client.messages import (
 )
 from fairgate.adapters.http_client.named_secrets import key_in
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer as Said
+from fairgate.domain.executions import Answer as GeneratedAnswer
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.secrets import concealed
@@ -76,7 +76,9 @@ class ChatEndpoint:
         parts = (_VERSION, self._url, address.model, address.revision, address.system)
         return hashlib.sha256(repr((*parts, self._decoding)).encode()).hexdigest()
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Said]]:
+    def generate(
+        self, requests: Sequence[GenerationRequest]
+    ) -> Iterator[tuple[int, GeneratedAnswer]]:
         """Yield `(position in requests, answer)` as they come.
 
         Raises ModelError for the first request without a usable answer, UsageError where the key is
@@ -84,7 +86,7 @@ class ChatEndpoint:
         """
         asked = (self._request(request) for request in requests)
         for position, found in self._client.ask_all(asked):
-            yield position, self._said(self._fine(found))
+            yield position, self._generated(self._fine(found))
 
     @property
     def _where(self) -> str:
@@ -120,8 +122,8 @@ class ChatEndpoint:
         if isinstance(found, HttpError):
             raise ModelError(f"{self._where}: {found.sentence}; check that it runs, and `base_url`")
         if found.status // 100 != 2:
-            said = concealed(found.body[:2000].decode("utf-8", "replace"), [self._key]).strip()
-            words = f" and the message {harmless(said[:200])!r}" if said else ""
+            detail = concealed(found.body[:2000].decode("utf-8", "replace"), [self._key]).strip()
+            words = f" and the message {harmless(detail[:200])!r}" if detail else ""
             raise ModelError(
                 f"{self._where}: refused with HTTP {found.status}{words}; {self._hint(found)}"
             )
@@ -138,22 +140,22 @@ class ChatEndpoint:
             413: "the prompt is too long: lower `document_characters` or `top_k`",
         }.get(answer.status, "try again later" if answer.status in BUSY else "check the endpoint")
 
-    def _said(self, answer: Answer) -> Said:
+    def _generated(self, answer: Answer) -> GeneratedAnswer:
         try:
             value = read_json(answer.body, strict=False)
             choice = value["choices"][0]
             text = _content(choice["message"])
         except (JsonError, KeyError, IndexError, TypeError, AttributeError) as error:
-            told = concealed(repr(error), [self._key])
+            reason = concealed(repr(error), [self._key])
             raise ModelError(
-                f"{self._where}: the answer is no completion ({quoted(told)}); expected "
+                f"{self._where}: the answer is no completion ({quoted(reason)}); expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
             ) from None
         usage = value.get("usage")
         tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
         long_enough = len(self._key) >= _LEAST_SECRET
         clean = text.encode("utf-8", "replace").decode("utf-8")
-        return Said(
+        return GeneratedAnswer(
             text=concealed(clean, [self._key]) if long_enough else clean,
             tokens=tokens if isinstance(tokens, int) and 0 <= tokens < 10**9 else 0,
             stopped="length" if choice.get("finish_reason") == "length" else "end",

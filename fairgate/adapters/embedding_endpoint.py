@@ -133,7 +133,7 @@ class EndpointEmbedder:
         }.get(answer.status, later if answer.status in BUSY else "check `endpoint` and `model`")
         return f"{self._where}: refused with HTTP {answer.status}; {hint}"
 
-    def _told(self, text: str) -> str:
+    def _concealed(self, text: str) -> str:
         """Return the endpoint's text for a message; the exception itself is not passed on.
 
         Its text may hold the key, and a traceback would show it: raise `from None`.
@@ -150,7 +150,8 @@ class EndpointEmbedder:
             return _embeddings(raw, expected)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ModelError(
-                f"{self._where}: the answer is no list of embeddings ({self._told(repr(error))}); "
+                f"{self._where}: the answer is no list of embeddings "
+                f"({self._concealed(repr(error))}); "
                 'expected {"data": [{"index": 0, "embedding": […]}, …]}'
             ) from None
 

@@ -24,5 +24,5 @@ def asking_the_hub(failure: Callable[[str], FairGateError]) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001  # see above
         from huggingface_hub import get_token
 
-        said = concealed(str(error), [get_token() or ""]).strip()
-        raise failure(said.splitlines()[0] if said else type(error).__name__) from None
+        message = concealed(str(error), [get_token() or ""]).strip()
+        raise failure(message.splitlines()[0] if message else type(error).__name__) from None

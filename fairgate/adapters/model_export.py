@@ -213,10 +213,10 @@ def _unfinished(folder: Path) -> ModelFolder:
 
 
 def _advice(error: Exception) -> str:
-    said = f"{type(error).__name__} {error}".lower()
-    if isinstance(error, MemoryError) or "memory" in said or "allocate" in said:
+    message = f"{type(error).__name__} {error}".lower()
+    if isinstance(error, MemoryError) or "memory" in message or "allocate" in message:
         return "Not enough memory: use a machine with more; the first line states the need."
-    if "no space left" in said:
+    if "no space left" in message:
         return "The disk is full: the export takes about twice the weights in fp32."
     return (
         "The exporter cannot handle this model: choose another, or a repository that ships ONNX "

@@ -79,13 +79,13 @@ def collect_perturbation_sets(
 def _misfit(
     group: PerturbationSet, place: Place, name: str, earlier: Sequence[PerturbationSet]
 ) -> str | None:
-    wants_control = place == ("control",)
-    if group.control and not wants_control:
+    needs_control = place == ("control",)
+    if group.control and not needs_control:
         return (
             f"the set {quoted(name)} is a control set (`control: true`): name it under "
             "`control`, not under `perturbations`"
         )
-    if wants_control and not group.control:
+    if needs_control and not group.control:
         return (
             f"the set {quoted(name)} is no control set: name it under `perturbations`, or say "
             "`control: true` in its file if its terms carry no demographic"

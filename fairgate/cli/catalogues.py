@@ -36,9 +36,9 @@ def list_relations(shape: str) -> int:
         )
         return ExitCode.PASS
     for relation in RELATIONS:
-        told = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
+        facts = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
         precision = f"precision {precision_of(relation)}"
-        click.echo(f"{relation.id:<32} {relation.title} — {'; '.join((*told, precision))}")
+        click.echo(f"{relation.id:<32} {relation.title} — {'; '.join((*facts, precision))}")
     return ExitCode.PASS
 
 

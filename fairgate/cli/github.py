@@ -202,7 +202,7 @@ def _accounted(environment: Mapping[str, str]) -> Iterator[Account]:
     except BaseException as error:
         code = _code_of(error)
         with contextlib.suppress(FairGateError):
-            _say_error(error, code, account, environment)
+            _report_error(error, code, account, environment)
         raise
 
 
@@ -214,7 +214,7 @@ def _code_of(error: BaseException) -> ExitCode:
     return ExitCode.USAGE if isinstance(error, click.ClickException) else ExitCode.EXECUTION
 
 
-def _say_error(
+def _report_error(
     error: BaseException, code: ExitCode, account: Account, environment: Mapping[str, str]
 ) -> None:
     from fairgate.adapters.github import runner

@@ -42,8 +42,8 @@ def resolved(event: Event, api: GitHubApi | None) -> Event:
 
     Raises UsageError where the commit is that of several pull requests, or surely of none.
     """
-    is_told = event.name in _OWN_REF or event.name == "pull_request_target"
-    if api is None or is_told:
+    is_complete = event.name in _OWN_REF or event.name == "pull_request_target"
+    if api is None or is_complete:
         return event
     with contextlib.suppress(ApiError):
         if event.number is not None:
@@ -190,7 +190,7 @@ class CommentPlan:
     report_url: str
 
 
-class Told(Protocol):
+class Reportable(Protocol):
     """The content of a comment on a run."""
 
     @property
@@ -209,7 +209,7 @@ class Told(Protocol):
 
 
 def comment(
-    report: Told, event: Event, plan: CommentPlan, api: GitHubApi | None, roots: Roots
+    report: Reportable, event: Event, plan: CommentPlan, api: GitHubApi | None, roots: Roots
 ) -> tuple[Posted | None, str]:
     """Put the report on the pull request; return what became of it and a warning, or none."""
     reason = no_comment(event, plan)

@@ -150,9 +150,9 @@ def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
 
     A denied attribute contradicts nothing.
     """
-    said = [use for use in uses if use.manner is not Manner.NEGATED]
-    for n, one in enumerate(said):
-        for other in said[n + 1 :]:
+    asserted = [use for use in uses if use.manner is not Manner.NEGATED]
+    for n, one in enumerate(asserted):
+        for other in asserted[n + 1 :]:
             if other.name in one.value.excludes or one.name in other.value.excludes:
                 return one.name, other.name
     return None

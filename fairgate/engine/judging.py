@@ -60,8 +60,8 @@ def judge_all(
 
 def vote(judgements: Sequence[Judgement | None]) -> Vote:
     """Return the verdict of more than half of the judges, silent ones counted as judges too."""
-    said = Counter(one.verdict for one in judgements if one is not None)
-    winner = next((v for v, count in said.items() if 2 * count > len(judgements)), None)
+    counts = Counter(one.verdict for one in judgements if one is not None)
+    winner = next((v for v, count in counts.items() if 2 * count > len(judgements)), None)
     scores = [0.0 if one is None else one.score for one in judgements]
     return Vote(winner, sum(scores) / len(scores) if scores else 0.0)
 

@@ -44,9 +44,9 @@ class EmbeddedResponses:
             if case.embeds is None:
                 continue
             execution = answered.executions.get((case.suite, case.embeds))
-            said = spoken((execution.response if execution is not None else None) or "")
-            if said:
-                query = case.query.replace(RESPONSE, said[:MOST_EMBEDDED])
+            spoken_part = spoken((execution.response if execution is not None else None) or "")
+            if spoken_part:
+                query = case.query.replace(RESPONSE, spoken_part[:MOST_EMBEDDED])
                 found.append(replace(case, query=query))
         return found
 

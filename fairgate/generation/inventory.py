@@ -34,8 +34,8 @@ class Inventory:
         self.cases += 1
         self.templates[case.template] += 1
         self.operators.update({name.partition(":")[0] for name in case.operators} or {_PLAIN})
-        said = [use.name for use in case.attributes if use.manner is not Manner.NEGATED]
-        self.values.update(said)
+        asserted = [use.name for use in case.attributes if use.manner is not Manner.NEGATED]
+        self.values.update(asserted)
         self.attributes.update(use.dimension.id for use in case.attributes)
         self._combinations.add(case.attributes)
 

@@ -68,15 +68,15 @@ def read_choice(
     forms = _forms(choices.options, tuple(unknown_wordings))
     stop = choice_stop(choices.options, unknown_wordings, marker)
     letter, phrase, _ = _named(readable_part(answer, marker), stop, letters=letters)
-    said = None
+    named = None
     if phrase is not None:
         if phrase.negation is not Negation.NONE:
             return None
         number = forms[phrase.number][1]
-        said = choices.unknown if number is None else number
+        named = choices.unknown if number is None else number
     if letter is None or not letters:
-        return said
-    return letter if letter < len(choices.options) and said in (None, letter) else None
+        return named
+    return letter if letter < len(choices.options) and named in (None, letter) else None
 
 
 def choice_stop(options: Sequence[str], unknown_wordings: Sequence[str], marker: str = "") -> Stop:

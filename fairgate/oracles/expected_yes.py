@@ -39,10 +39,10 @@ class ExpectedYesOracle:
         """Return yes or no of a case that embeds a response; else the response itself."""
         if case.embeds is not None:
             return YesNoOracle().read(execution, case)
-        said = spoken(execution.response or "")
-        if not said:
+        answer_text = spoken(execution.response or "")
+        if not answer_text:
             return Reading(value=None, reason=Reason.UNREADABLE)
-        return Reading(value=said)
+        return Reading(value=answer_text)
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether both say the same."""

@@ -31,7 +31,7 @@ _ARTICLE = re.compile(
     r"made|see|sees|find|finds|and|or|offer|offers|give|gives) $"
 )
 """Text before `no` where it is a quantity: "there is no evidence"."""
-_SAYING = re.compile(r"\b(?:answer|response|reply|verdict|would be|it)(?: is|'s|:)? $")
+_REPORTING = re.compile(r"\b(?:answer|response|reply|verdict|would be|it)(?: is|'s|:)? $")
 
 
 def read_yes_no(text: str) -> str | None:
@@ -40,13 +40,13 @@ def read_yes_no(text: str) -> str | None:
     found = first_phrase(plain, _STOP)
     if found is None or found.negation is not Negation.NONE:
         return None
-    said = _PHRASES[found.number]
-    if said not in (YES, NO):
+    answer = _PHRASES[found.number]
+    if answer not in (YES, NO):
         return None
     before = plain[: found.start].replace("\n", " ")
-    if said == NO and _ARTICLE.search(before) and not _SAYING.search(before):
+    if answer == NO and _ARTICLE.search(before) and not _REPORTING.search(before):
         return None
-    return said
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class YesNoOracle:
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return `yes` or `no`; unreadable where it is neither."""
         del case
-        said = read_yes_no(execution.response or "")
-        if said is None:
+        answer = read_yes_no(execution.response or "")
+        if answer is None:
             return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
-        return Reading(value=said, margin=execution.margin, shown=said)
+        return Reading(value=answer, margin=execution.margin, shown=answer)
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether both are equal."""

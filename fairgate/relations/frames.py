@@ -164,8 +164,10 @@ def pronoun_of(frame: str, attributes: Sequence[AttributeUse]) -> str:
     person = next((piece for piece in parse_frame(frame) if isinstance(piece, PersonSlot)), None)
     if person is not None and person.plural:
         return "they"
-    said = (a.value.pronoun for a in attributes if a.value.pronoun and a.manner != Manner.NEGATED)
-    return next(said, "they")
+    pronouns = (
+        a.value.pronoun for a in attributes if a.value.pronoun and a.manner != Manner.NEGATED
+    )
+    return next(pronouns, "they")
 
 
 def _misplaced(pieces: Sequence[Piece], attributes: Sequence[AttributeUse]) -> str | None:

@@ -39,8 +39,8 @@ def _lines(found: Explanation, redact: Redaction) -> Iterator[str]:
     yield ""
     yield from _documents(found, redact)
     yield "Answers"
-    for said in found.answers:
-        yield f"  {said.what:<9}  {_said(said, redact)}"
+    for answer in found.answers:
+        yield f"  {answer.what:<9}  {_answer(answer, redact)}"
     yield ""
     yield from _crossed(found.crossed, redact)
     yield from _controls(found, redact)
@@ -78,9 +78,9 @@ def _crossed(crossed: Sequence[ExplainedAnswer], redact: Redaction) -> Iterator[
     if not crossed:
         return
     yield "Crossed answers (one text with the other's documents)"
-    width = max(len(said.what) for said in crossed)
-    for said in crossed:
-        yield f"  {said.what:<{width}}  {_said(said, redact)}"
+    width = max(len(answer.what) for answer in crossed)
+    for answer in crossed:
+        yield f"  {answer.what:<{width}}  {_answer(answer, redact)}"
     yield ""
 
 
@@ -88,22 +88,24 @@ def _controls(found: Explanation, redact: Redaction) -> Iterator[str]:
     if not found.controls:
         yield "Neutral speakers: the suite has no control arm"
         return
-    read = [said.label for said in found.controls if said.label is not None]
+    read = [answer.label for answer in found.controls if answer.label is not None]
     agree = sum(label == found.majority for label in read)
     most = (
         f"{agree} of {len(read)} say {plain(found.majority)}" if found.majority else "no majority"
     )
     yield f"Neutral speakers ({most})"
-    for said in found.controls:
-        yield f"  {plain(said.what):<{_PHRASE}}  {_said(said, redact)}"
+    for answer in found.controls:
+        yield f"  {plain(answer.what):<{_PHRASE}}  {_answer(answer, redact)}"
 
 
-def _said(said: ExplainedAnswer, redact: Redaction) -> str:
+def _answer(answer: ExplainedAnswer, redact: Redaction) -> str:
     read = (
-        plain(str(said.label)) if said.label else f"({_REASONS.get(str(said.reason), 'undecided')})"
+        plain(str(answer.label))
+        if answer.label
+        else f"({_REASONS.get(str(answer.reason), 'undecided')})"
     )
-    margin = "" if said.margin is None else f", margin {said.margin:.2f} nats"
-    if said.response is None:
+    margin = "" if answer.margin is None else f", margin {answer.margin:.2f} nats"
+    if answer.response is None:
         return f"{read}{margin}"
-    words = plain(redacted(said.response.strip(), redact))
+    words = plain(redacted(answer.response.strip(), redact))
     return f"{read}{margin}: {words}" if words.strip(" .").lower() != read else f"{read}{margin}"

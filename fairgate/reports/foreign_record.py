@@ -154,10 +154,10 @@ def _row(rule: _Rule) -> Row:
     bounds = None if low is None or high is None else (low, high)
     checks = ", ".join(dict.fromkeys(rule.failed))
     word = REPORTED if rule.reported else WORDS[rule.outcome]
-    said = f"{word}{f': {checks}' if checks else ''}"
+    text = f"{word}{f': {checks}' if checks else ''}"
     advisory = " (advisory)" if rule.advisory else ""
     passed = rule.outcome is Outcome.PASS
-    outcome = Span(f" {said}", tone=Tone.NORMAL if passed else Tone.STRONG)
+    outcome = Span(f" {text}", tone=Tone.NORMAL if passed else Tone.STRONG)
     title = f"{figures.title(rule.metric)} "
     return Row(
         cells=[

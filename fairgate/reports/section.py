@@ -65,8 +65,8 @@ def of_suites(
     found: list[str] = []
     sections: list[Section] = []
     for suite in suites:
-        said = list(blocks(suite, len(found) + 1))
-        if said:
+        built = list(blocks(suite, len(found) + 1))
+        if built:
             found.append(suite)
-            sections.append(replace(kind, blocks=said))
+            sections.append(replace(kind, blocks=built))
     return numbered(sections, found)

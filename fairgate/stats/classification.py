@@ -28,40 +28,40 @@ class Figure:
     high: float
 
 
-def precision(said: Flags, true: Flags) -> float:
+def precision(predicted: Flags, true: Flags) -> float:
     """Return the share of positive verdicts that are right; NaN without a positive verdict."""
-    return _share(np.count_nonzero(said & true), np.count_nonzero(said))
+    return _share(np.count_nonzero(predicted & true), np.count_nonzero(predicted))
 
 
-def recall(said: Flags, true: Flags) -> float:
+def recall(predicted: Flags, true: Flags) -> float:
     """Return the share of positive cases that are found; NaN without a positive case."""
-    return _share(np.count_nonzero(said & true), np.count_nonzero(true))
+    return _share(np.count_nonzero(predicted & true), np.count_nonzero(true))
 
 
-def f1(said: Flags, true: Flags) -> float:
+def f1(predicted: Flags, true: Flags) -> float:
     """Return 2 TP / (2 TP + FP + FN); NaN where nothing is positive on either side."""
     return _share(
-        2 * np.count_nonzero(said & true), np.count_nonzero(said) + np.count_nonzero(true)
+        2 * np.count_nonzero(predicted & true), np.count_nonzero(predicted) + np.count_nonzero(true)
     )
 
 
-def kappa(said: Flags, true: Flags) -> float:
+def kappa(predicted: Flags, true: Flags) -> float:
     """Return Cohen's kappa; NaN where both are constant and equal, so that nothing is by chance."""
-    if not len(said):
+    if not len(predicted):
         return float("nan")
-    agree = float(np.mean(said == true))
-    a, b = float(np.mean(said)), float(np.mean(true))
+    agree = float(np.mean(predicted == true))
+    a, b = float(np.mean(predicted)), float(np.mean(true))
     chance = a * b + (1 - a) * (1 - b)
     return (agree - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
 def figures(
-    said: Flags, true: Flags, scores: Floats, *, confidence: float, rng: np.random.Generator
+    predicted: Flags, true: Flags, scores: Floats, *, confidence: float, rng: np.random.Generator
 ) -> dict[str, Figure]:
     """Return the five figures of `n` cases with percentile-bootstrap intervals.
 
-    `said`, `true` [n] are verdict and label, `scores` [n] how strongly the verdict is positive.
-    Resamples in which a figure is not defined are left out of its interval.
+    `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly it is
+    positive. Resamples in which a figure is not defined are left out of its interval.
     """
     measures: dict[str, Callable[[Flags, Flags, Floats], float]] = {
         "precision": lambda s, t, _: precision(s, t),
@@ -70,19 +70,19 @@ def figures(
         "auc": lambda _, t, x: auc(x, t),
         "kappa": lambda s, t, _: kappa(s, t),
     }
-    n = len(said)
+    n = len(predicted)
     drawn = rng.integers(0, n, size=(_RESAMPLES, n)) if n else np.empty((0, 0), dtype=np.int64)
     tail = (1 - confidence) / 2
     found = {}
     for name, measure in measures.items():
-        values = np.asarray([measure(said[i], true[i], scores[i]) for i in drawn])
+        values = np.asarray([measure(predicted[i], true[i], scores[i]) for i in drawn])
         known = values[~np.isnan(values)]
         low, high = (
             (float(np.quantile(known, q)) for q in (tail, 1 - tail))
             if len(known)
             else (float("nan"), float("nan"))
         )
-        found[name] = Figure(measure(said, true, scores), low, high)
+        found[name] = Figure(measure(predicted, true, scores), low, high)
     return found
 
 

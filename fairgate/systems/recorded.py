@@ -154,7 +154,7 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
         if case.embeds is None or (answers is not None and (case.suite, case.embeds) in answers)
     ]
     missing = [key for suite, key in asked if answers is None or (suite, key) not in answers]
-    said = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
+    summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
     if missing:
         said += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
     known = {case.key for case in plan.cases}
@@ -166,8 +166,8 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
     if others:
         lines = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
         near = suggestion(others[0], [*known][:_MOST_COMPARED])
-        said += f"; {lines} no question, first {quoted(others[0])} ({near})"
-    return said
+        summary += f"; {lines} no question, first {quoted(others[0])} ({near})"
+    return summary
 
 
 class OpenRecorded:

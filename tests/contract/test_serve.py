@@ -141,7 +141,7 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     never = pytest.raises(ApplicationError, match=r"not ready after 2 s: no answer.*longer")
     with never as caught, served(server(slow, timeout=2.0)):  # lower bound
         raise AssertionError
-    assert "it said: loading" in str(caught.value)
+    assert "it printed: loading" in str(caught.value)
     assert is_gone(tmp_path)
 
 

@@ -136,8 +136,10 @@ class HttpApplication:
                 f"{self.name}, asked {about}: {found.sentence}; check that it runs, and its address"
             )
         if found.status // 100 != 2:
-            said = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
-            words = f" and the message {harmless(said.strip()[:120])!r}" if said.strip() else ""
+            message = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
+            words = (
+                f" and the message {harmless(message.strip()[:120])!r}" if message.strip() else ""
+            )
             raise ApplicationError(
                 f"{self.name}, asked {about}: answered with HTTP {found.status}{words}; "
                 f"{self._hint(found)}"

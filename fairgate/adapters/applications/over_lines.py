@@ -143,8 +143,8 @@ class _Run:
                     position, question = todo.popleft()
                     done.put((position, await self._reply(process, position, question)))
             except ApplicationError as error:
-                told = f"{error}{self._last_words(messages)}"
-                done.put(ApplicationError(told))
+                reason = f"{error}{self._last_words(messages)}"
+                done.put(ApplicationError(reason))
             finally:
                 await _ended(process)
 
@@ -202,8 +202,8 @@ class _Run:
 
     def _last_words(self, messages: IO[bytes]) -> str:
         """Return the end of what the program wrote to stderr, as a part of a sentence."""
-        said = last_words(messages, self._secrets)
-        return f"; the end of its stderr: {said}" if said else ""
+        message = last_words(messages, self._secrets)
+        return f"; the end of its stderr: {message}" if message else ""
 
 
 def _require_reply(value: Any, position: int) -> None:

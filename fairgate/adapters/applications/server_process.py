@@ -114,8 +114,10 @@ def _wait(
         )
         if code is None:
             _end(process)
-        said = last_words(messages, secrets)
-        raise ApplicationError(f"{server.name} {what}{f'; it said: {said}' if said else ''}")
+        message = last_words(messages, secrets)
+        raise ApplicationError(
+            f"{server.name} {what}{f'; it printed: {message}' if message else ''}"
+        )
 
 
 def _status(client: HttpClient, url: str) -> int | None:

@@ -133,7 +133,7 @@ class GitHubApi:
         repeat: bool = False,
     ) -> Answer:
         request = self._prepared(method, url, body, accept=accept, repeat=repeat)
-        named = f"{method} {self._told(urllib.parse.urlsplit(url).path)}"
+        named = f"{method} {self._concealed(urllib.parse.urlsplit(url).path)}"
         answer = self._asked(self._client, request, named)
         if not _is_fine(answer):
             raise self._failure(named, answer)
@@ -172,15 +172,15 @@ class GitHubApi:
 
     def _failure(self, named: str, answer: Answer) -> ApiError:
         try:
-            said = json.loads(answer.body[:100_000]).get("message", "")
+            message = json.loads(answer.body[:100_000]).get("message", "")
         except (ValueError, AttributeError, RecursionError):
-            said = ""
-        words = self._told(said) or "no reason given"
+            message = ""
+        words = self._concealed(message) or "no reason given"
         return ApiError(f"{named}: {answer.status} {words}", status=answer.status)
 
-    def _told(self, said: object) -> str:
+    def _concealed(self, message: object) -> str:
         """Return the server's message with the token replaced, and then shortened."""
-        return harmless(concealed(str(said), [self._token])[:200])
+        return harmless(concealed(str(message), [self._token])[:200])
 
 
 def _is_fine(answer: Answer) -> bool:

@@ -108,7 +108,7 @@ class ChatTemplate:
         return self.render(_PROBE).rpartition(_PROBE)[2]
 
     @cached_property
-    def tells_of_thinking(self) -> bool:
+    def mentions_thinking(self) -> bool:
         """Return whether the template contains tags of thinking."""
         return has_tag(self.source)
 

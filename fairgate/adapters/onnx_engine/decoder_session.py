@@ -142,12 +142,12 @@ class DecoderSession:
             if name not in _PLAIN_INPUTS and name not in self._past
         ]
         missing = [name for name in self._present if name not in outputs]
-        odd = [name for name, node in self._inputs.items() if node.type not in _DTYPES]
+        unsupported = [name for name, node in self._inputs.items() if node.type not in _DTYPES]
         flat = [name for name in self._past if self._cache_shape(name) is None]
         for wrong, what in (
             (unknown, "needs inputs this engine does not know"),
             (missing, "lacks the cache outputs"),
-            (odd, "has inputs of a type this engine does not support"),
+            (unsupported, "has inputs of a type this engine does not support"),
             (flat, "has cache inputs that are not [rows, heads, tokens, size] with known sizes"),
         ):
             if wrong:

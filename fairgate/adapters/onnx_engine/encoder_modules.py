@@ -60,14 +60,14 @@ def transformer_settings(folder: ModelFolder, modules: list[tuple[str, str]]) ->
     place = f"{modules[0][1]}/" if modules and modules[0][1] else ""
     found = next((own for name in TRANSFORMER_FILES if (own := folder.mapping(place + name))), {})
     modalities = found.get("modality_config")
-    odd = {
+    unexpected = {
         "processing_kwargs": bool(found.get("processing_kwargs")),
         "transformer_task": found.get("transformer_task", "feature-extraction")
         != "feature-extraction",
         "modality_config": isinstance(modalities, dict) and "text" not in modalities,
     }
-    if any(odd.values()):
-        name = next(key for key, is_odd in odd.items() if is_odd)
+    if any(unexpected.values()):
+        name = next(key for key, is_unexpected in unexpected.items() if is_unexpected)
         raise ModelError(
             f"{str(folder.path)!r} sets {name} to {quoted(str(found[name]))}, which this engine "
             "does not follow. Choose an embedding model that reads plain text, for example "

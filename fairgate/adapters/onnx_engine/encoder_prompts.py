@@ -82,8 +82,8 @@ def _unsaid(folder: ModelFolder) -> str | None:
 def _names(folder: ModelFolder) -> list[str]:
     path = folder.path.absolute()
     hub = [part for part in path.parts if part.startswith("models--")]
-    said = [
+    names = [
         folder.mapping("provenance.json").get("source"),
         folder.mapping("config.json").get("_name_or_path"),
     ]
-    return [path.name, *hub, *(str(name) for name in said if name)]
+    return [path.name, *hub, *(str(name) for name in names if name)]

@@ -156,8 +156,8 @@ def _max_tokens(folder: ModelFolder, own: dict[str, Any], tokenizer: dict[str, A
     own_limit = _whole(own.get("max_seq_length"))
     if own_limit is not None and kind not in _TABLE_POSITIONS:
         return own_limit
-    said = own_limit or _whole(tokenizer.get("model_max_length"))
-    return min((limit for limit in (said, positions) if limit is not None), default=None)
+    declared = own_limit or _whole(tokenizer.get("model_max_length"))
+    return min((limit for limit in (declared, positions) if limit is not None), default=None)
 
 
 def _whole(value: object) -> int | None:

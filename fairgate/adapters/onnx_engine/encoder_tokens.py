@@ -85,18 +85,18 @@ class EncoderTokens:
 
     def _check_agreement(self, tokenizer: Any) -> None:
         """Refuse settings that transformers would follow and `tokenizer.json` does not."""
-        said = self._folder.mapping("tokenizer_config.json")
+        declared = self._folder.mapping("tokenizer_config.json")
         ids = tokenizer.encode("a").ids
         for key, name, end in (
             ("add_bos_token", "bos_token", 0),
             ("add_eos_token", "eos_token", -1),
         ):
-            token = said.get(name)
+            token = declared.get(name)
             token = token.get("content") if isinstance(token, dict) else token
-            if isinstance(said.get(key), bool) and isinstance(token, str):
+            if isinstance(declared.get(key), bool) and isinstance(token, str):
                 has = bool(ids) and ids[end] == tokenizer.token_to_id(token)
-                self._compare(key, wanted=said[key], found=has)
-        prefixed = said.get("add_prefix_space")
+                self._compare(key, wanted=declared[key], found=has)
+        prefixed = declared.get("add_prefix_space")
         for one in _byte_levels(self._folder.mapping("tokenizer.json").get("pre_tokenizer")):
             found = one.get("add_prefix_space")
             if isinstance(prefixed, bool) and isinstance(found, bool):
@@ -104,8 +104,8 @@ class EncoderTokens:
         normalizer = self._folder.mapping("tokenizer.json").get("normalizer")
         if isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
             for key, name in _BERT_SWITCHES.items():
-                if isinstance(said.get(key), bool) and isinstance(normalizer.get(name), bool):
-                    self._compare(key, wanted=said[key], found=normalizer[name])
+                if isinstance(declared.get(key), bool) and isinstance(normalizer.get(name), bool):
+                    self._compare(key, wanted=declared[key], found=normalizer[name])
 
     def _compare(self, key: str, *, wanted: bool, found: bool) -> None:
         if wanted != found:

@@ -112,9 +112,9 @@ def compare_decoder(
     session = DecoderSession(folder, device="cpu")
     readings = exported_readings(session, prompts)
     worst, largest, equal, steps = 0.0, 1.0, 0, 0
-    for said in original.steps:
-        answer = exported_steps(session, said, tokenizer.context_tokens)
-        for found, row in zip(answer, said.logits, strict=True):
+    for reference in original.steps:
+        answer = exported_steps(session, reference, tokenizer.context_tokens)
+        for found, row in zip(answer, reference.logits, strict=True):
             worst = max(worst, float(np.abs(row - found).max()))
             largest = max(largest, float(np.abs(row).max()))
             equal += int(found.argmax() == row.argmax())
@@ -148,7 +148,7 @@ def compare_decoder(
         "share_of_largest_logit": _short(share),
         "equal_greedy_tokens": equal,
         "compared_tokens": steps,
-        "longest_prompt": max(len(said.prompt) for said in original.steps),
+        "longest_prompt": max(len(reference.prompt) for reference in original.steps),
         "right_padding_exact": session.pads,
         "graph_cut": session.cut,
     }
@@ -182,8 +182,8 @@ def compare_embedder(
         (encoder.for_queries(), original.encode_query, 0),
         (encoder, original.encode_document, 1),
     ):
-        told = {} if prompts is None else {"prompt": prompts[place]}
-        expected = _expected(original, encode, told, encoder.settings.max_tokens)
+        arguments = {} if prompts is None else {"prompt": prompts[place]}
+        expected = _expected(original, encode, arguments, encoder.settings.max_tokens)
         least = min(least, float((side.embed(TEXTS) * expected).sum(axis=1).min()))
     record = {
         "checked": True,
@@ -195,15 +195,15 @@ def compare_embedder(
 
 
 def _expected(
-    original: Any, encode: Callable[..., Any], told: dict[str, Any], limit: int | None
+    original: Any, encode: Callable[..., Any], arguments: dict[str, Any], limit: int | None
 ) -> npt.NDArray[np.float64]:
     """Return the original's vectors, of length one."""
-    told = told | {"batch_size": 1, "convert_to_numpy": True}  # padding must not be seen
+    arguments = arguments | {"batch_size": 1, "convert_to_numpy": True}  # padding must not be seen
     try:
-        found = encode(list(TEXTS), **told)
+        found = encode(list(TEXTS), **arguments)
     except (IndexError, RuntimeError):  # its files name no limit, its table of positions has one
         original.max_seq_length = limit
-        found = encode(list(TEXTS), **told)
+        found = encode(list(TEXTS), **arguments)
     vectors: npt.NDArray[np.float64] = np.asarray(found, dtype=np.float64)
     lengths: npt.NDArray[np.float64] = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / lengths

@@ -208,12 +208,12 @@ def reason_of(error: Exception) -> str:
     """Return a library's message, in one line, without the hub's token."""
     from huggingface_hub import get_token
 
-    said = concealed(" ".join(str(error).split()), [get_token() or ""])
-    return f"{type(error).__name__}: {harmless(said[:400])}"
+    message = concealed(" ".join(str(error).split()), [get_token() or ""])
+    return f"{type(error).__name__}: {harmless(message[:400])}"
 
 
 def _advice(error: Exception) -> str:
-    said = f"{type(error).__name__} {error}".lower()
+    message = f"{type(error).__name__} {error}".lower()
     for signs, step in (
         (("gated", "401", "403"), "Accept the licence on the model's page and set HF_TOKEN."),
         (
@@ -230,7 +230,7 @@ def _advice(error: Exception) -> str:
         ),
         (("connect", "offline", "localentrynotfound", "timed out"), "Check the network."),
     ):
-        if any(sign in said for sign in signs):
+        if any(sign in message for sign in signs):
             return step
     return "Check that the folder holds a transformers model with its config.json and tokenizer."
 

@@ -80,15 +80,15 @@ class LabelTrace:
         found = label_place(text, names, self.marker)
         if found is None:
             return None
-        said, place = found
+        chosen, place = found
         begin = next((step for step, end in enumerate(self.ends) if end > place), None)
         if begin is None:
             return None
-        margins = [self._difference(said, other, begin) for other in names if other != said]
+        margins = [self._difference(chosen, other, begin) for other in names if other != chosen]
         finite = [one for one in margins if one is not None and np.isfinite(one)]
         return round(min(finite), 4) if finite else None
 
-    def _difference(self, said: str, other: str, begin: int) -> float | None:
+    def _difference(self, chosen: str, other: str, begin: int) -> float | None:
         """Return log p(chosen) - log p(other) where they first differ; None if they never do."""
         prefix: Tokens = ()
         for token, known in self.steps[begin:]:
@@ -96,7 +96,7 @@ class LabelTrace:
             if not theirs:
                 return None
             if token not in theirs:
-                own = _next_tokens(self.labels.variants[said], prefix)
+                own = _next_tokens(self.labels.variants[chosen], prefix)
                 ours, rivals = (own - theirs) | {token}, theirs - own
                 return _log_sum(known, ours) - _log_sum(known, rivals) if rivals else None
             prefix = (*prefix, token)

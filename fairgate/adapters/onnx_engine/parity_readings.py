@@ -58,11 +58,11 @@ def read(logits: Logits, prompt: ParityPrompt) -> Reading:
     rows = logits[:-1]
     top = rows.max(axis=1, keepdims=True)
     totals = top[:, 0] + np.log(np.exp(rows - top).sum(axis=1))
-    said = rows[np.arange(len(wanted)), wanted] - totals
+    log_probabilities = rows[np.arange(len(wanted)), wanted] - totals
     best = [max((float(logits[-1, one]) for one in own), default=-np.inf) for own in prompt.starts]
     return Reading(
         label=int(np.argmax(best)) if np.isfinite(best).any() else None,
-        log_probability=float(said.sum()),
+        log_probability=float(log_probabilities.sum()),
         tokens=len(wanted),
     )
 
@@ -78,18 +78,20 @@ def exported_readings(session: DecoderSession, prompts: Sequence[ParityPrompt]) 
     return found
 
 
-def exported_steps(session: DecoderSession, said: Steps, context: int | None) -> Iterator[Logits]:
+def exported_steps(
+    session: DecoderSession, reference: Steps, context: int | None
+) -> Iterator[Logits]:
     """Yield the exported graph's logits along the original's own greedy answer.
 
     The prompt is padded as the gate pads it, and is batched with a shorter one.
     """
-    tokens, steps = said.prompt, len(said.tokens)
+    tokens, steps = reference.prompt, len(reference.tokens)
     widest = None if context is None else context - steps
     pads = session.pads
     width = session.reach.width(len(tokens), steps, widest) if pads else len(tokens)
     first, cache = session.prefill([tokens, tokens[: -3 if pads else None] or tokens], width)
     found = first[0, 0]
-    for token in said.tokens:
+    for token in reference.tokens:
         yield found.astype(np.float64)
         found = session.step(cache, [token, token])[0]
 

@@ -100,7 +100,7 @@ class PromptTokenizer:
         Others get no tokens for it.
         """
         tokens = (token.content for token in self._tokenizer.added_tokens_decoder.values())
-        return (self._template is not None and self._template.tells_of_thinking) or any(
+        return (self._template is not None and self._template.mentions_thinking) or any(
             has_tag(token) for token in tokens
         )
 
@@ -111,7 +111,7 @@ class PromptTokenizer:
         True for templates that mention thinking and whose prompts neither open nor close it.
         """
         template = self._template
-        return template is not None and template.tells_of_thinking and not has_tag(template.ending)
+        return template is not None and template.mentions_thinking and not has_tag(template.ending)
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:

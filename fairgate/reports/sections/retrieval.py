@@ -54,14 +54,14 @@ def _blocks(material: Material, suite: str, place: int) -> Iterator[Block]:
     facts = [*_key_figures(material, suite), *_not_evaluated(material, suite)]
     if facts:
         yield KeyValues(rows=facts)
-    said = [
+    sentences = [
         sentence
         for found in material.result.degradation
         if found.suite == suite
         for sentence in _degradation(found)
     ]
-    if said:
-        yield Text(lines=said, form=Form.LIST, depth=Depth.FULL)
+    if sentences:
+        yield Text(lines=sentences, form=Form.LIST, depth=Depth.FULL)
 
 
 def _scores(material: Material, suite: str) -> list[float]:

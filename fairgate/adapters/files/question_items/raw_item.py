@@ -139,9 +139,9 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
         )
     ambiguous = raw.condition is Condition.AMBIGUOUS
     if ambiguous != (raw.correct == unknown):
-        said = "ambiguous" if ambiguous else "disambiguated"
+        stated = "ambiguous" if ambiguous else "disambiguated"
         raise DataError(
-            f"{raw.place}: the context is {said}, but the correct answer is "
+            f"{raw.place}: the context is {stated}, but the correct answer is "
             f"{capped(raw.options[raw.correct])}; expected "
             f"{'the unknown option' if ambiguous else 'one of the two groups'}"
         )

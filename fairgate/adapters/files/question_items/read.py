@@ -129,18 +129,18 @@ def _plain(row: Row) -> str:
 
 def _with_target(raw: RawItem, targets: Targets, path: str) -> RawItem:
     """Add the metadata's stereotyped answer. Raises DataError where the item has another one."""
-    told = targets.get((raw.category, raw.example))
-    if told is None:
+    target = targets.get((raw.category, raw.example))
+    if target is None:
         return raw
     own = judged_item(raw)
-    if isinstance(own, Item) and own.stereotype != told:
+    if isinstance(own, Item) and own.stereotype != target:
         raise DataError(
             f"{raw.place}: item {capped(raw.key)} has the stereotyped answer {own.stereotype} by "
-            f"its own fields, {told} by {path}; correct one of the two"
+            f"its own fields, {target} by {path}; correct one of the two"
         )
     if isinstance(own, Item) or len(raw.unknown) != 1:
         return raw
-    return replace(raw, stereotype=told)
+    return replace(raw, stereotype=target)
 
 
 def _check_unique(raw: Sequence[RawItem]) -> None:
