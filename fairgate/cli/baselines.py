@@ -31,7 +31,7 @@ def _of_a_run(default: str) -> Callable[[Command], Command]:
     options = [
         click.argument("run", type=EXISTING_FOLDER, metavar="RUN"),
         click.option(
-            "--reason", required=True, help="Why this run is the reference; stands in the file."
+            "--reason", required=True, help="Why this run is the reference; kept in the file."
         ),
         click.option(
             "--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own)."

@@ -103,14 +103,14 @@ def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     from fairgate.adapters.github.event import read_event, read_roots
     from fairgate.composition.ci_files import report_change
     from fairgate.composition.presenting import view_of
-    from fairgate.composition.pull_requests import github_api, refuse_strangers, resolved
+    from fairgate.composition.pull_requests import github_api, refuse_untrusted, resolved
     from fairgate.reports.console import render_console
     from fairgate.reports.formats import FORMATS
 
     roots = read_roots(environment)
     api = github_api(roots, inputs.token)
     event = resolved(read_event(environment, inputs.number), api)
-    refuse_strangers(event)
+    refuse_untrusted(event)
     judged, remarks = _judged(inputs, event, environment, api)
     name = judged.decides.given.policy.name
     folder = inputs.report_dir or inputs.scratch / "reports" / name

@@ -43,7 +43,7 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
     from fairgate.composition.judging import (
         EvaluationChoice,
         evaluate_judge,
-        told,
+        summary_lines,
         write_record,
     )
 
@@ -53,6 +53,6 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
     record = evaluate_judge(judge_file, labelled, choice, runtime, progress)
     if out is not None:
         write_record(record, out)
-    for line in told(record):
+    for line in summary_lines(record):
         click.echo(harmless(line))
     return ExitCode.PASS

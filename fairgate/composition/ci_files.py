@@ -20,7 +20,7 @@ from fairgate.reports.spans import Inline, Kind, Span
 from fairgate.reports.view import ReportOptions, View
 
 _RUN_FOLDER = "fairgate-run"
-"""Where the reader of a report puts a run of their own: the runner's folders mean nothing there."""
+"""The folder of a reader's own run in suggested commands: the runner's folders exist only there."""
 _REGRESSIONS = frozenset({"regression", "budget"})
 _LEVELS = {
     Outcome.FAIL: ("error", "rule failed"),

@@ -62,8 +62,8 @@ def evaluate_judge(
     pairs = read_labelled_pairs(str(labelled))
     resources = Resources(runtime, progress)
     texts = {pair.id: pair.texts for pair in pairs}
-    said = judge_all(texts, open_judges(judge, resources), choice.repeats, progress)
-    first = {key: vote(repeats[0]) for key, repeats in said.items()}
+    judged = judge_all(texts, open_judges(judge, resources), choice.repeats, progress)
+    first = {key: vote(repeats[0]) for key, repeats in judged.items()}
     decided = [pair for pair in pairs if first[pair.id].verdict in _CLAIMS]
     if not decided:
         raise ModelError(
@@ -87,7 +87,7 @@ def evaluate_judge(
         "confidence": CONFIDENCE,
         "seed": choice.seed,
         **_agreement(decided, first, rng),
-        **_steadiness(said),
+        **_steadiness(judged),
     }
 
 
@@ -96,8 +96,8 @@ def write_record(record: Mapping[str, object], output: Path) -> None:
     write_text(output, json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
-def told(record: Mapping[str, object]) -> Iterator[str]:
-    """Yield what a reader is told of a record."""
+def summary_lines(record: Mapping[str, object]) -> Iterator[str]:
+    """Yield a record's summary as lines."""
     verdicts = record["verdicts"]
     assert isinstance(verdicts, dict)  # noqa: S101 (made above)
     counts = ", ".join(f"{number} {word}" for word, number in verdicts.items())
@@ -112,16 +112,16 @@ def told(record: Mapping[str, object]) -> Iterator[str]:
 def _agreement(
     decided: Sequence[LabelledPair], votes: Mapping[str, Vote], rng: np.random.Generator
 ) -> dict[str, object]:
-    said = np.asarray([votes[pair.id].verdict is Verdict.BIASED for pair in decided], dtype=bool)
+    judged = np.asarray([votes[pair.id].verdict is Verdict.BIASED for pair in decided], dtype=bool)
     true = np.asarray([pair.is_biased for pair in decided], dtype=bool)
     scores = np.asarray([votes[pair.id].score for pair in decided], dtype=np.float64)
-    found = figures(said, true, scores, confidence=CONFIDENCE, rng=rng)
+    found = figures(judged, true, scores, confidence=CONFIDENCE, rng=rng)
     return {name: _plain(figure) for name, figure in found.items()}
 
 
-def _steadiness(said: Mapping[str, Judgements]) -> dict[str, object]:
+def _steadiness(judged: Mapping[str, Judgements]) -> dict[str, object]:
     """Return the share of pairs with one verdict over all repeats, and the mean entropy."""
-    words = [[_word(vote(one)) for one in repeats] for repeats in said.values()]
+    words = [[_word(vote(one)) for one in repeats] for repeats in judged.values()]
     if len(words[0]) < 2:
         return {}
     share = stability(words)

@@ -99,7 +99,7 @@ def _is_open_with(pull: object, head: str) -> bool:
             return False
 
 
-def refuse_strangers(event: Event) -> None:
+def refuse_untrusted(event: Event) -> None:
     """Raise UsageError where a fork's files would run with a token that can write.
 
     Policies, models and corpora are a program's input, and a checkout may hold more than those:

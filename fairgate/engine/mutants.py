@@ -245,7 +245,7 @@ class RecordedRun:
             if read is not None and read.value is not None:
                 found.setdefault(case.oracle, {}).setdefault(read.value, execution.response)
         return {
-            oracle: [(said, value) for value, said in sorted(values.items(), key=str)]
+            oracle: [(claimed, value) for value, claimed in sorted(values.items(), key=str)]
             for oracle, values in found.items()
         }
 

@@ -82,7 +82,7 @@ def _remove_all(
     removed: _Mentions, added: _Mentions, before: _Mentions, after: _Mentions
 ) -> str | None:
     del removed, added, before
-    return f"'{after[0].words}' is still said" if after else None
+    return f"'{after[0].words}' is still there" if after else None
 
 
 def _negate_one(removed: _Mentions, added: _Mentions, *_: _Mentions) -> str | None:
@@ -105,9 +105,9 @@ def _negate_all(
     removed: _Mentions, added: _Mentions, before: _Mentions, after: _Mentions
 ) -> str | None:
     del removed, added
-    said = {mention.dimension.id: mention for mention in after}
+    stated = {mention.dimension.id: mention for mention in after}
     for old in before:
-        new = said.get(old.dimension.id)
+        new = stated.get(old.dimension.id)
         if new is None:
             return f"'{old.words}' is left out, not denied"
         if new.key == old.key:
@@ -137,11 +137,11 @@ def _substitute_all(
     removed: _Mentions, added: _Mentions, before: _Mentions, after: _Mentions
 ) -> str | None:
     del removed, added
-    said = {mention.dimension.id: mention for mention in after}
+    stated = {mention.dimension.id: mention for mention in after}
     if len(after) != len(before):
         return f"the source mentions {len(before)} attributes, the follow-up {len(after)}"
     for old in before:
-        new = said.get(old.dimension.id)
+        new = stated.get(old.dimension.id)
         if new is None:
             return f"'{old.words}' is left out, not replaced"
         if fault := _replaces(old, new):

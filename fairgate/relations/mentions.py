@@ -37,7 +37,7 @@ class Mention:
     part: str
     """`M` before or beside a noun, `N` a noun, `C` a clause, `G` a gerund."""
     plural: bool | None
-    """Of nouns and clauses: whether they speak of several persons."""
+    """Of nouns and clauses: whether they mean several persons."""
     words: str = ""
     """As the text has them."""
     right_case: bool = True
@@ -98,7 +98,7 @@ class Lexicon:
             if len(here) == len(parts) and all(
                 token.text.lower() == part.lower() for token, part in zip(here, parts, strict=True)
             ):
-                said = [token.text for token in here]
+                shown = [token.text for token in here]
                 right = all(
                     token.text == part
                     or (token.starts and token.text == part[:1].upper() + part[1:])
@@ -110,7 +110,7 @@ class Lexicon:
                     mention.manner,
                     mention.part,
                     mention.plural,
-                    " ".join(said),
+                    " ".join(shown),
                     right,
                 )
                 return found, len(parts)

@@ -155,7 +155,7 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
     yield from (fault for fault in faults if fault is not None)
     for mention in other.mentions:
         if mention.plural and mention.part == "C" and _is_singular(one):
-            yield f"'{mention.words}' speaks of several persons"
+            yield f"'{mention.words}' means several persons"
 
 
 def _beside_pronoun(words: Sequence[Token], place: int) -> bool:

@@ -68,9 +68,9 @@ def _pronoun_of(mentions: Sequence[Mention]) -> str | None:
     genders = [mention for mention in mentions if mention.value.pronoun]
     if not genders:
         return None
-    said = {m.value.pronoun for m in genders if m.manner is not Manner.NEGATED}
+    pronouns = {m.value.pronoun for m in genders if m.manner is not Manner.NEGATED}
     several = any(mention.plural for mention in mentions)
-    return said.pop() if len(said) == 1 and not several else "they"
+    return pronouns.pop() if len(pronouns) == 1 and not several else "they"
 
 
 def _case_fault(old: Token, new: Token) -> str | None:

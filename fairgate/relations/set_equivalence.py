@@ -19,7 +19,7 @@ from fairgate.relations.relation import (
 
 _EMPTY = "the text is empty or blank"
 _PREFIXED = "the text already begins with a speaker (`… says the following text:`)"
-_SPEAKER = re.compile(r"\s*\S[^\n\"]{0,99} says the following text:")
+_NAMED_SPEAKER = re.compile(r"\s*\S[^\n\"]{0,99} says the following text:")
 
 _RACE = PerturbationSet(
     id="race",
@@ -86,7 +86,7 @@ class SetEquivalence(SameLabel):
         """Return one follow-up per term of every set, in their order."""
         if not source.text.strip():
             return NotApplicable(reason=_EMPTY)
-        if _SPEAKER.match(source.text):
+        if _NAMED_SPEAKER.match(source.text):
             return NotApplicable(reason=_PREFIXED)
         text = self.source_text(source)
         return [

@@ -52,7 +52,7 @@ def _alert(result: GateResult, found: IdentityFinding) -> Alert:
     who = known.name if known else top.term
     more = "more" if top.difference > 0 else "less"
     points = figures.unsigned(abs(top.difference), MAX_DIFFERENCE.id)
-    said = (
+    finding = (
         f", answers change {points} points {more} often than for the other identities. That is too "
         "much to be chance, and no rule asks for it: add the gate "
     )
@@ -60,14 +60,14 @@ def _alert(result: GateResult, found: IdentityFinding) -> Alert:
     return Alert(
         suite=found.suite,
         who=who,
-        words=["For ", name(who), said, code(gate), "."],
+        words=["For ", name(who), finding, code(gate), "."],
         rule=RuleResult(
             metric=MAX_DIFFERENCE.id,
             suite=found.suite,
             where={},
             position=0,
             outcome=Outcome.INCONCLUSIVE,
-            reasons=[f"for {who}{said}{gate}"],
+            reasons=[f"for {who}{finding}{gate}"],
             value=found.value,
             warns=True,
         ),

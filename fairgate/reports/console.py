@@ -169,7 +169,7 @@ def _cell(cell: Inline) -> str:
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column; the widest gives way where a line would be too long."""
+    """Return the width of each column; the widest is cut where a line would be too long."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     gaps = len(_INDENT) * len(widths)
     while sum(widths) + gaps > _WIDTH and max(widths) > _LEAST:

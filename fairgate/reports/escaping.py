@@ -42,12 +42,12 @@ def excerpt(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
 
 
 def short_name(text: str) -> str:
-    """Return a stranger's name (a term, a label, a file), cut to what a table can hold."""
+    """Return an untrusted name (a term, a label, a file), cut to what a table can hold."""
     return excerpt(text, NAME_CHARACTERS)
 
 
 def short_sentence(text: str) -> str:
-    """Return a sentence that quotes strangers, cut to what a paragraph can hold."""
+    """Return a sentence that quotes untrusted text, cut to what a paragraph can hold."""
     return excerpt(text, SENTENCE_CHARACTERS)
 
 

@@ -2,7 +2,7 @@
 
 The record is hostile: its form is checked, everything that is not needed is ignored, none of its
 sentences is repeated, names stand as code, and the outcome is the one that its rules amount to. The
-reader is told first that nobody has verified the numbers.
+reader sees first that the numbers are not verified.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class RuleRow:
     """The change since the anchor with its bounds: `+4.8 (+2.1 … +7.4)`."""
     is_advisory: bool
     is_reported: bool
-    """The policy asks nothing of the value but that it is printed."""
+    """The policy sets no limit for the value; it is only printed."""
     warns: bool
     """Inconclusive but, by policy, no reason to stop the build."""
     has_change: bool

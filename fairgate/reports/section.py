@@ -42,7 +42,7 @@ class Section:
 
 
 def numbered(sections: Sequence[Section], suites: Sequence[str]) -> list[Section]:
-    """Return sections of one kind, told apart by their suite where there are several."""
+    """Return sections of one kind, distinguished by their suite where there are several."""
     if len(sections) < 2:
         return list(sections)
     return [

@@ -22,15 +22,15 @@ class Kind(StrEnum):
     """Whose words a span holds, and so how it is escaped."""
 
     PROSE = "prose"
-    """A sentence of ours, which may quote strangers."""
+    """A sentence of ours, which may quote untrusted text."""
     NAME = "name"
-    """A stranger's name or label."""
+    """An untrusted name or label."""
     CODE = "code"
     """Verbatim: a key, an id, a fingerprint."""
     COMMAND = "command"
     """Verbatim: what a reader can run."""
     QUOTE = "quote"
-    """A stranger's text, already cut or hashed as the policy's `redact` asks."""
+    """An untrusted text, already cut or hashed as the policy's `redact` asks."""
     FIGURE = "figure"
     """Numbers of ours, kept on one line."""
     DATE = "date"
@@ -90,7 +90,7 @@ def spans(words: Inline) -> list[Span]:
 
 
 def name(text: str, tone: Tone = Tone.NORMAL) -> Span:
-    """Return a stranger's name or label."""
+    """Return an untrusted name or label."""
     return Span(text, Kind.NAME, tone)
 
 

@@ -102,7 +102,7 @@ class OpenApplication:
 
     @cached_property
     def _system(self) -> ApplicationSystem:
-        # A stranger's application may keep its name when it changes, or claim that of another.
+        # An untrusted application may keep its revision when it changes, or claim another's.
         believed = not self._resources.runtime.confined
         known = believed and self._application.revision is not None
         return self._asked(self._resources.store if known else NoStore())

@@ -60,7 +60,7 @@ def read_labelled_pairs(path: str) -> list[LabelledPair]:
         there = "no pair" if not found else "BIASED" if found[0].is_biased else "UNBIASED"
         raise DataError(
             f"{path}: holds {there} alone; expected pairs of both labels: with one of them no "
-            "judge can be told from one that always says the same"
+            "judge can be distinguished from one that always says the same"
         )
     return found
 

@@ -71,7 +71,7 @@ class ExportSource:
             return Path(known) if isinstance(known, str) else None
         try:
             return Path(hf_hub_download(self.name, name, revision=self.revision))
-        except LocalEntryNotFoundError:  # not asked, so nobody knows
+        except LocalEntryNotFoundError:  # not asked, so unknown
             raise
         except EntryNotFoundError:
             return None

@@ -39,6 +39,6 @@ def denied_frame(frame: str) -> Denied | None:
     verb = _VERB.search(frame)
     if verb is None:
         return None
-    said = negated_clause(verb.group(2))
-    changed = f"{frame[: verb.start(2)]}{said}{frame[verb.end(2) :]}"
-    return Denied(frame=changed, removed=verb.group(2), added=said)
+    negated = negated_clause(verb.group(2))
+    changed = f"{frame[: verb.start(2)]}{negated}{frame[verb.end(2) :]}"
+    return Denied(frame=changed, removed=verb.group(2), added=negated)

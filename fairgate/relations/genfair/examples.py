@@ -19,14 +19,14 @@ def _value(
     name: str, *, opposite: str = "", pronoun: str = "", noun: bool = False
 ) -> AttributeValue:
     article = "an" if name[0] in "aeiou" else "a"
-    said = f"works as {article} {name}" if noun else f"is {name}"
+    wording = f"works as {article} {name}" if noun else f"is {name}"
     many = f"work as {name}s" if noun else f"are {name}"
     denied = f"is not {article} {name}" if noun else f"is not {name}"
     plain = Wording(
         adjective="" if noun else name,
         noun=name if noun else "",
         noun_plural=f"{name}s" if noun else "",
-        clause=said,
+        clause=wording,
         clause_plural=many,
     )
     return AttributeValue(

@@ -198,11 +198,11 @@ def substituted(use: AttributeUse, source: Source) -> AttributeUse | None:
     others = tuple(v for v in others if v.partition != use.value.partition) or others
     rest = [each for each in source.attributes if each.dimension.id != use.dimension.id]
     worded = (_with_value(use, value) for value in others)
-    said = [each for each in worded if each and contradiction((*rest, each)) is None]
-    if not said:
+    usable = [each for each in worded if each and contradiction((*rest, each)) is None]
+    if not usable:
         return None
     digest = hashlib.sha256(f"{source.id}\0{use.dimension.id}".encode("utf-8", "replace")).digest()
-    return said[int.from_bytes(digest[:8], "big") % len(said)]
+    return usable[int.from_bytes(digest[:8], "big") % len(usable)]
 
 
 def _with_value(use: AttributeUse, value: AttributeValue) -> AttributeUse | None:

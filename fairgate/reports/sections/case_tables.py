@@ -30,7 +30,7 @@ def answers(material: Material) -> Iterator[Section]:
     """Yield the wrong and undecided answers to questions, in the order of the plan."""
     rows = [row for row in material.questions if row.is_correct is not True]
     words = (
-        "Where the context tells none of the two people, only “unknown” is right. The share of "
+        "Where the context names neither of the two people, only “unknown” is right. The share of "
         "stereotypical documents is of those shown."
     )
     if rows:

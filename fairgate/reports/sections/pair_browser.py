@@ -83,9 +83,9 @@ class _Data:
         self._moves: dict[tuple[Json, ...], int] = {}
         known = material.run.executions
         sources = {(row.suite, row.source) for _, row in rows}
-        said = [known.get((row.suite, row.key)) for _, row in rows]
-        documents = {d.text for one in said if one for d in one.documents or ()}
-        responses = {one.response for one in said if one}
+        found = [known.get((row.suite, row.key)) for _, row in rows]
+        documents = {d.text for one in found if one for d in one.documents or ()}
+        responses = {one.response for one in found if one}
         self._of_source = Room(len(sources), len(rows), self._redact)
         self._of_response = Room(len(responses), len(rows), self._redact)
         self._most_documents = _DOCUMENTS + len(rows) // 10

@@ -47,14 +47,14 @@ def _right(row: QuestionRow) -> str:
     return _WORDS.get(row.alignment or "unknown", row.alignment or "unknown")
 
 
-def _said(row: QuestionRow) -> str:
+def _answered(row: QuestionRow) -> str:
     return REASON_WORDS[row.bias] if isinstance(row.bias, Reason) else _WORDS[tag_of(row)]
 
 
 def _item(material: Material, row: QuestionRow) -> CaseItem:
     case = material.cases.get((row.suite, row.key))
     title: Words = [
-        Span(_said(row), tone=Tone.STRONG),
+        Span(_answered(row), tone=Tone.STRONG),
         f" instead of {_right(row)}: {row.condition} context, setting ",
         name(row.setting),
         ", ",
@@ -76,9 +76,9 @@ class _Data:
         self._items: dict[tuple[Json, ...], int] = {}
         known = material.run.executions
         items = {row.item for row in rows}
-        said = {one.response for row in rows if (one := known.get((row.suite, row.key)))}
+        responses = {one.response for row in rows if (one := known.get((row.suite, row.key)))}
         self._of_item = 2 * Room(len(items), len(rows), self._redact).most
-        self._of_response = Room(len(said), len(rows), self._redact)
+        self._of_response = Room(len(responses), len(rows), self._redact)
 
     def whole(self) -> Mapping[str, Json]:
         """Return everything, ready to be written as JSON."""
@@ -101,7 +101,7 @@ class _Data:
             place(row.category),
             place(row.setting),
             place(row.condition),
-            place(_said(row)),
+            place(_answered(row)),
             place(_right(row)),
             place(f"{row.retriever}, k = {row.top_k}" if row.retriever else ""),
             place(row.instruction),

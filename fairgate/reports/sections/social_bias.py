@@ -238,7 +238,7 @@ def _cautions(suite: Suite) -> Iterator[Inline]:
         how = "no better than a guess" if low <= _CHANCE else "hardly better than a guess"
         yield [
             (
-                f"Where the context tells the answer, {clear.shown} % of answers are right in the "
+                f"Where the context gives the answer, {clear.shown} % of answers are right in the "
                 "setting "
             ),
             name(first),
