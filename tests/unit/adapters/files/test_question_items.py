@@ -237,7 +237,7 @@ def test_a_target_on_both_sides_is_no_target(tmp_path):
         ({"context": 5.5, "question_polarity": "maybe"}, "expected `neg` or `nonneg`"),
         ({"context_condition": "?"}, "expected `ambig` or `disambig`"),
         ({"category": "a@b"}, "without `@`"),
-        ({"answer_info": {"ans0": ["Ada", "old"]}}, "`answer_info` says None of ans1"),
+        ({"answer_info": {"ans0": ["Ada", "old"]}}, "`answer_info` has None for ans1"),
         ({"additional_metadata": {}}, "stereotyped_groups"),
         ({"example_id": "x"}, "`example_id` is 'x'"),
         ({"context": "a\x00b"}, "NUL"),
