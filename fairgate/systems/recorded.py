@@ -137,9 +137,9 @@ def _examined_rows(path: Path, columns: str | RowPaths, plan: TestPlan | None) -
     cases = plan.cases if plan else ()
     missing = [case.key for case in cases if rows is None or rows.answer(case) is None]
     if cases:
-        said = f"answers: {len(cases) - len(missing):,} of {len(cases):,} questions answered"
+        summary = f"answers: {len(cases) - len(missing):,} of {len(cases):,} questions answered"
         named = f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}" if missing else ""
-        yield Finding(place=("recorded",), sentence=said + named, is_problem=False)
+        yield Finding(place=("recorded",), sentence=summary + named, is_problem=False)
 
 
 def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
@@ -156,7 +156,7 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
     missing = [key for suite, key in asked if answers is None or (suite, key) not in answers]
     summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"
     if missing:
-        said += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
+        summary += f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}"
     known = {case.key for case in plan.cases}
     # The keys of attribution's questions follow from the first answers.
     others = [
