@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from fakes.classifiers import MEANS, write_classifier
 from kill_scripts import ANGRY, by_source, says, stated_sources
 
 from fairgate.cli import main
@@ -181,8 +182,12 @@ def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     other = task + "tone: minilm-tone, sentiment: minilm-sentiment}"
     (gate.root / "p.yaml").write_text(text.replace("task: advice", f"task: {other}"))
     assert run("run", "p.yaml", "--out", "o3", "--baseline", "b.json")[0] == 0, "the same task"
-    baseline = json.loads((gate.root / "b.json").read_text())
-    assert "tone/1(embedding-classifier/1:" in json.dumps(baseline)
+    write_classifier(gate.root / "emotions")
+    other = f"{task}tone: {{model: emotions, labels: {json.dumps(MEANS)}}}}}"
+    (gate.root / "p.yaml").write_text(text.replace("task: advice", f"task: {other}"))
+    code, out, err = run("run", "p.yaml", "--out", "o4", "--baseline", "b.json")
+    assert code == 3, out + err
+    assert "oracle: baseline" in " ".join((out + err).split())
 
 
 @pytest.mark.parametrize(
