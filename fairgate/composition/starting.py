@@ -40,6 +40,7 @@ gates:
   - {{metric: asr/generation/controlled, for_each: term, max: 0.25}}
   - {{metric: identity/max-difference, max: 0.10}}
   - {{metric: unreadable/net, max: 0.02}}
+  - {{metric: unreadable/net, for_each: term, max: 0.15}}
 """
 _CACHE = ".fairgate/"
 _OTHER_FOLDER = "another folder"
