@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -15,7 +14,6 @@ from fairgate.cli.explaining import explain
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, nearest, quoted
 
-_ALLOCATIONS_BETWEEN_COLLECTIONS = 100_000
 _COMMANDS = {
     "init": ("fairgate.cli.starting", "init"),
     "run": ("fairgate.cli.gate", "run"),
@@ -113,9 +111,6 @@ def cli(*, debug: bool) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception leaves it."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    # A run keeps nearly everything that it makes: looking for garbage as often as Python does by
-    # default finds none and took 5 % of a stored gate.
-    gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
     try:
         _require_posix()
         _require_text(arguments)
