@@ -49,7 +49,7 @@ FAULTS = {
     "not a number": ((200, {}, b'{"answer": "positive", "contexts": [{"id": "a", "score": NaN}]}'), 1, 4, "`$.score` is nan; expected a finite number"),
     "too much": ((200, {}, b"x" * (17 << 20)), 1, 4, "larger than 16,777,216 bytes"),
     "elsewhere": ((302, {"Location": "http://127.0.0.1:9/"}, b""), 1, 4, "redirects are not followed"),
-    "the secret": ((500, {}, f"{SECRET} is wrong".encode()), ALWAYS, 4, "saying '*** is wrong'"),
+    "the secret": ((500, {}, f"{SECRET} is wrong".encode()), ALWAYS, 4, "the message '*** is wrong'"),
 }  # fmt: skip
 
 
