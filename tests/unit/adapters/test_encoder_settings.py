@@ -154,7 +154,7 @@ def test_prompts_stand_before_queries_and_documents(tmp_path):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"prompts": {"query": "q "}, "default_prompt_name": "query"}, "'query' stands before"),
+        ({"prompts": {"query": "q "}, "default_prompt_name": "query"}, "'query' is put before"),
         ({"prompts": {"s2p": "q ", "s2s": "r "}}, "none `query` or `document`"),
         ({"prompts": {"query": "", "document": "", "s2p": "q "}}, "none `query` or `document`"),
         ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "not `document`"),
