@@ -117,7 +117,7 @@ def test_a_folder_that_says_nothing_of_its_model_is_refused(tmp_path):
     shutil.copytree(DEMO, folder)
     (folder / "config.json").unlink()
     engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=4))
-    with pytest.raises(ModelError, match=r"no config\.json \(says how far back"):
+    with pytest.raises(ModelError, match=r"no config\.json \(states how far back"):
         list(engine.generate([GenerationRequest(prompt="Is it good?")]))
 
 
