@@ -73,9 +73,10 @@ def is_gone(folder, name="pid"):
     for _ in range(2000):
         try:
             os.kill(pid, 0)
-        except ProcessLookupError:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
+        except (ProcessLookupError, FileNotFoundError):  # it can end between the two
             return True
-        if "Z" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]:
+        if state == ["Z"]:
             return True
         time.sleep(0.05)  # lower bound: the system needs so long to end a process
     return False
