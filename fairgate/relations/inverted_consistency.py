@@ -14,14 +14,12 @@ from fairgate.domain.units import Claim, Reading, Reason
 from fairgate.oracles.expected_yes import ExpectedYesOracle
 from fairgate.oracles.oracle import majority
 from fairgate.oracles.yes_no import NO, YES, YesNoOracle
-from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     Asked,
     CounterExample,
     Example,
     ExampleAnswers,
     FollowUp,
-    NotApplicable,
 )
 from fairgate.relations.written_pairs import NOT_WRITTEN, WrittenPair, pair_fault
 
@@ -50,23 +48,10 @@ class InvertedConsistency(WrittenPair):
     instruction: ClassVar[str]
     """What is asked with the source; the suite's response instructions follow."""
 
-    def follow_ups(
-        self, source: Source, sets: Sequence[PerturbationSet]
-    ) -> Sequence[FollowUp] | NotApplicable:
+    def follow_up_text(self, pair: Pair, source: Source) -> str:
         """Return the question whether the source's response suits the neutral question."""
-        del sets
-        pair = source.pair
-        if pair is None:
-            return NotApplicable(reason=NOT_WRITTEN)
-        return [
-            FollowUp(
-                variant=f"{pair.dimension}/{pair.term}",
-                category=pair.dimension,
-                term=pair.term,
-                text=suitable(pair.follow_up),
-                pair=pair,
-            )
-        ]
+        del source
+        return suitable(pair.follow_up)
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a pair whose two questions differ in more than the source's attribute."""

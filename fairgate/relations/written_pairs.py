@@ -47,6 +47,10 @@ class WrittenPair:
         """Return the source's prompt as it is shown."""
         return self.shown(source.text, source)
 
+    def follow_up_text(self, pair: Pair, source: Source) -> str:
+        """Return the text of the follow-up, as it was written and is shown."""
+        return self.shown(pair.follow_up, source)
+
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
@@ -60,7 +64,7 @@ class WrittenPair:
                 variant=f"{pair.dimension}/{pair.term}",
                 category=pair.dimension,
                 term=pair.term,
-                text=self.shown(pair.follow_up, source),
+                text=self.follow_up_text(pair, source),
                 pair=pair,
             )
         ]

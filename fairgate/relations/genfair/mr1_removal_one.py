@@ -7,7 +7,13 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.relations.genfair.examples import example
-from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change, PersonRelation, without
+from fairgate.relations.genfair.person import (
+    NO_ATTRIBUTES,
+    Change,
+    PersonRelation,
+    one_by_one,
+    without,
+)
 from fairgate.relations.relation import CounterExample, Example
 
 
@@ -39,11 +45,4 @@ class RemovalOfOne(PersonRelation):
 
     def changes(self, source: Source) -> Iterator[Change]:
         """Yield the attributes without each one in turn."""
-        for place, use in enumerate(source.attributes):
-            name, value = use.dimension.id, use.value.id
-            yield Change(
-                variant=f"{name}/{value}",
-                uses=without(source.attributes, place),
-                category=name,
-                term=value,
-            )
+        yield from one_by_one(source, lambda place, _: without(source.attributes, place))

@@ -12,6 +12,7 @@ from fairgate.relations.genfair.person import (
     Change,
     PersonRelation,
     negated,
+    one_by_one,
     replaced,
 )
 from fairgate.relations.relation import CounterExample, Example
@@ -47,11 +48,6 @@ class SelectiveNegation(PersonRelation):
 
     def changes(self, source: Source) -> Iterator[Change]:
         """Yield the attributes with each one denied in turn."""
-        for place, use in enumerate(source.attributes):
-            name, value = use.dimension.id, use.value.id
-            yield Change(
-                variant=f"{name}/{value}",
-                uses=replaced(source.attributes, place, negated(use)),
-                category=name,
-                term=value,
-            )
+        yield from one_by_one(
+            source, lambda place, use: replaced(source.attributes, place, negated(use))
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -163,6 +163,15 @@ def _heads(frame: str) -> frozenset[str]:
         elif isinstance(piece, VerbSlot):
             words += [piece.singular, piece.plural]
     return words_of(*words)
+
+
+def one_by_one(
+    source: Source, changed: Callable[[int, AttributeUse], tuple[AttributeUse, ...]]
+) -> Iterator[Change]:
+    """Yield a change for each attribute of a source; `changed` returns the attributes after it."""
+    for place, use in enumerate(source.attributes):
+        name, value = use.dimension.id, use.value.id
+        yield Change(variant=f"{name}/{value}", uses=changed(place, use), category=name, term=value)
 
 
 def without(uses: Sequence[AttributeUse], place: int) -> tuple[AttributeUse, ...]:
