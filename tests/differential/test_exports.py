@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -225,7 +224,7 @@ def test_an_encoder_in_fewer_bits_is_near_or_refused(tmp_path, precision):
 
 
 def test_of_a_hubs_model_only_the_files_of_one_commit_that_are_used_are_fetched(llama, tmp_path):
-    from fakes.model_hub import COMMIT, model_hub
+    from fakes.model_hub import COMMIT, asking, model_hub
 
     repository = tmp_path / "hub" / "org" / "tiny"
     shutil.copytree(llama, repository)
@@ -234,10 +233,9 @@ def test_of_a_hubs_model_only_the_files_of_one_commit_that_are_used_are_fetched(
         (repository / name).write_bytes(name.encode())
     command = "import sys; from fairgate.cli import main; sys.exit(main(sys.argv[1:]))"
     with model_hub(tmp_path / "hub") as (address, fetched):
-        hub = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "NO_PROXY": "127.0.0.1"}
         done = subprocess.run(
             [sys.executable, "-c", command, "export", "org/tiny", "--output", str(tmp_path / "out")],
-            capture_output=True, text=True, check=False, env={**os.environ, **hub},
+            capture_output=True, text=True, check=False, env=asking(address, tmp_path / "home"),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("the export needs about 5 MB of memory")

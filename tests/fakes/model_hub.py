@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
+import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,16 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(content)
+
+
+def asking(address: str, home: Path) -> dict[str, str]:
+    """Return the environment of a process that asks the hub, whatever the caller's own says."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HF_", "TRANSFORMERS_")) and not name.lower().endswith("_proxy")
+    }
+    return {**inherited, "HF_ENDPOINT": address, "HF_HOME": str(home)}
 
 
 @contextmanager

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 from fakes.encoders import encoder_graph, write_encoder
 from fakes.graphs import external_tensor, graph_of, model_of
-from fakes.model_hub import model_hub
+from fakes.model_hub import asking, model_hub
 
 from fairgate.adapters.model_hub import exported_folder, fetch
 from fairgate.adapters.onnx_engine.folder import ModelFolder
@@ -36,16 +35,8 @@ def ask(tmp_path):
 
     def asked(name, revision="", **environment):
         with model_hub(tmp_path / "hub") as (address, fetched):
-            inherited = {
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith(("HF_", "TRANSFORMERS_"))
-                and not name.lower().endswith("_proxy")
-            }
             environment = {
-                **inherited,
-                "HF_ENDPOINT": address,
-                "HF_HOME": str(tmp_path / "home"),
+                **asking(address, tmp_path / "home"),
                 "HF_HUB_DISABLE_PROGRESS_BARS": "1",
                 **environment,
             }
