@@ -18,7 +18,7 @@ from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation, negation_before
 from fairgate.oracles.phrases import readable_part
 
-SCORE_RULE = "score/1"
+SCORE_RULE = "score/2"
 """Identifies how scores are read; `rescore` refuses another one."""
 LEAST, GREATEST = 1, 5
 _MOST_NUMBERS = 50
@@ -26,15 +26,17 @@ _MOST_NUMBERS = 50
 
 _WORDS = ("one", "two", "three", "four", "five")
 _NUMBER = r"(?<![\w.,/\u2044])[-+]?\d+(?:\.\d+)?(?![\w\u2044]|[.,]\d)"
-_TO = r"\s*(?:-|to|and|through|until|\.\.+|/)\s*"
+_TO = r"\s*(?:-|to|and|through|until|\.\.+)\s*"
 _SCALE = re.compile(
+    r"\bscale\s+(?:of|from)\s+(?:1\s*/\s*5|one\s*/\s*five)\b(?![.,]\d)|"
     rf"(?<![\w.,])1(?:\s*\([^()]*\))?{_TO}5(?![\w]|[.,]\d)(?:\s*\([^()]*\))?|"
     rf"(?:\b5|\bfive)[- ]point\b|\bone{_TO}five\b|"
     rf"{_NUMBER}\s*(?:is|being|=|means|meaning|stands for)\s+(?:the\s+)?(?:very|extremely|not|low|"
     r"high|lowest|highest|worst|best|least|most|poor|excellent|never|always)\b[^,;.)\n]*"
 )
-"""The scale itself, and what its ends mean."""
-_OUT_OF = re.compile(r"\s*(?:/|\u2044|\bout of\b|\bof\b)\s*(\d+|five|ten)\b(?![.,]\d)")
+"""The scale itself, and what its ends mean. Elsewhere "1/5" is a score, the least one."""
+_OUT_OF = re.compile(r"\s*(?:/|\u2044|\bout of\b|\bof\b)\s*(\d+(?:[.,]\d+)*|five|ten)\b")
+_HIGHEST = ("5", "5.0", "five")
 _AFTER_OF = re.compile(r"\d(?:st|nd|rd|th) (?:out )?of $")
 _OTHER_UNIT = re.compile(r"\s*(?:%|per ?cent\b|\u2030)")
 _DIGITS = re.compile(_NUMBER)
@@ -60,7 +62,7 @@ def read_score(text: str) -> float | None:
             return None
         scale = _OUT_OF.match(plain, match.end())
         if scale is not None:
-            if scale.group(1) not in ("5", "five"):
+            if scale.group(1) not in _HIGHEST:
                 return None
             denominators.add(scale.start(1))
         elif not LEAST <= value <= GREATEST:
@@ -85,6 +87,8 @@ def _numbers(plain: str) -> list[tuple[re.Match[str], float]]:
 
 def _is_score(plain: str, match: re.Match[str]) -> bool:
     """Return whether "one" is a number: not in "no one", "one should", "one of them"."""
+    if _OUT_OF.match(plain, match.end()):
+        return True
     after = plain[match.end() :].lstrip(" *_\"'")
     ends = not after or after[0] in ".,;:!?()\n-" or after.startswith(("out of", "star", "point"))
     return ends and _ONE_AS_SCORE.search(plain[: match.start()]) is not None
