@@ -12,7 +12,7 @@ from fairgate.engine.crossing import Crossing
 from fairgate.engine.judge import judge, readings_of
 from fairgate.engine.ports import Progress, Staged, SystemUnderTest
 from fairgate.engine.wave import Answered, Wave
-from fairgate.oracles.expected_yes import spoken
+from fairgate.oracles.thinking import spoken
 from fairgate.relations.inverted_consistency import RESPONSE
 from fairgate.suites.suite import Suite
 

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason
-from fairgate.oracles.thinking import spoken_spans
+from fairgate.oracles.thinking import spoken
 from fairgate.oracles.yes_no import YES_NO_RULE, YesNoOracle
 
-EXPECTED_YES_RULE = f"expected-yes/1, {YES_NO_RULE}"
+EXPECTED_YES_RULE = f"expected-yes/2, {YES_NO_RULE}"
 """Identifies how such answers are read; `rescore` refuses another one."""
-
-
-def spoken(text: str) -> str:
-    """Return what a response says beside its thinking, without outer space."""
-    spans, _ = spoken_spans(text)
-    return " ".join(text[start:end] for start, end in spans).strip()
+RESPONDED = "responded"
+"""The source's value: one whatever the words, so that repeats may answer in words of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +32,12 @@ class ExpectedYesOracle:
         """Return None: the cases say it, the source's answer runs to its end."""
 
     def read(self, execution: Execution, case: Case) -> Reading:
-        """Return yes or no of a case that embeds a response; else the response itself."""
+        """Return yes or no of a case that embeds a response; else whether one was given."""
         if case.embeds is not None:
             return YesNoOracle().read(execution, case)
-        answer_text = spoken(execution.response or "")
-        if not answer_text:
+        if not spoken(execution.response or ""):
             return Reading(value=None, reason=Reason.UNREADABLE)
-        return Reading(value=answer_text)
+        return Reading(value=RESPONDED)
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether both say the same."""

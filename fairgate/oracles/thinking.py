@@ -50,6 +50,13 @@ def spoken_spans(text: str) -> tuple[list[tuple[int, int]], bool]:
     return spans, bool(opened)
 
 
+def spoken(response: str) -> str:
+    """Return what is said beside any thinking; empty where that holds no letter and no digit."""
+    spans, _ = spoken_spans(response)
+    text = " ".join(response[start:end] for start, end in spans).strip()
+    return text if any(character.isalnum() for character in text) else ""
+
+
 def without_unfinished_tag(text: str) -> str:
     """Return `text` without an end that the next characters could turn into a tag."""
     tail = text[-_LONGEST:].lower()

@@ -18,7 +18,7 @@ from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.label import LabelOracle
 from fairgate.oracles.oracle import Oracle
-from fairgate.oracles.thinking import spoken_spans
+from fairgate.oracles.thinking import spoken
 
 TONE_RULE = "tone/1"
 """Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""
@@ -73,13 +73,6 @@ class ToneOracle:
     @property
     def _classifiers(self) -> tuple[Classifier, ...]:
         return (self.tone,) if self.sentiment is None else (self.tone, self.sentiment)
-
-
-def spoken(response: str) -> str:
-    """Return what is said after any thinking; empty where thinking is open or no word is said."""
-    spans, _ = spoken_spans(response)
-    text = " ".join(response[start:end] for start, end in spans).strip()
-    return text if any(character.isalnum() for character in text) else ""
 
 
 def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.oracles.expected_yes import spoken
+from fairgate.oracles.thinking import spoken
 
 JUDGE_RULE = "judge/1"
 """Identifies question and reading; a record of another one says nothing of this one."""

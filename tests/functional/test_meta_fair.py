@@ -193,6 +193,33 @@ def test_a_response_that_says_nothing_is_embedded_nowhere(gate):
     assert gate.answers(lambda row: "yes", after=("--after", "out")) == []
 
 
+@pytest.mark.parametrize("relation", INVERTED)
+@pytest.mark.parametrize(("said", "value"), [("Yes.", 0.0), ("No.", 1.0)])
+def test_repeats_whose_responses_differ_in_words_are_decided_by_the_follow_up(
+    gate, relation, said, value
+):
+    gate.policy(relations=relation, more=", repeats: 2, limit: 10")
+    code, out, err = gate.judged(
+        lambda row: f"1. Begin early, {row['key']}" if row["wave"] == 1 else said
+    )
+    assert code == (1 if value else 0), out + err
+    record = json.loads((gate.root / "out" / "run.json").read_text())
+    whole = [
+        (each["value"], each["decided"], each["inconclusive"])
+        for each in record["measurements"]
+        if each["metric"] == "asr/generation" and not each["where"]
+    ]
+    assert whole == [(value, 10, 0)]
+
+
+def test_repeats_that_call_a_response_suitable_once_are_not_decided(gate):
+    gate.policy(relations=INVERTED[0], more=", repeats: 2, limit: 10")
+    code, out, err = gate.judged(
+        lambda row: "1. Begin" if row["wave"] == 1 else "Yes" if "@repeat" in row["key"] else "No"
+    )
+    assert code == 5, out + err
+
+
 def write_pairs(root, rows):
     (root / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 

@@ -10,7 +10,8 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.label import LabelOracle
 from fairgate.oracles.oracle import read_together
-from fairgate.oracles.tone import ToneOracle, oracle_of, spoken
+from fairgate.oracles.thinking import spoken
+from fairgate.oracles.tone import ToneOracle, oracle_of
 from fairgate.suites.readings import Readings
 
 CASE = Case(key="s1", suite="s", query="q", instruction="i", labels=(), cluster="s1")
