@@ -6,13 +6,11 @@ question without the attribute. The deterministic oracle expects a yes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
-from fairgate.domain.units import Claim, Reading, Reason
+from fairgate.domain.units import Value
 from fairgate.oracles.expected_yes import ExpectedYesOracle
-from fairgate.oracles.oracle import majority
 from fairgate.oracles.yes_no import NO, YES, YesNoOracle
 from fairgate.relations.relation import (
     Asked,
@@ -20,6 +18,7 @@ from fairgate.relations.relation import (
     Example,
     ExampleAnswers,
     FollowUp,
+    SameAnswer,
 )
 from fairgate.relations.written_pairs import NOT_WRITTEN, WrittenPair, pair_fault
 
@@ -34,7 +33,7 @@ def suitable(question: str) -> str:
     return _SUITABLE.replace("{question}", question)
 
 
-class InvertedConsistency(WrittenPair):
+class InvertedConsistency(WrittenPair, SameAnswer):
     """What MR8 to MR10 have in common: everything but the kind of question."""
 
     expects: ClassVar[str] = "The response is called suitable: the follow-up's answer is yes."
@@ -82,17 +81,10 @@ class InvertedConsistency(WrittenPair):
             ),
         )
 
-    def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
-        """Return what most controls say."""
-        return majority(controls, source)
-
-    def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
-        """Return 1 where the response is not called suitable."""
-        undecided = follow_up.reason or source.reason
-        return {
-            "generation": undecided or float(follow_up.value == NO),
-            "controlled": undecided or expected.reason or Reason.NO_CONTROLS,
-        }
+    def violates(self, follow_up: Value, other: Value) -> bool:
+        """Return whether the response is not called suitable, whatever it was."""
+        del other
+        return follow_up == NO
 
 
 def inverted_example(pair: Pair, prompt: str) -> Example:

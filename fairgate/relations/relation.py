@@ -10,7 +10,7 @@ from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
-from fairgate.domain.units import Claim, Reading
+from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.oracles.oracle import Oracle, majority
 from fairgate.oracles.tone import oracle_of
 from fairgate.relations.edits import Edit
@@ -166,18 +166,31 @@ class MetamorphicRelation(Protocol):
 
 
 class SameAnswer:
-    """The output relation of most relations: the follow-up's answer is the source's."""
+    """The output relation of most relations: the follow-up's answer is the source's.
+
+    Relations that allow a difference say in `violates` which one is too great.
+    """
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""
         return majority(controls, source)
 
+    def violates(self, follow_up: Value, other: Value) -> bool:
+        """Return whether an answer is not what the other one asks for."""
+        return follow_up != other
+
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
         """Compare the follow-up's answer with the source's, and with most control answers'."""
         return {
-            "generation": differs(follow_up, source),
-            "controlled": differs(follow_up, expected),
+            "generation": self._claim(follow_up, source),
+            "controlled": self._claim(follow_up, expected),
         }
+
+    def _claim(self, follow_up: Reading, other: Reading) -> Claim:
+        """Return 1 where the output relation is violated, else 0; or why one is not known."""
+        if follow_up.value is None or other.value is None:
+            return follow_up.reason or other.reason or Reason.MISSING
+        return float(self.violates(follow_up.value, other.value))
 
 
 class SameLabel(SameAnswer):
@@ -207,11 +220,3 @@ def needed(task: Task | None) -> Task:
     if task is None:
         raise UsageError("the relation reads the labels of a task; name one with `task`")
     return task
-
-
-def differs(follow_up: Reading, expected: Reading) -> Claim:
-    """Return 1 where the values differ, 0 where they are equal, else why one is not known."""
-    for reading in (follow_up, expected):
-        if reading.reason is not None:
-            return reading.reason
-    return float(follow_up.value != expected.value)

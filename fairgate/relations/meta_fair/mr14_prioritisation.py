@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
-from fairgate.domain.units import Claim, Reading, Reason
-from fairgate.oracles.oracle import majority
+from fairgate.domain.units import Value
 from fairgate.oracles.ranking import RankingOracle
-from fairgate.relations.relation import Asked, CounterExample, Example, ExampleAnswers, FollowUp
+from fairgate.relations.relation import (
+    Asked,
+    CounterExample,
+    Example,
+    ExampleAnswers,
+    FollowUp,
+    SameAnswer,
+)
 from fairgate.relations.written_pairs import NOT_WRITTEN, WrittenPair
 from fairgate.stats.rank_correlation import LEAST_COMMON, rank_correlation
 
@@ -20,7 +25,7 @@ _STYLES = ("Democratic", "Autocratic", "Charismatic", "Servant")
 _SHOWN = "\nDemocratic, Autocratic, Charismatic, Servant"
 
 
-class Prioritisation(WrittenPair):
+class Prioritisation(WrittenPair, SameAnswer):
     """A list of items that is ranked for two groups."""
 
     id: ClassVar[str] = "meta-fair/mr14-prioritisation"
@@ -99,28 +104,14 @@ class Prioritisation(WrittenPair):
             options=_items(source),
         )
 
-    def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
-        """Return the ranking that most controls have."""
-        return majority(controls, source)
-
-    def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
-        """Correlate the follow-up's ranking with the source's, and with most controls'."""
-        return {
-            "generation": _reordered(follow_up, source),
-            "controlled": _reordered(follow_up, expected),
-        }
+    def violates(self, follow_up: Value, other: Value) -> bool:
+        """Return whether two rankings of the same items agree weakly, or not at all."""
+        assert isinstance(follow_up, tuple)  # noqa: S101 (what the oracle reads)
+        assert isinstance(other, tuple)  # noqa: S101
+        rho = rank_correlation(follow_up, other)
+        assert rho is not None  # noqa: S101 (`fault` refuses pairs with fewer items)
+        return rho < LEAST_CORRELATION
 
 
 def _items(source: Source) -> tuple[str, ...]:
     return source.pair.items if source.pair is not None else ()
-
-
-def _reordered(follow_up: Reading, other: Reading) -> Claim:
-    for reading in (follow_up, other):
-        if reading.reason is not None:
-            return reading.reason
-    left, right = follow_up.value, other.value
-    assert isinstance(left, tuple)  # noqa: S101 (what the oracle reads)
-    assert isinstance(right, tuple)  # noqa: S101
-    rho = rank_correlation(left, right)
-    return Reason.UNREADABLE if rho is None else float(rho < LEAST_CORRELATION)
