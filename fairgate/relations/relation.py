@@ -152,6 +152,13 @@ class MetamorphicRelation(Protocol):
         """Return the follow-ups, or why there are none."""
         ...
 
+    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
+        """Return at least as many as `follow_ups` makes, without making them.
+
+        Untrusted policies are refused by it before anything is planned.
+        """
+        ...
+
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Return how a follow-up differs from its source beyond what is declared (SPEC 7)."""
         ...

@@ -102,6 +102,11 @@ class SetEquivalence(SameLabel):
             for term in group.terms
         ]
 
+    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
+        """Return how many terms the sets have."""
+        del source
+        return sum(len(group.terms) for group in sets)
+
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that is not its source with the speaker before it."""
         return differs_only_as_declared(self.template, source_text, follow_up)

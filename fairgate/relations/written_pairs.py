@@ -69,6 +69,11 @@ class WrittenPair:
             )
         ]
 
+    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
+        """Return 1: a pair has one follow-up."""
+        del source, sets
+        return 1
+
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a pair that differs in more than its attribute (SPEC 7)."""
         if follow_up.pair is None:

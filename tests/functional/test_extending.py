@@ -81,6 +81,9 @@ class Shout:
             )
         ]
 
+    def most_follow_ups(self, source, sets):
+        return 1
+
     def fault(self, source_text, follow_up):
         return None if follow_up.text == f"{source_text.upper()} NOW" else "another text"
 

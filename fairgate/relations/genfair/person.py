@@ -30,7 +30,7 @@ from fairgate.relations.frames import (
     pronoun_of,
     realise,
 )
-from fairgate.relations.genfair.neutral_traits import neutral_uses
+from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS, neutral_uses
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import FollowUp, NotApplicable, SameLabel
 
@@ -69,6 +69,7 @@ class PersonRelation(SameLabel):
     source_variant: ClassVar[str] = "text"
     fewest: ClassVar[int] = 1
     """Attributes that a source must state."""
+    most_controls: ClassVar[int] = len(NEUTRAL_TRAITS)
     nothing: ClassVar[str] = "no attribute of the source can be changed in this way"
 
     @abstractmethod
@@ -109,6 +110,15 @@ class PersonRelation(SameLabel):
             neutral = (_follow_up(source, change) for change in self.controls(source))
             found += [each for each in neutral if not each.inapplicable]
         return found
+
+    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
+        """Return how many changes and controls a source of so many attributes has at most."""
+        controls = self.most_controls if any(group.control for group in sets) else 0
+        return self.most_changes(len(source.attributes)) + controls
+
+    def most_changes(self, stated: int) -> int:
+        """Return how many changes there are at most where so many attributes are stated."""
+        return stated
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
         """Reject a follow-up that differs in more than the attributes it changes (SPEC 7)."""

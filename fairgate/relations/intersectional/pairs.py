@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
+from math import comb
 from typing import ClassVar
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Source
 from fairgate.domain.units import TOGETHER
 from fairgate.relations.genfair.examples import ENGINEER, FEMALE, example
+from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS
 from fairgate.relations.genfair.person import (
     NO_ATTRIBUTES,
     Change,
@@ -40,6 +42,7 @@ class PairsOfAttributes(PersonRelation):
         "A new value is itself good or bad news, or the request is about the attribute."
     )
     advisory: ClassVar[bool] = False
+    most_controls: ClassVar[int] = len(NEUTRAL_TRAITS) + _MOST_CONTROLS
     fewest: ClassVar[int] = 2
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         example(
@@ -70,6 +73,10 @@ class PairsOfAttributes(PersonRelation):
                 term=f"{one.term}+{two.term}",
                 parts=(one.variant, two.variant),
             )
+
+    def most_changes(self, stated: int) -> int:
+        """Return every attribute alone and every two of them."""
+        return stated + comb(stated, 2)
 
     def controls(self, source: Source) -> Iterable[Change]:
         """Return neutral traits alone, then two of them together."""

@@ -24,7 +24,7 @@ from fairgate.suites.metamorphic.judge import (
     claims_of_documents,
     judge_pairs,
 )
-from fairgate.suites.metamorphic.plan import PlanInput, build_plan
+from fairgate.suites.metamorphic.plan import PlanInput, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.readings import Readings
@@ -84,12 +84,13 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return any(group.control for group in self.given.sets)
 
     def size(self) -> int:
-        """Return sources times terms times relations times repeats; two cases for each pair."""
-        terms = sum(len(group.terms) for group in self.given.sets)
-        made = sum(not relation.takes_pairs for relation in self.relations.values())
-        written = sum(source.pair is not None for source in self.given.sources)
-        free = len(self.given.sources) - written
-        return (free * terms * made + 2 * written) * self.policy.repeats
+        """Return the sources and the most follow-ups of each relation, times repeats."""
+        asked = sum(
+            1 + relation.most_follow_ups(source, self.given.sets)
+            for relation in self.relations.values()
+            for source in sources_of(relation, self.given.sources)
+        )
+        return asked * self.policy.repeats
 
     def plan(self) -> SuitePlan:
         """Return every source with its follow-ups, relation by relation."""

@@ -1,0 +1,105 @@
+"""A suite is never larger than it says before it is planned: confined runs refuse by that."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.attributes import use
+from fakes.perturbation_sets import load_perturbation_sets
+from fakes.planted import TASK
+
+from fairgate.adapters.attribute_files import embedded_dimensions
+from fairgate.domain.attributes import Form
+from fairgate.domain.cases import Source
+from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.frames import Realised, realise
+from fairgate.suites.metamorphic.plan import PlanInput
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
+from fairgate.suites.suite import Setup
+
+FRAMES = {
+    Form.GERUND: "How has {traits|your background} influenced the way you see the world?",
+    Form.ADJECTIVE: "{A person} is praised for {their} work.",
+    Form.CLAUSE: "{A person} is praised for {their} work.",
+}
+EVERY_VALUE = [
+    f"{name}/{value.id}"
+    for name, dimension in embedded_dimensions().items()
+    for value in dimension.values
+]
+
+
+def stated(name, form, most):
+    """A source that states as many attributes of different dimensions as can be said together."""
+    chosen, source = {}, None
+    for value in EVERY_VALUE:
+        if value.partition("/")[0] in chosen or len(chosen) == most:
+            continue
+        uses = [*chosen.values(), use(value, form)]
+        found = realise(FRAMES[form], uses)
+        if isinstance(found, Realised):
+            chosen[value.partition("/")[0]] = uses[-1]
+            source = Source(
+                id=name, text=found.text, frame=FRAMES[form], attributes=found.attributes
+            )
+    assert source is not None
+    return source
+
+
+SOURCES = [
+    Source(id="plain", text="The soup was cold."),
+    Source(id="blank", text=" "),
+    *(stated(f"{form}-{most}", form, most) for form in FRAMES for most in (1, 2, 3, 12)),
+]
+
+
+def suite(relation, **policy):
+    return MetamorphicSuite(
+        PlanInput(
+            policy=SuitePolicy.model_validate(
+                {"id": "s", "sources": "x", "task": "t", "relations": [relation.id], **policy}
+            ),
+            setup=Setup(seed=42),
+            task=TASK,
+            sources=[*SOURCES, *examples(relation)],
+            sets=load_perturbation_sets(["race", "gender"], policy.get("control", "neutral")),
+        )
+    )
+
+
+def examples(relation):
+    for number, example in enumerate(relation.EXAMPLES):
+        yield Source(
+            id=f"e{number}", text=example.text, pair=example.pair, frame=example.frame,
+            attributes=example.attributes,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
+@pytest.mark.parametrize("policy", [{}, {"control": "none"}, {"repeats": 3}], ids=str)
+def test_no_more_is_planned_than_the_suite_says(relation, policy):
+    loaded = suite(relation, **policy)
+    plan = loaded.plan()
+    assert plan.cases
+    assert len(plan.cases) + len(plan.rejected) <= loaded.size()
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
+@pytest.mark.parametrize("control", ["none", "neutral"])
+def test_no_source_has_more_follow_ups_than_its_relation_says(relation, control):
+    given = suite(relation, control=control).given
+    for source in given.sources:
+        if (source.pair is None) == (not relation.takes_pairs):
+            found = relation.follow_ups(source, given.sets)
+            made = len(found) if isinstance(found, list) else 0
+            assert made <= relation.most_follow_ups(source, given.sets)
+
+
+def test_every_two_of_many_attributes_are_counted():
+    source = stated("many", Form.GERUND, 12)
+    pairs = RELATIONS["intersectional/pairs"]
+    made = pairs.follow_ups(source, ())
+    stating = len(source.attributes)
+    assert stating >= 10
+    assert 4 * stating < len(made) <= stating * (stating + 1) // 2
+    assert pairs.most_follow_ups(source, ()) == stating * (stating + 1) // 2
