@@ -60,11 +60,6 @@ class Group:
             future.cancel()
         submitted(self._idle()).result()
 
-    @property
-    def is_idle(self) -> bool:
-        """Return whether nothing is under way."""
-        return not self._tasks
-
     async def _counted(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()
         if task is not None:

@@ -24,7 +24,6 @@ from fairgate.generation.combinations import MOST_STRENGTH
 from fairgate.generation.generator import Ingredients
 from fairgate.generation.inventory import Inventory
 
-DEFAULT_TEMPLATES = "genfair"
 _MOST_FAULTS = 20
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -96,14 +96,6 @@ class Dimension:
         return next((value for value in self.values if value.id == name), None)
 
     @property
-    def partitions(self) -> Mapping[str, tuple[AttributeValue, ...]]:
-        """Return the values of each partition, in the order of the values."""
-        found: dict[str, tuple[AttributeValue, ...]] = {}
-        for value in self.values:
-            found[value.partition] = (*found.get(value.partition, ()), value)
-        return found
-
-    @property
     def boundaries(self) -> tuple[AttributeValue, ...]:
         """Return the least and the greatest value of a scale; nothing where there is no scale."""
         return (self.values[0], self.values[-1]) if self.ordered else ()
@@ -145,6 +137,11 @@ class AttributeUse:
         return "" if wording is None else wording.words(form or self.form, plural=plural)
 
 
+def excluded(one: tuple[str, AttributeValue], other: tuple[str, AttributeValue]) -> bool:
+    """Return whether nobody has two values together; each with its name (`age/young`)."""
+    return other[0] in one[1].excludes or one[0] in other[1].excludes
+
+
 def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
     """Return the names of two attributes that nobody has together; None where there are none.
 
@@ -153,6 +150,6 @@ def contradiction(uses: Sequence[AttributeUse]) -> tuple[str, str] | None:
     asserted = [use for use in uses if use.manner is not Manner.NEGATED]
     for n, one in enumerate(asserted):
         for other in asserted[n + 1 :]:
-            if other.name in one.value.excludes or one.name in other.value.excludes:
+            if excluded((one.name, one.value), (other.name, other.value)):
                 return one.name, other.name
     return None

@@ -12,7 +12,6 @@ from enum import StrEnum
 
 NO_RETRIEVAL = "none"
 """The setting in which the generator is asked without documents."""
-SETTINGS = (NO_RETRIEVAL, "full", "stereo", "anti")
 STANCES = ("stereo", "anti", "neutral")
 """What a document of a collection can be; `stereo` and `anti` are settings of their own."""
 DEFAULT_RETRIEVER = "dense"

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairgate.domain.attributes import AttributeUse, AttributeValue, Manner
+from fairgate.domain.attributes import AttributeUse, AttributeValue, Manner, excluded
 from fairgate.generation.templates import Template
 
 Combination = tuple[str, ...]
@@ -26,11 +26,6 @@ def named_values(template: Template) -> list[list[tuple[str, AttributeValue]]]:
         [(f"{slot.dimension.id}/{value.id}", value) for value in slot.dimension.values]
         for slot in template.slots
     ]
-
-
-def excluded(one: tuple[str, AttributeValue], other: tuple[str, AttributeValue]) -> bool:
-    """Return whether nobody has two values together."""
-    return other[0] in one[1].excludes or one[0] in other[1].excludes
 
 
 def combinations_of(template: Template, strength: int) -> Iterator[Combination]:
@@ -85,10 +80,6 @@ class CombinationCounts:
             if count is not None:
                 self._missing -= count == 0
                 self._counts[combination] = count + 1
-
-    def counts(self) -> list[int]:
-        """Return how often each possible combination was stated."""
-        return list(self._counts.values())
 
     def coverage(self, shown: int = 5) -> Coverage:
         """Return what is covered so far, with the first `shown` missing combinations."""

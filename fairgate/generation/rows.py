@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fairgate.domain.attributes import AttributeUse, AttributeValue
+from fairgate.domain.attributes import AttributeUse, AttributeValue, excluded
 from fairgate.generation.combinations import (
     Combination,
     CombinationCounts,
     combinations_of,
-    excluded,
     named_values,
 )
 from fairgate.generation.templates import Template

@@ -12,7 +12,7 @@ from fairgate.relations.mentions import Mention
 
 
 class EditKind(StrEnum):
-    """How a follow-up is made of its source (GenFair, P3 section V-B2, MR1 to MR8)."""
+    """How a follow-up is made of its source: GenFair's MR1 to MR8, in order (P3 section V-B2)."""
 
     REMOVE_ONE = "remove-one"
     REMOVE_ALL = "remove-all"
@@ -24,24 +24,11 @@ class EditKind(StrEnum):
     PERMUTE = "permute"
 
 
-_BY_NUMBER = (
-    EditKind.REMOVE_ONE,
-    EditKind.REMOVE_ALL,
-    EditKind.NEGATE_ONE,
-    EditKind.NEGATE_ALL,
-    EditKind.SUBSTITUTE_ALL,
-    EditKind.SUBSTITUTE_ONE,
-    EditKind.COUNTERFACTUAL,
-    EditKind.PERMUTE,
-)
-"""The kinds of MR1 to MR8."""
-
-
 def edit_kind(name: str) -> EditKind | None:
     """Return the kind that a name means: `remove-one`, or `genfair/mr1-removal-one` for it."""
     number = re.fullmatch(r"genfair/mr([1-8])(?:-[a-z0-9-]+)?", name)
     if number is not None:
-        return _BY_NUMBER[int(number.group(1)) - 1]
+        return tuple(EditKind)[int(number.group(1)) - 1]
     return EditKind(name) if name in set(EditKind) else None
 
 

@@ -55,7 +55,6 @@ YOUNG = AttributeUse(dimension=AGE, value=AGE.values[0], form=Form.ADJECTIVE)
 FEMALE = AttributeUse(dimension=GENDER, value=GENDER.values[0], form=Form.ADJECTIVE)
 ENGINEER = AttributeUse(dimension=OCCUPATION, value=OCCUPATION.values[0], form=Form.NOUN)
 FRAME = "{A person} is praised for {their} work."
-NO_SETS = ()
 
 
 def example(*follow_ups: str, uses: tuple[AttributeUse, ...] = (YOUNG, FEMALE)) -> Example:

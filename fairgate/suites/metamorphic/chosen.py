@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import Source
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import listed
 from fairgate.relations.catalogue import RELATIONS, relations_named
@@ -18,12 +18,12 @@ def relations_of(policy: SuitePolicy) -> list[MetamorphicRelation]:
     return [RELATIONS[name] for name in relations_named(policy.relations)]
 
 
-def task_named(task: Task | None, relations: Sequence[MetamorphicRelation]) -> bool:
-    """Return True. Raises DataError where a relation reads labels and the suite has no task."""
+def without_task(relations: Sequence[MetamorphicRelation]) -> Sequence[MetamorphicRelation]:
+    """Return the relations of a suite without a task. Raises DataError where one reads labels."""
     reads = [relation.id for relation in relations if relation.reads_task]
-    if task is None and reads:
+    if reads:
         raise DataError(f"{listed(reads)} reads labels, so the suite needs a `task`; add one")
-    return True
+    return relations
 
 
 def chosen_sources(

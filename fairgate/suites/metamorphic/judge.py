@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
+from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.entropy import entropy
@@ -26,8 +27,6 @@ COLUMNS = (
     "mean-distance",
     "overlap",
 )
-COMBINED = "hidden"
-"""The claim of suites that combine changes: a column of theirs alone."""
 _GroupKey = tuple[str, str]
 
 
@@ -65,7 +64,7 @@ def judge_pairs(
             claims={
                 **relation.claims(source, follow_up, expected),
                 "unreadable": _unreadable(follow_up),
-                COMBINED: _hidden(relation, source, follow_up, list(parts.values())),
+                HIDDEN: _hidden(relation, source, follow_up, list(parts.values())),
                 **_steadiness(unit, relation, repeats),
                 **retrieved,
             },
@@ -150,7 +149,7 @@ def _quarantined(
     retrieved: Mapping[str, Claim],
 ) -> Judged:
     why = Reason.QUARANTINED
-    names = dict.fromkeys((*COLUMNS, COMBINED, *STEADINESS, *retrieved))
+    names = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved))
     return Judged(
         unit=unit,
         readings={

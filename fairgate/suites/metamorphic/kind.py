@@ -22,7 +22,7 @@ class Metamorphic:
         self, policy: SuiteModel, setup: Setup, materials: Materials
     ) -> MetamorphicSuite | None:
         """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.metamorphic.chosen import chosen_sources, relations_of, task_named
+        from fairgate.suites.metamorphic.chosen import chosen_sources, relations_of, without_task
         from fairgate.suites.metamorphic.plan import PlanInput
         from fairgate.suites.metamorphic.suite import MetamorphicSuite
 
@@ -30,9 +30,9 @@ class Metamorphic:
         relations = relations_of(policy)
         makes = any(not relation.takes_pairs for relation in relations)
         task = materials.task(policy.task) if policy.task != NO_TASK else None
-        known = policy.task == NO_TASK or task is not None
-        if known:
-            known = materials.attempt("task", lambda: task_named(task, relations)) is not None
+        known = task is not None
+        if policy.task == NO_TASK:
+            known = materials.attempt("task", lambda: without_task(relations)) is not None
         limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
         read = materials.sources(policy.sources, limit, policy.attributes)
         sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()

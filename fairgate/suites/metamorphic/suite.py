@@ -9,18 +9,18 @@ from functools import cached_property
 
 from fairgate.domain.cases import Task
 from fairgate.domain.units import Judged, Reason, Unit
+from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.metrics.table import Table
 from fairgate.oracles.oracle import Oracle
-from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation
+from fairgate.suites.metamorphic.chosen import relations_of
 from fairgate.suites.metamorphic.documents import DocumentOptions
 from fairgate.suites.metamorphic.judge import (
     COLUMNS,
-    COMBINED,
     claims_of_documents,
     judge_pairs,
 )
@@ -54,7 +54,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
         """Return the relations by id, in the order of the policy."""
-        return {name: RELATIONS[name] for name in relations_named(self.policy.relations)}
+        return {relation.id: relation for relation in relations_of(self.policy)}
 
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
@@ -64,7 +64,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        combined = (COMBINED,) if PAIRS in self.relations else ()
+        combined = (HIDDEN,) if PAIRS in self.relations else ()
         return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
 
     @property
