@@ -165,6 +165,61 @@ def test_a_hundred_thousand_cases_are_listed_25_at_a_time(tmp_path):
     assert _result(dom) == [25, "26–50 of 100,000"]
 
 
+SHARED_KEYS = """
+const all = (selector) => [...document.querySelectorAll(selector)];
+const open = () => all('.found details').map((one) => one.open);
+const out = [all('.found > li').length];
+all('.found summary')[1].click();
+setTimeout(() => {
+  out.push(open(), location.hash);
+  dispatchEvent(new Event('hashchange'));
+  setTimeout(() => {
+    out.push(open());
+    location.hash = location.hash.replace('second', 'first');
+    setTimeout(() => {
+      out.push(open());
+      document.getElementById('result').textContent = JSON.stringify(out);
+    }, 200);
+  }, 200);
+}, 200);
+"""
+
+
+def _questions():
+    rows = [[0, 0, 2, suite, 0, 0, 0, 0, 0, 0, 0, 0, None, None] for suite in (3, 4)]
+    data = {"texts": ["", "What?", "age/1", "first", "second"], "items": [[1, []]], "rows": rows}
+    return CaseBrowser(
+        id="cases", label="x", kind="questions", rows=2, data=data, clearest=CaseList(cases=[])
+    )
+
+
+def _pairs():
+    block = _many(2)
+    variants = [[53, 1, 53, 73, 74, suite, 0, 0, 53] for suite in (75, 76)]
+    rows = [[0, 0, variant, 0, 2, 0, 0, None] for variant in (0, 1)]
+    texts = [*block.data["texts"], "first", "second"]
+    data = {**block.data, "several": True, "texts": texts, "variants": variants, "rows": rows}
+    return replace(block, data=data)
+
+
+@pytest.mark.parametrize("made", [_pairs, _questions])
+def test_a_key_that_two_suites_have_opens_and_links_one_case(made, tmp_path):
+    def toy(material):
+        yield Section(id="shared", title="Shared", blocks=[made()])
+
+    with SECTIONS.added(SectionKind("shared", toy, Chapter.CASES)):
+        view = present(CANONICAL["first-run"](), ReportOptions())
+    kept = [section for section in view.sections if section.id == "shared"]
+    page = _with_script(render_html(replace(view, sections=kept)), SHARED_KEYS)
+    dom, said = _opened(page, tmp_path)
+    many, clicked, address, restored, other = _result(dom)
+    assert said == []
+    assert many == 2
+    assert clicked == restored == [False, True]
+    assert address.endswith("%40second")
+    assert other == [True, False]
+
+
 def _framed(page):
     """Return a page that holds the page at a phone's width; a window does not get so narrow."""
     frame = f"<iframe title=phone width={PHONE} height=740 style='border:0' srcdoc='{{}}'></iframe>"

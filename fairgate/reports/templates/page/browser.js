@@ -13,6 +13,14 @@ const browser = (host) => {
   const state = { tags: new Set(), chosen: {}, text: "", order: "", page: 0, open: "" };
   const controls = {};
 
+  const suites = new Map();
+  for (const row of data.rows) {
+    const known = suites.get(kind.key(row));
+    suites.set(kind.key(row), known === undefined || known === kind.suite(row) ? kind.suite(row) : null);
+  }
+  /* Suites may ask the same question: where several have a key, the suite stands behind it. */
+  const named = (row) => suites.get(kind.key(row)) === null ? kind.key(row) + "@" + kind.suite(row) : kind.key(row);
+
   const tally = (of) => {
     const found = new Map();
     for (const row of data.rows) found.set(of(row), (found.get(of(row)) ?? 0) + 1);
@@ -39,11 +47,11 @@ const browser = (host) => {
       if (details.open && details.children.length === 1) {
         details.append(element("div", { class: "detail" }, kind.detail(row)));
       }
-      if (details.open) state.open = kind.key(row);
-      else if (state.open === kind.key(row)) state.open = "";
+      if (details.open) state.open = named(row);
+      else if (state.open === named(row)) state.open = "";
       remember();
     });
-    details.open = state.open === kind.key(row);
+    details.open = state.open === named(row);
     return element("li", null, details);
   };
 
@@ -92,7 +100,7 @@ const browser = (host) => {
     state.text = known.get("text") ?? "";
     state.order = kind.orders.some(([name]) => name === known.get("order")) ? known.get("order") : "";
     state.open = known.get("case") ?? "";
-    const place = state.open ? matching().findIndex((row) => kind.key(row) === state.open) : -1;
+    const place = state.open ? matching().findIndex((row) => named(row) === state.open) : -1;
     state.page = place < 0 ? (Number.parseInt(known.get("page"), 10) || 1) - 1 : Math.floor(place / PAGE);
     draw();
     return true;

@@ -80,6 +80,7 @@ const pairs = (data) => {
       ["rrs", "retrieval moved most", (row) => move(row)[0] ?? -1],
     ],
     key,
+    suite: (row) => text(variant(row)[5]),
     searched: (row) => [source(row)[0], source(row)[1], variant(row)[2], variant(row)[3], row[4], row[5]],
     summary: (row) => [
       element("span", { class: "tag " + tags[row[0]][0] }, tags[row[0]][1]),

@@ -23,6 +23,7 @@ const questions = (data) => {
       ["documents", "most stereotypical documents", (row) => row[12] ?? -1],
     ],
     key: (row) => text(row[2]),
+    suite: (row) => text(row[3]),
     searched: (row) => [row[2], item(row)[0], row[4], row[5], row[11]],
     summary: (row) => [
       element("span", { class: "tag " + tags[row[0]][0] }, tags[row[0]][1]),
