@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -52,12 +55,13 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str, limit: in
 
     _require_name(name)
     if not yes:
-        name = click.prompt("Name of the policy", default=name, value_proc=_asked_name)
-        task = click.prompt("Task", default=task, type=click.Choice(_TASKS))
-        system = click.prompt("System under test", default=system, type=click.Choice(_SYSTEMS))
-        if system == "recorded" and limit is None:
-            asked = "Sources to ask about, each about 30 times (0: all)"
-            limit = click.prompt(asked, default=0, type=click.IntRange(0)) or None
+        with _answered():
+            name = click.prompt("Name of the policy", default=name, value_proc=_asked_name)
+            task = click.prompt("Task", default=task, type=click.Choice(_TASKS))
+            system = click.prompt("System under test", default=system, type=click.Choice(_SYSTEMS))
+            if system == "recorded" and limit is None:
+                asked = "Sources to ask about, each about 30 times (0: all)"
+                limit = click.prompt(asked, default=0, type=click.IntRange(0)) or None
     place = place_in_repository(Path())
     top, root = place or (Path(), "")
     start = Start(name=name, task=task, system=system, action=action, root=root, limit=limit)
@@ -75,6 +79,23 @@ def init(*, yes: bool, name: str, task: str, system: str, action: str, limit: in
         )
     click.echo("\nNext: " + "\n      ".join(_next_steps(f"policies/{name}.yaml", system)))
     return ExitCode.PASS
+
+
+@contextlib.contextmanager
+def _answered() -> Iterator[None]:
+    """Let the block ask questions. Raises UsageError where nobody is there who could answer."""
+    nobody = UsageError(
+        "the input ended before every question was answered; nothing was written: add --yes, and "
+        "the answers as options (`fairgate init --help`)"
+    )
+    if sys.stdin is None:  # started with its input closed
+        raise nobody
+    try:
+        yield
+    except click.Abort as error:
+        if sys.stdin.isatty():  # Ctrl+C, or Ctrl+D
+            raise
+        raise nobody from error
 
 
 def _next_steps(policy: str, system: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 
 import pytest
@@ -76,6 +77,23 @@ def test_a_name_is_asked_for_first_and_until_it_is_one(workspace):
     assert done.output.index("Name of the policy") < done.output.index("Task")
     assert done.output.count("Name of the policy") == 2
     assert (workspace.root / "policies/mine.yaml").is_file()
+
+
+@pytest.mark.parametrize("said", ["", "own\n", "own\n\nrecorded\n", None])
+def test_where_nobody_answers_the_option_that_asks_nothing_is_named(workspace, monkeypatch, said):
+    monkeypatch.setattr("sys.stdin", None if said is None else io.StringIO(said))
+    assert workspace.run("init") == 2
+    assert "add --yes" in workspace.err
+    assert "interrupted" not in workspace.err
+    assert not (workspace.root / "policies").exists()
+
+
+def test_who_interrupts_a_question_is_told_so(workspace, monkeypatch):
+    terminal = io.StringIO("own\n")
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert workspace.run("init") == 130
+    assert "interrupted" in workspace.err
 
 
 def test_a_recorded_system_is_offered_fewer_sources(workspace):
