@@ -15,10 +15,11 @@ from fairgate.adapters.files.parts import check_parts, write_parts
 from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
-from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.records import flat
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import harmless
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
 from fairgate.engine.references import NO_REFERENCES, References
@@ -69,7 +70,7 @@ def write_run(
     write_parts(
         folder.path,
         {
-            **{name: _rendered(text) for name, text in reports.items()},
+            **{name: _rendered(name, text) for name, text in reports.items()},
             folder.executions.name: (f"{line}\n" for line in execution_lines(run.executions)),
             folder.stop_rules.name: (f"{rules}\n",),
         },
@@ -79,9 +80,19 @@ def write_run(
             (folder.path / known.file).unlink(missing_ok=True)
 
 
-def _rendered(text: Callable[[], str]) -> Iterator[str]:
-    """Make the text when it is written: a report can be long, and there are several."""
-    yield text()
+def _rendered(name: str, text: Callable[[], str]) -> Iterator[str]:
+    """Make the text when it is written: a report can be long, and there are several.
+
+    Raises StoreError where a template or another part of FairGate's installation is not there.
+    """
+    try:
+        made = text()
+    except OSError as error:
+        raise StoreError(
+            f"{name} cannot be made: a file of this installation of FairGate cannot be read "
+            f"({harmless(str(error)[:300])}); install FairGate again"
+        ) from error
+    yield made
 
 
 def check_run(run: Path) -> None:

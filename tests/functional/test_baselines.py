@@ -197,6 +197,17 @@ def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
     assert folder_bytes(accepted.root / "out") == before
 
 
+def test_a_template_that_is_not_there_is_no_full_or_read_only_folder(accepted, monkeypatch):
+    before = folder_bytes(accepted.root / "out")
+    monkeypatch.setattr("fairgate.reports.html._STYLES", ("not-there.css",))
+    assert accepted.run("run", "policy.yaml", "--out", "out") == 4
+    assert "report.html cannot be made" in accepted.err
+    assert "not-there.css" in accepted.err
+    assert "install FairGate again" in accepted.err
+    assert "--out" not in accepted.err
+    assert folder_bytes(accepted.root / "out") == before
+
+
 @pytest.mark.parametrize("part", ["run.json", "report.md", "executions.jsonl", "stop-rule.json"])
 def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
     accepted.answers(regressed)
