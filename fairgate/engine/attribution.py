@@ -26,9 +26,9 @@ from fairgate.stats.t_interval import contrast
 _DECIMALS = 6
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
 
-_OFF = "attribution is switched off (`attribution: off`)"
+_OFF = "attribution is off: the policy says so (`attribution: off`), or the pairs are written"
 _NO_DOCUMENTS = "the system does not report which documents it was shown"
-_NO_CONTROLS = "the suite has no control arm (`control: none`)"
+_NO_CONTROLS = "the suite asks no neutral wording, so there is no control arm"
 _NOTHING_DECIDED = "no pair of one of the arms is decided"
 _STRATUM_UNREAD = (
     "no pair of the {arm} arm whose answers {verdict} has crossed answers that can be read"

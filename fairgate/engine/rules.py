@@ -245,7 +245,10 @@ def _slice_problems(
         if suite not in has_control:
             yield (
                 (*path, "metric"),
-                f"{gate.metric} needs a control arm; suite {quoted(suite)} has `control: none`",
+                (
+                    f"{gate.metric} needs a control arm, and suite {quoted(suite)} asks no neutral "
+                    "wording: set its `control`, or take another metric; written pairs have none"
+                ),
             )
 
 

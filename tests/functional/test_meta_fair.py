@@ -14,6 +14,7 @@ from fairgate.domain.corpora import CorpusSpec
 from fairgate.relations.catalogue import RELATIONS
 
 WRITTEN = [relation.id for relation in RELATIONS if relation.takes_pairs]
+CONTROLLED = "asr/generation/controlled"
 POLICY = """\
 version: 1
 name: pairs
@@ -357,3 +358,21 @@ def test_unreadable_answers_without_labels_are_told_with_what_was_asked(gate):
     told = " ".join(out.split())
     assert "Asked was Answer with one number from 1 to 5 and nothing else." in told
     assert "I would not put a number on it." in told
+
+
+@pytest.mark.parametrize("relation", ["meta-fair/mr12-yes-no", "meta-fair/mr8-inverted-single"])
+def test_written_pairs_are_not_said_to_have_switched_the_control_arm_off(gate, relation):
+    """They have none by their kind; `control: none` stands nowhere in such a policy."""
+    gate.policy(relations=relation)
+    gate.judged(lambda row: fair(row["key"]))
+    record = json.loads((gate.root / "out" / "run.json").read_text())
+    notes = {one["metric"]: one["note"] for one in record["measurements"] if one.get("note")}
+    assert "written pairs" in notes["asr/generation/controlled"]
+    assert "control: none" not in (gate.root / "out" / "report.md").read_text()
+    assert not any("control: none" in note for note in notes.values())
+    text = (gate.root / "p.yaml").read_text().replace("asr/generation, max", f"{CONTROLLED}, max")
+    (gate.root / "p.yaml").write_text(text)
+    code, _, err = gate("check", "p.yaml")
+    assert code == 2
+    assert "asks no neutral wording" in err
+    assert "control: none" not in err

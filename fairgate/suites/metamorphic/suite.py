@@ -40,7 +40,6 @@ _NOT_EVALUATED = {
     Reason.NO_LABELS: "the corpus has no labels; label-free metrics are evaluated",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
-    Reason.NO_CONTROLS: "the suite has no control arm (`control: none`)",
 }
 _NOTE = "another neutral phrase, for burn-in"
 
@@ -118,7 +117,17 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         if column == "generation":
             return None
         common = Counter(reasons).most_common(1)[0][0]
+        if common is Reason.NO_CONTROLS:
+            return self._without_controls()
         return _NOT_EVALUATED.get(common, f"every pair is {common}")
+
+    def _without_controls(self) -> str:
+        """Return why there is no neutral answer to compare with."""
+        if all(relation.takes_pairs for relation in self.relations.values()):
+            return "written pairs have no control arm: no neutral wording is asked"
+        if not self.has_control_arm:
+            return f"the suite has no control arm (`control: {NO_CONTROL}`)"
+        return "no neutral wording of its sources has an answer that can be read"
 
     def verify(self, table: Table) -> None:
         """Accept every table: the columns are independent."""

@@ -80,7 +80,7 @@ def test_off_asks_nothing_and_says_so():
     run = replace(BENCH, policy=policy_of(attribution="off")).run(Plant(retrieval=MEN))
     assert crossed_keys(run) == []
     assert run.result.attribution == []
-    assert "switched off" in measured(run, "attribution/retrieval").note
+    assert "`attribution: off`" in measured(run, "attribution/retrieval").note
 
 
 def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
