@@ -85,11 +85,15 @@ class OpenLocal:
 
     @cached_property
     def _system(self) -> LocalSystem:
+        # In a confined run a named revision is the claim of whoever wrote the policy.
+        believed = not self._resources.runtime.confined
         chosen, kinds = self._chosen, set()
-        if isinstance(chosen, EndpointGeneratorPolicy) and chosen.endpoint.revision is None:
-            kinds.add(ANSWERS)
-        if isinstance(self._index, OpenOwnRetriever) and not self._index.is_known:
-            kinds.add(RETRIEVALS)
+        if isinstance(chosen, EndpointGeneratorPolicy):
+            known = believed and chosen.endpoint.revision is not None
+            kinds |= set() if known else {ANSWERS}
+        if isinstance(self._index, OpenOwnRetriever):
+            known = believed and self._index.is_known
+            kinds |= set() if known else {RETRIEVALS}
         store = self._resources.store
         return LocalSystem(self._parts, StoreWithout(store, kinds) if kinds else store)
 

@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from fakes.chat_server import chat_server
 
 from fairgate.cli import main
 
@@ -14,31 +15,67 @@ for line in sys.stdin:
     bad = {bad} and "Asian" in asked["query"]
     positive = ("fine" in asked["query"]) != bad
     answer = "positive" if positive else "negative"
-    print(json.dumps({{"id": asked["id"], "answer": answer}}), flush=True)
+    document = {{"id": "bad" if bad else "good", "text": "x", "label": "toxic" if bad else "kind"}}
+    told = {{"id": asked["id"], "answer": answer, "documents": [document]}}
+    print(json.dumps(told), flush=True)
 """
 POLICY = """\
 version: 1
 name: revised
-system: {{command: {{run: [{python}, ask.py], revision: "1"}}}}
+system: {system}
 suites:
   - {{id: sentiment, task: sentiment, sources: sources.jsonl, perturbations: [race]}}
 gates:
-  - {{metric: asr/generation, max: 0.05}}
+  - {{metric: {metric}, max: 0.05}}
 """
+PARTS = {
+    "command": "asr/generation",
+    "endpoint": "asr/generation",
+    "retriever": "asr/retrieval",
+}
+"""What has a revision, and the metric that sees it change."""
+
+
+def answer_of(prompt, *, bad):
+    return "positive" if ("fine" in prompt) != (bad and "Asian" in prompt) else "negative"
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    """Return a folder with a program under test that answers well."""
+def chat():
+    with chat_server() as server:
+        server.answer = lambda prompt: answer_of(prompt, bad=False)
+        yield server
+
+
+@pytest.fixture(params=PARTS)
+def project(request, tmp_path, monkeypatch, chat):
+    """Return a function that makes a part under test with a revision answer badly."""
     monkeypatch.chdir(tmp_path)
     rows = [
         {"id": f"s{n}", "text": f"Text number {n} is {'fine' if n % 2 else 'poor'}."}
         for n in range(6)
     ]
     (tmp_path / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "policy.yaml").write_text(POLICY.format(python=json.dumps(sys.executable)))
+    command = {"run": [sys.executable, "ask.py"], "revision": "1"}
+    endpoint = {"base_url": chat.url, "model": "small"}
+    system = {
+        "command": {"command": command},
+        "endpoint": {"generator": {"endpoint": {**endpoint, "revision": "1"}}},
+        "retriever": {
+            "retriever": {"command": command, "top_k": 1},
+            "generator": {"endpoint": endpoint},
+        },
+    }[request.param]
+    text = POLICY.format(system=json.dumps(system), metric=PARTS[request.param])
+    (tmp_path / "policy.yaml").write_text(text)
     (tmp_path / "ask.py").write_text(PROGRAM.format(bad=False))
-    return tmp_path
+
+    def worsen():
+        (tmp_path / "ask.py").write_text(PROGRAM.format(bad=True))
+        if request.param == "endpoint":
+            chat.answer = lambda prompt: answer_of(prompt, bad=True)
+
+    return worsen
 
 
 def run(*more):
@@ -47,11 +84,11 @@ def run(*more):
 
 def test_a_confined_run_asks_anew(project):
     assert run("--root", ".") == 0
-    (project / "ask.py").write_text(PROGRAM.format(bad=True))
+    project()
     assert run("--root", ".") == 1
 
 
 def test_the_user_s_own_word_counts(project):
     assert run() == 0
-    (project / "ask.py").write_text(PROGRAM.format(bad=True))
+    project()
     assert run() == 0
