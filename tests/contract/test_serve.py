@@ -1,8 +1,10 @@
 """A server that is started for a run: it answers, and nothing of it stays behind."""
 
+import contextlib
 import http.server
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from fakes import rag_app
+from fakes.raw_server import raw_server
 
 from fairgate.adapters.applications import server_process
 from fairgate.adapters.applications.server_process import Server, served
@@ -146,24 +149,86 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     assert is_gone(tmp_path)
 
 
-def test_another_server_at_the_address_is_not_taken_for_it(server, port):
-    class Other(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_error(404)
+class Other(http.server.BaseHTTPRequestHandler):
+    """A server that was not started for the run."""
 
-        def log_message(self, *_):
-            pass
+    status = 404
 
-    with http.server.HTTPServer(("127.0.0.1", port), Other) as other:
+    def do_GET(self):
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Fine(Other):
+    status = 200
+
+
+@contextlib.contextmanager
+def other_server(port, handler):
+    with http.server.HTTPServer(("127.0.0.1", port), handler) as other:
         thread = threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True)
         thread.start()
-        with (
-            pytest.raises(ApplicationError, match=r"answers at .* before the server"),
-            served(server()),
-        ):
-            raise AssertionError
+        yield
         other.shutdown()
         thread.join()
+
+
+TAKEN = pytest.raises(ApplicationError, match=r"something answers at .* before the server")
+
+
+@pytest.mark.parametrize("handler", [Other, Fine])
+def test_another_server_at_the_address_is_not_taken_for_it(server, port, handler):
+    with other_server(port, handler), TAKEN, served(server()):
+        raise AssertionError
+
+
+def test_another_server_that_answers_late_is_not_taken_for_it(server, port):
+    with socket.create_server(("127.0.0.1", port)), TAKEN, served(server()):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("raw", [b"no HTTP", b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (2 << 20)])
+def test_another_server_whose_answer_is_unusable_is_not_taken_for_it(server, raw):
+    with raw_server(raw) as other, TAKEN, served(server(ready_url=other.url)):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://[::1/"])
+def test_an_address_that_is_none_is_no_verdict(server, url):
+    unknown = pytest.raises(ApplicationError, match="it is unknown what answers")
+    with unknown, served(server(ready_url=url)):
+        raise AssertionError
+
+
+def test_an_answer_counts_only_while_the_server_itself_runs(server, port, monkeypatch):
+    """Another server took the address after it was found free; the policy's own could not."""
+    real = server_process._started
+    with contextlib.ExitStack() as others:
+
+        def started(*arguments):
+            process = real(*arguments)
+            process.wait()
+            others.enter_context(other_server(port, Fine))
+            return process
+
+        monkeypatch.setattr(server_process, "_started", started)
+        ended = pytest.raises(ApplicationError, match="ended with exit code 1 before it was ready")
+        with ended, served(server(command=(sys.executable, "-c", "raise SystemExit(1)"))):
+            raise AssertionError
+
+
+def test_a_server_that_ends_while_it_is_asked_is_no_verdict(server, tmp_path, monkeypatch):
+    real, started = server_process._started, []
+    monkeypatch.setattr(
+        server_process, "_started", lambda *given: started.append(real(*given)) or started[0]
+    )
+    ended = pytest.raises(ApplicationError, match=r"ended with exit code 137 while it was asked")
+    with ended, served(server()):
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        started[0].wait()
 
 
 def test_it_sees_no_variable_that_is_not_named(server, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from fairgate.adapters.applications import server_watch
 from fairgate.adapters.applications.programs import last_words, program_environment
@@ -49,8 +51,8 @@ class Server:
 def served(server: Server) -> Iterator[None]:
     """Run a server until the block ends, also where this process is killed.
 
-    Raises ApplicationError where it ends or is not ready in time, and where something else answers
-    at its address already: the wrong system would be judged.
+    Raises ApplicationError where it ends by itself or is not ready in time, and where something
+    else is at its address already: the wrong system would be judged.
     """
     environment = program_environment(server.env)
     secrets = [environment[name] for name in server.env]
@@ -58,17 +60,40 @@ def served(server: Server) -> Iterator[None]:
         HttpClient(Limits(seconds=2.0, attempts=1, most_bytes=1 << 20)) as client,
         tempfile.TemporaryFile() as messages,
     ):
-        if _status(client, server.ready_url) is not None:
-            raise ApplicationError(
-                f"something answers at {quoted(server.ready_url)} before {server.name} was "
-                "started; stop it, or leave out `serve` to ask what runs there"
-            )
+        _require_free(server)
         process = _started(server, environment, messages)
         try:
             _wait(server, process, client, messages, secrets)
             yield
+            code = process.poll()
+            if code is not None:
+                what = (
+                    f"ended with exit code {code} while it was asked, so another one may have "
+                    "answered; look into its log"
+                )
+                raise _failure(server, what, messages, secrets)
         finally:
             _end(process)
+
+
+def _require_free(server: Server) -> None:
+    """Raise ApplicationError unless connections to the server's address are refused.
+
+    Whatever takes a connection there is something else, also where it answers late or nothing.
+    """
+    try:
+        url = urlsplit(server.ready_url)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        with socket.create_connection((url.hostname or "", port), timeout=_PATIENCE):
+            found = "something answers"
+    except (ConnectionRefusedError, socket.gaierror):  # a name may come with the server
+        return
+    except (OSError, ValueError) as error:
+        found = f"it is unknown what answers ({error})"
+    raise ApplicationError(
+        f"{found} at {quoted(server.ready_url)} before {server.name} was started; stop it, or "
+        "leave out `serve` to ask what runs there"
+    )
 
 
 def _started(
@@ -99,9 +124,9 @@ def _wait(
     latest = time.monotonic() + server.timeout
     while True:
         status = _status(client, server.ready_url)
-        if status is not None and status // 100 == _OK:
+        code = process.poll()  # after the answer, which may be another server's
+        if code is None and status is not None and status // 100 == _OK:
             return
-        code = process.poll()
         if code is None and time.monotonic() < latest:
             time.sleep(_BETWEEN)
             continue
@@ -114,10 +139,14 @@ def _wait(
         )
         if code is None:
             _end(process)
-        message = last_words(messages, secrets)
-        raise ApplicationError(
-            f"{server.name} {what}{f'; it printed: {message}' if message else ''}"
-        )
+        raise _failure(server, what, messages, secrets)
+
+
+def _failure(
+    server: Server, what: str, messages: IO[bytes], secrets: Sequence[str]
+) -> ApplicationError:
+    message = last_words(messages, secrets)
+    return ApplicationError(f"{server.name} {what}{f'; it printed: {message}' if message else ''}")
 
 
 def _status(client: HttpClient, url: str) -> int | None:
