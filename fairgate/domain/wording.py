@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 SHOWN_CHARACTERS = 60
 """Longest excerpt of a user's value inside a message."""
+_MOST_BITS = 1024
+"""Python does not write very long numbers; these are beyond the range of a double."""
 
 _MOST_KNOWN = 40
 """Longest list of names that is shown whole, so that all metrics and relations are."""
@@ -39,6 +41,8 @@ def shown(value: object) -> str:
         return f"a list of {entries}" if value else "an empty list"
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a whole number of {value.bit_length():,} bits"
     return _capped(repr(value) if isinstance(value, int | float) else type(value).__name__)
 
 

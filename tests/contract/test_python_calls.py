@@ -6,18 +6,28 @@ LABEL_OF = (
     "def LABEL(query):\n    return 'positive' if any(n in query for n in '13579') else 'negative'\n"
 )
 NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+DOCUMENT = "class D:\n    def __init__(self, text, metadata=None):\n        self.page_content, self.metadata = text, metadata\n"
 FORMS = {
     "plain": "def ask(query):\n    return {'answer': LABEL(query), 'documents': [{'id': 'a', 'text': 'x'}]}",
     "text": "def ask(query):\n    return LABEL(query)",
     "named": "def ask(query, *, instruction, prompt):\n    assert instruction in prompt and query in prompt\n    return {'answer': LABEL(query)}",
     "async": "import asyncio\nasync def ask(query):\n    await asyncio.sleep(0)\n    return {'answer': LABEL(query)}",
     "promptfoo": "def ask(prompt, options, context):\n    assert context['vars']['query'] in prompt\n    return {'output': LABEL(prompt)}",
+    "dataclass with a lock": "import threading\nfrom dataclasses import dataclass, field\n@dataclass\nclass R:\n    answer: str\n    lock: object = field(default_factory=threading.Lock)\ndef ask(query):\n    return R(LABEL(query))",
     "dataclass": "from dataclasses import dataclass\n@dataclass\nclass R:\n    answer: str\ndef ask(query):\n    return R(LABEL(query))",
 }  # fmt: skip
 FAULTS = {
     "raises": ("def ask(query):\n    raise ValueError('no index')", 4, "raised ValueError: no index"),
     "returns nothing": ("def ask(query):\n    return None", 4, "nothing at `$.answer`, found nothing"),
     "promptfoo's error": ("def ask(prompt, options, context):\n    return {'error': 'quota'}", 4, "found an object with `error`"),
+    "a score that is no number": (DOCUMENT + "def ask(query):\n    return {'answer': 'x', 'documents': [D('x', {'score': 'high'})]}", 4, "`$.score` is 'high' (text); expected a finite number"),
+    "a score beyond numbers": (DOCUMENT + "def ask(query):\n    return {'answer': 'x', 'documents': [{'id': 'a', 'score': 10**5000}]}", 4, "`$.score` is a whole number of 16,610 bits; expected a finite number"),
+    "an id beyond numbers": ("def ask(query):\n    return {'answer': 'x', 'documents': [{'id': 10**5000}]}", 4, "`$.id` is a whole number of 16,610 bits; expected text"),
+    "a document without anything": (DOCUMENT + "def ask(query):\n    return {'answer': 'x', 'documents': [D(None)]}", 4, "a document has neither `$.text` nor `$.id`"),
+    "contains itself": ("def ask(query):\n    found = {}\n    found['answer'] = found\n    return found", 4, "what it returned ('dict') cannot be read: RecursionError"),
+    "contains itself in a list": ("def ask(query):\n    found = []\n    found.append(found)\n    return found", 4, "what it returned ('list') cannot be read: RecursionError"),
+    "a document that cannot be read": ("class D:\n    @property\n    def page_content(self):\n        raise RuntimeError('connection closed')\ndef ask(query):\n    return [D()]", 4, "what it returned ('list') cannot be read: RuntimeError: connection closed"),
+    "an error without words": ("class E(Exception):\n    def __str__(self):\n        raise ValueError\ndef ask(query):\n    raise E", 4, "raised E: without a text"),
     "is no function": ("ask = 3", 2, "is no function"),
     "is not there": ("other = 3", 4, "cannot be imported (AttributeError"),
     "does not import": ("import no_such_module_at_all", 4, "cannot be imported (ModuleNotFoundError"),
@@ -51,6 +61,16 @@ def test_faults_are_never_green_and_always_explained(place, module, fault):
     assert place.gate(module(body)) == code
     assert words in place.err
     assert "Traceback" not in place.err
+    assert "internal error" not in place.err
+
+
+@pytest.mark.parametrize("score", ["None", "0.5", "__import__('numpy').float32(0.5)"])
+def test_a_framework_s_document_needs_neither_name_nor_score(place, module, score):
+    body = f"{DOCUMENT}def ask(query):\n    return {{'answer': LABEL(query), 'documents': [D('x', {{'score': {score}}})]}}"
+    assert place.gate(module(body), **NO_RETRIEVAL) == 0, place.err
+    (document,) = place.executions()[0]["documents"]
+    assert document["text"] == "x"
+    assert document.get("score") == (None if score == "None" else 0.5)
 
 
 def test_nothing_is_imported_because_a_policy_says_so(place, module):

@@ -18,7 +18,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -79,20 +79,25 @@ class CallApplication:
             for position, question in enumerate(questions):
                 value = self._called(question, runner)
                 try:
-                    yield position, reply_of(_plain(value), self._paths(value))
+                    yield position, reply_of(value, self._paths(value))
                 except ApplicationError as error:
                     about = f"asked the question {quoted(question.query)}"
                     raise ApplicationError(f"{self.name}, {about}: {error}") from None
 
     def _called(self, question: Question, runner: asyncio.Runner) -> Any:
+        """Return what the function returns, as JSON values as far as it can be read as such."""
         arguments = self._arguments(question)
+        did = "raised"
         try:
             value = self._function(*arguments[0], **arguments[1])
-            return runner.run(_awaited(value)) if inspect.isawaitable(value) else value
+            if inspect.isawaitable(value):
+                value = runner.run(_awaited(value))
+            did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"
+            return _plain(value)
         except Exception as error:
             raise ApplicationError(
-                f"{self.name}, asked the question {quoted(question.query)}: raised "
-                f"{type(error).__name__}: {harmless(str(error)[:300])}; --debug shows where"
+                f"{self.name}, asked the question {quoted(question.query)}: {did} "
+                f"{type(error).__name__}: {harmless(_words(error))}; --debug shows where"
             ) from error
 
     def _arguments(self, question: Question) -> tuple[list[Any], dict[str, Any]]:
@@ -141,7 +146,7 @@ class CallApplication:
         except Exception as error:
             raise ApplicationError(
                 f"{self.name} cannot be imported ({type(error).__name__}: "
-                f"{harmless(str(error)[:300])}); expected `module:function`, found from "
+                f"{harmless(_words(error))}); expected `module:function`, found from "
                 f"{quoted(folder)} or installed beside FairGate"
             ) from error
         return _callable(found, self.name)
@@ -190,20 +195,23 @@ def _values(value: Any) -> Any:
     if document is not None:
         return document
     if is_dataclass(value) and not isinstance(value, type):
-        return _values(asdict(value))
+        # Not `asdict`: it copies what a mapping never reads, such as locks and connections.
+        return {field.name: _values(getattr(value, field.name)) for field in fields(value)}
     return value
 
 
 def _document(value: Any) -> dict[str, Any] | None:
     """Return a document of LangChain, LlamaIndex or Haystack, recognised by its attributes."""
     if hasattr(value, "page_content"):  # LangChain
-        kept, text, name = value.metadata, value.page_content, getattr(value, "id", None)
+        kept, text = getattr(value, "metadata", None), value.page_content
+        name = getattr(value, "id", None)
         score = kept.get("score") if isinstance(kept, Mapping) else None
     elif hasattr(value, "node") and hasattr(value, "get_content"):  # LlamaIndex
-        kept, text, name = value.node.metadata, value.get_content(), value.node.node_id
-        score = value.score
+        kept, text = getattr(value.node, "metadata", None), value.get_content()
+        name, score = getattr(value.node, "node_id", None), getattr(value, "score", None)
     elif hasattr(value, "content") and hasattr(value, "meta"):  # Haystack
-        kept, text, name, score = value.meta, value.content, value.id, value.score
+        kept, text = value.meta, value.content
+        name, score = getattr(value, "id", None), getattr(value, "score", None)
     else:
         return None
     about = kept if isinstance(kept, Mapping) else {}
@@ -211,5 +219,13 @@ def _document(value: Any) -> dict[str, Any] | None:
         "id": name if name is not None else about.get("id"),
         "text": text,
         "label": about.get("label"),
-        "score": None if score is None else float(score),
+        "score": score,
     }
+
+
+def _words(error: Exception) -> str:
+    """Return the beginning of an error's text, which is code of the user's too."""
+    try:
+        return str(error)[:300]
+    except Exception:  # noqa: BLE001  # whatever it is: the words of an error of the user's
+        return "without a text"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NoReturn
 
 from fairgate.adapters.applications.json_paths import JsonPath, json_path
@@ -22,6 +23,8 @@ TEXT, ID, LABEL, SCORE = (json_path(f"$.{name}") for name in ("text", "id", "lab
 MOST_DOCUMENTS = 1000
 _MOST_CHARACTERS = 1_000_000
 _SHOWN_NAMES = 8
+_GREATEST = 10**300
+"""Whole numbers from here on are no identifiers: Python does not even write very long ones."""
 _LEAST_SECRET = 8
 """Shorter values also occur in ordinary answers."""
 
@@ -143,7 +146,7 @@ def _first(found: list[Any]) -> Any:
 
 
 def _name(value: Any, place: str) -> str:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
+    is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _GREATEST
     return str(value) if is_number else _text(value, place)
 
 
@@ -159,9 +162,14 @@ def _text(value: Any, place: str) -> str:
 
 
 def _number(value: Any, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        # Also the numbers of other libraries: numpy's are no `float`.
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+    except OverflowError:
+        number = None
+    if number is None or not math.isfinite(number):
         raise ApplicationError(f"`{place}` is {shown(value)}; expected a finite number")
-    return float(value)
+    return number
 
 
 def _outline(value: Any) -> str:
