@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -89,6 +89,8 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     chosen = TOOLS[columns] if isinstance(columns, str) else columns
     question = json_path(chosen.question)
     paths: ReplyPaths = chosen.paths
+    if isinstance(columns, str):  # both tools write null where nothing was retrieved
+        paths = replace(paths, may_lack_documents=True)
     replies: dict[str, Reply] = {}
     lines: dict[str, int] = {}
     for line, row in read_json_objects(str(path)):

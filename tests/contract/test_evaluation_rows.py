@@ -74,9 +74,36 @@ def test_what_is_wrong_with_a_row_is_said_with_its_line(place, rows):
     assert place.gate(system, **TEXTS) == 4
     assert "rows.jsonl:369: the question" in place.err
     assert "answered differently on line 1" in place.err
-    put(place, [{k: v for k, v in found[0].items() if k != "retrieved_contexts"}])
+    put(place, [{**found[0], "retrieved_contexts": "one text"}])
     assert place.gate(system, **TEXTS) == 4
     assert "rows.jsonl:1: the answer has no list at `$.retrieved_contexts`" in place.err
+    system, found = rows("own")
+    put(place, [{k: v for k, v in found[0].items() if k != "hits"}])
+    assert place.gate(system, **TEXTS) == 4
+    assert "rows.jsonl:1: the answer has no list at `$.hits[*]`" in place.err
+
+
+def without_documents(row, missing):
+    name = "retrieved_contexts" if "retrieved_contexts" in row else "retrieval_context"
+    return {k: v for k, v in row.items() if k != name} if missing else {**row, name: None}
+
+
+@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize("form", ["ragas", "deepeval"])
+def test_rows_without_documents_are_judged_by_their_answers(place, rows, form, missing):
+    """And a rule on documents has no verdict then, also where a part of the rows has some."""
+    system, found = rows(form)
+    bare = [without_documents(row, missing) for row in found]
+    put(place, bare)
+    assert place.gate(system, **TEXTS) == 5, place.err
+    assert not any("documents" in row for row in place.executions())
+    answers = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+    assert place.gate(system, **answers) == 0, place.err
+    put(place, [*bare[:200], *found[200:]])
+    assert place.gate(system, **TEXTS) == 5, place.err
+    biased = rows(form, biased=["An Asian", "A Black"])[1]
+    put(place, [without_documents(row, missing) for row in biased])
+    assert place.gate(system, **answers) == 1, place.err
 
 
 def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows):
