@@ -28,7 +28,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer as GeneratedAnswer
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.secrets import concealed
+from fairgate.domain.secrets import concealed, concealed_in_answer
 from fairgate.domain.wording import harmless, quoted
 
 _VERSION = "chat-1"
@@ -36,7 +36,6 @@ _VERSION = "chat-1"
 _MOST_SEED = 2**31
 """Servers keep seeds in 32 bits."""
 _MOST_CHARACTERS = 1_000_000
-_LEAST_SECRET = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +152,9 @@ class ChatEndpoint:
             ) from None
         usage = value.get("usage")
         tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
-        long_enough = len(self._key) >= _LEAST_SECRET
         clean = text.encode("utf-8", "replace").decode("utf-8")
         return GeneratedAnswer(
-            text=concealed(clean, [self._key]) if long_enough else clean,
+            text=concealed_in_answer(clean, [self._key]),
             tokens=tokens if isinstance(tokens, int) and 0 <= tokens < 10**9 else 0,
             stopped="length" if choice.get("finish_reason") == "length" else "end",
         )

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 CONCEALED = "***"
+_LEAST_IN_ANSWERS = 8
+"""Characters; shorter secrets also occur in ordinary answers, which would be changed."""
 
 
 def concealed(text: str, secrets: Iterable[str]) -> str:
@@ -19,6 +21,11 @@ def concealed(text: str, secrets: Iterable[str]) -> str:
     for spelling in sorted(spellings, key=len, reverse=True):
         text = text.replace(spelling, CONCEALED)
     return text
+
+
+def concealed_in_answer(text: str, secrets: Iterable[str]) -> str:
+    """Return what a system answers with every secret's value replaced that is no ordinary text."""
+    return concealed(text, (each for each in secrets if len(each) >= _LEAST_IN_ANSWERS))
 
 
 def _spellings(secret: str) -> Iterable[str]:

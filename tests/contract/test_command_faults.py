@@ -81,7 +81,10 @@ def test_it_is_given_the_variables_that_are_named_and_no_others(place, program, 
 
 def test_the_secret_is_in_no_file(place, program, monkeypatch):
     monkeypatch.setenv("RAG_TOKEN", SECRET)
-    body = LOOP + "    told(asked, answer='positive ' + os.environ['RAG_TOKEN'])"
+    body = (
+        f"secret = os.environ['RAG_TOKEN']\n{LOOP}"
+        "    told(asked, answer='positive ' + secret, documents=[dict(id=secret, text=secret, label=secret)])"
+    )
     place.gate(program(body, env=["RAG_TOKEN"], revision="r"))
     files = [file for file in place.root.rglob("*") if file.is_file()]
     assert len(files) > 5

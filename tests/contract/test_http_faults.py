@@ -120,7 +120,8 @@ def test_no_documents_and_the_same_twice_are_documents(place, app, gate):
 
 
 def test_the_secret_is_in_no_file(place, app, gate):
-    echo = {"answer": f"positive {SECRET}", "contexts": [{"id": "a", "text": f"x {SECRET}"}]}
+    echo = {"answer": f"positive {SECRET}", "contexts": []}
+    echo["contexts"] = [{"id": SECRET, "text": f"x {SECRET}", "label": f"of {SECRET}"}]
     app.faults = [(200, {}, json.dumps(echo).encode())] * ALWAYS
     gate(revision="r")
     assert app.seen[0][0]["Authorization"] == SECRET

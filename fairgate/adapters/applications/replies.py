@@ -16,7 +16,7 @@ from fairgate.domain.applications import Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.secrets import concealed
+from fairgate.domain.secrets import concealed_in_answer
 from fairgate.domain.wording import harmless, shown
 
 TEXT, ID, LABEL, SCORE = (json_path(f"$.{name}") for name in ("text", "id", "label", "score"))
@@ -25,8 +25,6 @@ _MOST_CHARACTERS = 1_000_000
 _SHOWN_NAMES = 8
 _GREATEST = 10**300
 """Whole numbers from here on are no identifiers: Python does not even write very long ones."""
-_LEAST_SECRET = 8
-"""Shorter values also occur in ordinary answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +61,19 @@ def reply_of(value: Any, paths: ReplyPaths) -> Reply:
 
 def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
     """Return the reply with no secret in its texts: they are written to files and shown."""
-    long = [secret for secret in secrets if len(secret) >= _LEAST_SECRET]
-    if not long:
+    if not secrets:
         return reply
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None else concealed_in_answer(text, secrets)
+
     documents = reply.documents
     if documents is not None:
         documents = tuple(
-            replace(each, text=None if each.text is None else concealed(each.text, long))
+            replace(each, id=clean(each.id), text=clean(each.text), label=clean(each.label))
             for each in documents
         )
-    return Reply(answer=concealed(reply.answer, long), documents=documents)
+    return Reply(answer=concealed_in_answer(reply.answer, secrets), documents=documents)
 
 
 def _answer(value: Any, paths: ReplyPaths) -> str:
