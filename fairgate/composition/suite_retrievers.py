@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairgate.adapters.files.stances import StanceCollection
 from fairgate.composition.materials import collection_paths
+from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
 from fairgate.engine.ports import Embedder, Retriever
 from fairgate.suites.question_items.policy import EndpointPolicy
@@ -42,8 +42,8 @@ class SuiteRetrievers:
             ways = "".join(self._retriever(search).fingerprint for search in searches)
             listed = dict.fromkeys(search.name for search in searches)
             found |= {
-                f"{suite.id}: collections": f"{', '.join(names)} {_short(corpus)}",
-                f"{suite.id}: retrievers": f"{', '.join(listed)} {_short(ways)}",
+                f"{suite.id}: collections": f"{', '.join(names)} {short(corpus)}",
+                f"{suite.id}: retrievers": f"{', '.join(listed)} {short(ways)}",
             }
         return found
 
@@ -93,7 +93,3 @@ class SuiteRetrievers:
             )
 
         return Encoder(documents=side(chosen.document_prompt), queries=side(chosen.query_prompt))
-
-
-def _short(fingerprint: str) -> str:
-    return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]

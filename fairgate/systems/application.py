@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.fingerprints import short
 from fairgate.engine.applications import ApplicationSystem, Asked
 from fairgate.engine.burn_in import NoStore
 from fairgate.engine.ports import (
@@ -91,7 +91,7 @@ class OpenApplication:
         revision = self._application.revision
         found = {"system": self._shown}
         if revision is not None:
-            found["revision"] = hashlib.sha256(revision.encode()).hexdigest()[:12]
+            found["revision"] = short(revision)
         if self._capabilities.takes_documents:
             found |= self._resources.suites_under_test()
         return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
+from fairgate.domain.fingerprints import short
 from fairgate.engine.ports import Retriever
 from fairgate.schema.fields import ByShape, Strict, Text
 from fairgate.systems.corpora import CorpusPolicy, long_form, open_corpus
@@ -65,8 +65,8 @@ class OpenIndex:
         encoder = "\0".join(dict.fromkeys(sides))
         name = long_embedder(self._policy.embedder).model
         return {
-            "corpus": f"{long_form(self._policy.corpus).path} {_short(self._corpus.fingerprint)}",
-            "embedder": f"{name} {_short(encoder)}",
+            "corpus": f"{long_form(self._policy.corpus).path} {short(self._corpus.fingerprint)}",
+            "embedder": f"{name} {short(encoder)}",
             "index": self._policy.index,
         }
 
@@ -77,7 +77,3 @@ class OpenIndex:
     @cached_property
     def _corpus(self) -> CorpusFile:
         return open_corpus(long_form(self._policy.corpus), self._resources)
-
-
-def _short(fingerprint: str) -> str:
-    return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]

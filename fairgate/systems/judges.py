@@ -5,35 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from fairgate.engine.ports import SystemUnderTest
 from fairgate.schema.fields import Name, Strict
-from fairgate.systems.chat_generator import EndpointGeneratorPolicy
-from fairgate.systems.onnx_generator import GeneratorPolicy
+from fairgate.systems.generators import GeneratorField
 from fairgate.systems.open_local import OpenLocal, model_name
 from fairgate.systems.resources import Resources
-
-
-def _place(value: object) -> str:
-    named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
-    return "<endpoint>" if "endpoint" in named else "<here>"
 
 
 class JudgeFile(Strict):
     """A judge as its file describes it."""
 
     id: Name = Field(description="Name of the judge in records.")
-    generators: Annotated[
-        list[
-            Annotated[
-                Annotated[GeneratorPolicy, Tag("<here>")]
-                | Annotated[EndpointGeneratorPolicy, Tag("<endpoint>")],
-                Discriminator(_place),
-            ]
-        ],
-        Field(min_length=1, max_length=9),
-    ] = Field(description="Generators as policies have them; several vote, an odd number is best.")
+    generators: Annotated[list[GeneratorField], Field(min_length=1, max_length=9)] = Field(
+        description="Generators as policies have them; several vote, an odd number is best."
+    )
 
     @property
     def names(self) -> list[str]:

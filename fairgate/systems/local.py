@@ -17,6 +17,7 @@ from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.corpora import corpus_findings, long_form
 from fairgate.systems.embedders import EmbedderField, EmbedderPolicy, long_embedder
 from fairgate.systems.generation import template_contradictions
+from fairgate.systems.generators import GeneratorField
 from fairgate.systems.index_retriever import RetrieverPolicy
 from fairgate.systems.model_files import model_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
@@ -26,12 +27,6 @@ from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import Finding, SystemKind
 from fairgate.systems.tables import named_on_hub
-
-
-def _place(value: object) -> str:
-    """Return the kind of generator: the key `endpoint` determines it."""
-    named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
-    return "<endpoint>" if "endpoint" in named else "<here>"
 
 
 def _whose(value: object) -> str:
@@ -57,11 +52,9 @@ class LocalPolicy(SystemModel):
         description="An index over `corpus`, or one of your own (`http`, `command` or `python`). "
         "Left out: the generator is asked without documents.",
     )
-    generator: Annotated[
-        Annotated[GeneratorPolicy, Tag("<here>")]
-        | Annotated[EndpointGeneratorPolicy, Tag("<endpoint>")],
-        Discriminator(_place),
-    ] = Field(description="The model that answers: one that runs here, or an endpoint.")
+    generator: GeneratorField = Field(
+        description="The model that answers: one that runs here, or an endpoint."
+    )
     embedder: EmbedderField | None = Field(
         default=None,
         description="Without `retriever`: embeds the collections of `bbq` suites; default "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Chat, Document, Execution
+from fairgate.domain.fingerprints import short
 from fairgate.engine.burn_in import NoStore, Reordered
 from fairgate.engine.execute import ANSWERS, RETRIEVALS, LocalSystem, System
 from fairgate.engine.ports import (
@@ -57,8 +57,8 @@ class OpenLocal:
         """Return corpus, embedder, index, collections, model and prompt."""
         found = {} if self._index is None else self._index.under_test()
         found |= self._resources.suites_under_test()
-        found["model"] = f"{model_name(self._chosen)} {_short(self._generator.fingerprint)}"
-        found["prompt"] = _short(prompt_facts(self._chosen))
+        found["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
+        found["prompt"] = short(prompt_facts(self._chosen))
         return found
 
     @property
@@ -159,7 +159,3 @@ def prompt_facts(generator: GeneratorModel) -> str:
     if chat != Chat():
         facts.append(repr(chat))
     return "\0".join(facts)
-
-
-def _short(fingerprint: str) -> str:
-    return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Iterable
 from functools import cached_property
@@ -12,6 +11,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.adapters.applications.json_paths import json_path
 from fairgate.adapters.applications.replies import ReplyPaths
+from fairgate.domain.fingerprints import short
 from fairgate.engine.ports import Embedder, Retriever
 from fairgate.schema.fields import ByShape, Strict
 from fairgate.schema.outside import Access
@@ -155,7 +155,7 @@ class OpenOwnRetriever:
         found = {"retriever": _shown(self._policy.way)}
         revision = self._application.revision
         if revision is not None:
-            found["retriever revision"] = hashlib.sha256(revision.encode()).hexdigest()[:12]
+            found["retriever revision"] = short(revision)
         return found
 
 

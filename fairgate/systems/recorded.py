@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from fairgate.adapters.embedded_names import existing
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.fingerprints import short
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.engine.ports import (
@@ -190,7 +190,7 @@ class OpenRecorded:
 
     def under_test(self) -> Mapping[str, str]:
         """Return the file's fingerprint."""
-        return {"recorded": hashlib.sha256(self._file.fingerprint.encode()).hexdigest()[:12]}
+        return {"recorded": short(self._file.fingerprint)}
 
     def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
         """Raise UsageError: a recording cannot be asked again."""
@@ -214,9 +214,9 @@ class OpenRecorded:
 
 
 class Recording(Protocol):
-    """Executions by suite and key."""
+    """Executions of cases, however they are found."""
 
-    def lookup(self, suite: str, key: str) -> Execution | None:
+    def answer(self, case: Case) -> Execution | None:
         """Return the execution of a case; None where the recording lacks it."""
         ...
 
@@ -224,9 +224,7 @@ class Recording(Protocol):
 class RecordedSystem:
     """Looks cases up; embeds the recorded documents' texts only when RRS asks for it."""
 
-    def __init__(
-        self, recording: Recording | RowAnswers, embedder: Callable[[], Embedder | None]
-    ) -> None:
+    def __init__(self, recording: Recording, embedder: Callable[[], Embedder | None]) -> None:
         """Take a recording and a way to get an embedder, called at most once and only if needed."""
         self._recording = recording
         self._embedder = embedder
@@ -240,15 +238,10 @@ class RecordedSystem:
         found = {
             (case.suite, case.key): execution
             for case in plan.cases
-            if (execution := self._found(case)) is not None
+            if (execution := self._recording.answer(case)) is not None
         }
         progress.finish()
         return found
-
-    def _found(self, case: Case) -> Execution | None:
-        if isinstance(self._recording, RowAnswers):
-            return self._recording.answer(case)
-        return self._recording.lookup(case.suite, case.key)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return embeddings of the documents' texts; None where a text is not known."""

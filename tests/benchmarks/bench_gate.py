@@ -31,8 +31,8 @@ class Known:
     def __init__(self, executions) -> None:
         self._executions = executions
 
-    def lookup(self, suite, key):
-        return self._executions.get((suite, key))
+    def answer(self, case):
+        return self._executions.get((case.suite, case.key))
 
 
 def measure(pairs: int) -> str:

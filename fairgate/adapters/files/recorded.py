@@ -9,6 +9,7 @@ from typing import Any
 
 from fairgate.adapters.files.lines import capped, checked_text, file_sha256
 from fairgate.adapters.files.tables import read_json_objects
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.wording import suggestion
@@ -45,6 +46,10 @@ class RecordedAnswers:
     def keys(self) -> list[tuple[str, str]]:
         """Return every `(suite, key)` in the order of the file; no suite named is ''."""
         return list(self._executions)
+
+    def answer(self, case: Case) -> Execution | None:
+        """Return the answer to a case; None where the file has none."""
+        return self.lookup(case.suite, case.key)
 
     def lookup(self, suite: str, key: str) -> Execution | None:
         """Return the answer to a case: the line that names the suite, else the one that names none.

@@ -136,8 +136,8 @@ class Recording:
     def __init__(self, executions, *, keep=lambda key: True):
         self._executions = {k: e for k, e in executions.items() if keep(k[1])}
 
-    def lookup(self, suite, key):
-        return self._executions.get((suite, key))
+    def answer(self, case):
+        return self._executions.get((case.suite, case.key))
 
 
 def judged_again(bench, run, **kwargs):
