@@ -18,7 +18,7 @@ import numpy as np
 
 from fairgate.stats.observations import Floats
 from fairgate.stats.sign_flip import changed_sources_needed
-from fairgate.stats.t_interval import t_quantile
+from fairgate.stats.student_t import t_quantile
 
 _NORMAL = NormalDist()
 _MOST_SOURCES = 10_000_000

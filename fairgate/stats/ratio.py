@@ -15,7 +15,8 @@ import numpy as np
 
 from fairgate.stats.interval import NOTHING_DECIDED, TOO_FEW_CLUSTERS, Interval, NoInterval
 from fairgate.stats.observations import ClusterTotals
-from fairgate.stats.t_interval import contrast, influence, n_filled, t_quantile
+from fairgate.stats.student_t import t_quantile
+from fairgate.stats.t_interval import contrast, influence, n_filled
 
 NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
 

@@ -33,7 +33,8 @@ from fairgate.stats.sign_flip import (
     lattice_unit,
     sign_flip_test,
 )
-from fairgate.stats.t_interval import standard_error, t_quantile, t_upper_tail
+from fairgate.stats.student_t import t_quantile, t_upper_tail
+from fairgate.stats.t_interval import standard_error
 from fairgate.stats.typical_values import TypicalValues
 
 _NAN = math.nan

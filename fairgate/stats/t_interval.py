@@ -20,20 +20,7 @@ from fairgate.stats.interval import (
     NoInterval,
 )
 from fairgate.stats.observations import ClusterTotals, Floats
-
-
-def t_quantile(probability: float, degrees_of_freedom: int) -> float:
-    """Return the quantile of Student's t; monotone in `probability`."""
-    from scipy.special import stdtrit  # scipy.stats would cost a second at start-up
-
-    return float(stdtrit(degrees_of_freedom, probability))
-
-
-def t_upper_tail(t: float, degrees_of_freedom: int) -> float:
-    """Return P(T >= t) for Student's t."""
-    from scipy.special import stdtr
-
-    return float(stdtr(degrees_of_freedom, -t))
+from fairgate.stats.student_t import t_quantile
 
 
 def influence(totals: ClusterTotals) -> Floats:

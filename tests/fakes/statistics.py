@@ -9,7 +9,7 @@ from fairgate.stats.bootstrap import bootstrap_many
 from fairgate.stats.observations import pair_by_key
 from fairgate.stats.power import fewest_sources
 from fairgate.stats.regression import prepare_regression
-from fairgate.stats.t_interval import t_quantile
+from fairgate.stats.student_t import t_quantile
 
 _NORMAL = NormalDist()
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fairgate.stats.t_interval import t_quantile
+from fairgate.stats.student_t import t_quantile
 from fairgate.stats.typical_values import TypicalValues
 
 
