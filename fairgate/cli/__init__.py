@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -60,6 +61,7 @@ _SUMMARIES = {
 }
 
 
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
 
@@ -111,6 +113,16 @@ def cli(*, debug: bool) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception leaves it."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    thresholds = gc.get_threshold()
+    # Most of what a run makes lives until its end; looking for cycles often finds none.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
+    try:
+        return _main(arguments)
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def _main(arguments: list[str]) -> int:
     try:
         _require_posix()
         _require_text(arguments)
