@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
+from fairgate.domain.units import Judged
 from fairgate.engine.attribution import attribute
 from fairgate.engine.baseline import Baseline, overlap, unit_contents
 from fairgate.engine.compare import compare
@@ -70,34 +71,11 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
     answered = answer_waves(plan, given.suites, policy.seed, sut, progress)
     tables = tabulate(given.suites, answered.judged, given.baseline)
     tables, attribution = attribute(tables, answered, policy.confidence)
-    identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
-    measurements = measure(tables, confidence=policy.confidence, seed=policy.seed)
-    measurements += identity_measurements(identities)
-    shared, since = shared_cases(given), shared_cases(given, Reference.ANCHOR)
-    comparison = comparison_with(given, shared, since, identities)
-    rules = compare(expand_rules(policy, plan), tables, measurements, comparison, policy)
-    evidence = weigh_evidence(plan, answered.judged, rules, policy)
-    outcome, exit_code = decide(rules, evidence, shared, since)
-    result = GateResult(
-        policy=policy.name,
-        outcome=outcome,
-        exit_code=exit_code,
-        rules=rules,
-        measurements=measurements,
-        plan=plan,
-        judged=answered.judged,
-        evidence=evidence,
-        degradation=degradation(tables),
-        overlap=shared,
-        baseline_path=given.baseline_path,
-        notices=[*given.notices, *notices_of(answered, policy)],
-        provenance=given.provenance,
-        identities=identities,
+    result = result_of(given, tables, answered.judged, notices_of(answered, policy))
+    result = replace(
+        result,
         attribution=attribution,
         instability=instability(plan.units, answered.readings),
-        kinds={name: suite.kind for name, suite in given.suites.items()},
-        anchor_path=given.anchor_path,
-        anchor_overlap=since,
     )
     return GateRun(
         result=result,
@@ -105,6 +83,43 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
         tables=tables,
         readings=answered.readings,
         added=answered.added,
+    )
+
+
+def result_of(
+    given: GateInput, tables: Mapping[str, Table], judged: Sequence[Judged], notices: Sequence[str]
+) -> GateResult:
+    """Return the verdict that follows from tables and judged units alone: measure, compare, decide.
+
+    A bundle is verified by this, too; it has tables and units, and neither suites nor a system.
+    """
+    policy, plan = given.policy, given.plan
+    identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
+    measurements = measure(tables, confidence=policy.confidence, seed=policy.seed)
+    measurements += identity_measurements(identities)
+    shared, since = shared_cases(given), shared_cases(given, Reference.ANCHOR)
+    comparison = comparison_with(given, shared, since, identities)
+    rules = compare(expand_rules(policy, plan), tables, measurements, comparison, policy)
+    evidence = weigh_evidence(plan, judged, rules, policy)
+    outcome, exit_code = decide(rules, evidence, shared, since)
+    return GateResult(
+        policy=policy.name,
+        outcome=outcome,
+        exit_code=exit_code,
+        rules=rules,
+        measurements=measurements,
+        plan=plan,
+        judged=judged,
+        evidence=evidence,
+        degradation=degradation(tables),
+        overlap=shared,
+        baseline_path=given.baseline_path,
+        notices=[*given.notices, *notices],
+        provenance=given.provenance,
+        identities=identities,
+        kinds={suite.id: suite.kind for suite in policy.suites},
+        anchor_path=given.anchor_path,
+        anchor_overlap=since,
     )
 
 
@@ -139,7 +154,7 @@ def comparison_with(
     """Return what rules are compared with: baseline and anchor, unless made otherwise."""
     return Comparison(
         baseline=given.baseline,
-        contents={suite: unit_contents(given.plan, suite) for suite in given.suites},
+        contents={suite.id: unit_contents(given.plan, suite.id) for suite in given.policy.suites},
         is_comparable=shared is None or not shared.incompatible,
         identities=identities,
         anchor=given.anchor,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fairgate.domain.units import Claim, Judged, Reason
+from fairgate.domain.units import Claim, Judged, Reason, Unit
 from fairgate.engine.baseline import Baseline
 from fairgate.metrics.table import Column, Table
 from fairgate.suites.suite import Suite, column_values
@@ -32,8 +32,6 @@ def tabulate(
 
 def table_of(suite: Suite, rows: Sequence[Judged], bands: tuple[float, float]) -> Table:
     """Return the table of one suite's units, in their order."""
-    names = list(dict.fromkeys(row.unit.cluster for row in rows))
-    numbers = {name: number for number, name in enumerate(names)}
     values: dict[str, Column] = {}
     reasons: dict[str, dict[int, str]] = {}
     absent: dict[str, str] = {}
@@ -46,27 +44,49 @@ def table_of(suite: Suite, rows: Sequence[Judged], bands: tuple[float, float]) -
             why = suite.absent(column, list(undecided.values()))
             if why is not None:
                 absent[column] = why
-    dimensions = rows[0].unit.dimensions if rows else ()
-    return Table(
-        suite=suite.id,
-        keys=[row.unit.key for row in rows],
-        clusters=np.asarray([numbers[row.unit.cluster] for row in rows], dtype=np.int64),
-        cluster_names=names,
-        control=np.asarray([row.unit.is_control for row in rows], dtype=bool),
-        dimensions={name: [row.unit.dimensions[name] for row in rows] for name in dimensions},
+    return table_with(
+        suite.id,
+        [row.unit for row in rows],
         values=values,
         reasons=reasons,
         not_evaluated=absent,
-        advisory=_advisory(rows),
         bands=bands,
     )
 
 
-def _advisory(rows: Sequence[Judged]) -> frozenset[str]:
+def table_with(
+    suite: str,
+    units: Sequence[Unit],
+    *,
+    values: Mapping[str, Column],
+    reasons: Mapping[str, Mapping[int, str]],
+    not_evaluated: Mapping[str, str],
+    bands: tuple[float, float],
+) -> Table:
+    """Return the table whose rows are `units` and whose columns are `values`."""
+    names = list(dict.fromkeys(unit.cluster for unit in units))
+    numbers = {name: number for number, name in enumerate(names)}
+    dimensions = units[0].dimensions if units else ()
+    return Table(
+        suite=suite,
+        keys=[unit.key for unit in units],
+        clusters=np.asarray([numbers[unit.cluster] for unit in units], dtype=np.int64),
+        cluster_names=names,
+        control=np.asarray([unit.is_control for unit in units], dtype=bool),
+        dimensions={name: [unit.dimensions[name] for unit in units] for name in dimensions},
+        values=values,
+        reasons=reasons,
+        not_evaluated=not_evaluated,
+        advisory=_advisory(units),
+        bands=bands,
+    )
+
+
+def _advisory(units: Sequence[Unit]) -> frozenset[str]:
     """Return the advisory relations; none where the suite has no others: it was made for them."""
-    if all(row.unit.advisory for row in rows):
+    if all(unit.advisory for unit in units):
         return frozenset()
-    return frozenset(row.unit.dimensions["relation"] for row in rows if row.unit.advisory)
+    return frozenset(unit.dimensions["relation"] for unit in units if unit.advisory)
 
 
 def _column(claims: Sequence[Claim]) -> Column:

@@ -1,0 +1,354 @@
+"""`fairgate bundle` and `bundle verify`: whatever was changed in a bundle is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import random
+import shutil
+import struct
+import zipfile
+
+import pytest
+from functional.conftest import Workspace
+
+from fairgate.adapters.files.bundle_zip import unzipped, zipped
+from fairgate.cli import main
+from fairgate.composition.bundle_check import check_bundle
+from fairgate.composition.bundling import OPTIONAL, REQUIRED
+from fairgate.domain.errors import DataError
+from fairgate.reports.in_toto import statement
+
+GATES = """\
+  - {metric: asr/generation/controlled, max: 0.4, regression: {margin: 0.02, budget: 0.04}}
+  - {metric: asr/generation/controlled, for_each: term, max: 0.6}
+  - {metric: identity/max-difference, max: 0.10}
+"""
+DATE = ("--date", "2026-01-01")
+QUOTED = "Zanzibar is where they lie"
+
+
+def documents(key):
+    return [{"id": "d1", "text": f"{QUOTED} too", "label": "toxic"}]
+
+
+def add_text(workspace):
+    """Let every answer go on after its label: what no rule reads, and what must not leak."""
+    path = workspace.root / "answers.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [{**row, "response": f"{row['response']}. {QUOTED}"} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+class _Quiet:
+    """Takes the place of capsys where a fixture lives longer than a test."""
+
+    def readouterr(self):
+        return self
+
+    out = err = ""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a folder with a run, its baseline, its anchor and its bundle; made once."""
+    root = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        patch.chdir(root)
+        patch.setenv("FAIRGATE_CACHE", str(root / "cache"))
+        workspace = Workspace(root, _Quiet())
+        text = workspace.policy(gates=GATES)
+        (root / "policy.yaml").write_text(text.replace("[race, gender]", "[gender]"))
+        workspace.sources(8)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            (root / "answers.jsonl").touch()
+            workspace.run("plan", "policy.yaml")
+        plan = [json.loads(line) for line in printed.getvalue().splitlines()]
+        workspace.plan = lambda: plan
+        workspace.answers(lambda _: "positive", documents)
+        add_text(workspace)
+        assert workspace.run("run", "policy.yaml", "--out", "first", "--quiet") == 0
+        for pin in ("accept", "anchor"):
+            assert workspace.run("baseline", pin, "first", "--reason", "why", *DATE) == 0
+        assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+        assert workspace.run("bundle", "out", "--out", "bundle.zip") == 0
+    return root
+
+
+@pytest.fixture
+def ran(made, workspace):
+    """Return a workspace of the test's own with that run."""
+    shutil.copytree(made, workspace.root, dirs_exist_ok=True)
+    (workspace.root / "bundle.zip").unlink()
+    return workspace
+
+
+@pytest.fixture
+def path(made, tmp_path):
+    """Return a bundle that a test may break."""
+    return shutil.copy(made / "bundle.zip", tmp_path / "bundle.zip")
+
+
+def bundled(workspace, *options, out="bundle.zip"):
+    code = workspace.run("bundle", "out", "--out", out, *options)
+    assert code == 0, workspace.err
+    return workspace.root / out
+
+
+def members_of(path):
+    return unzipped(path, REQUIRED | OPTIONAL)
+
+
+def forged(path, **changed):
+    """Rewrite members and all hashes, as somebody would who knows the format."""
+    members = {k: v for k, v in members_of(path).items() if k != "statement.json"}
+    members |= {name.replace("__", "."): data for name, data in changed.items()}
+    record = json.loads(members["run.json"])
+    claimed = statement(members, record) if record else {}
+    text = json.dumps(claimed, indent=1, sort_keys=True) + "\n"
+    other = path.with_name("forged.zip")
+    other.write_bytes(zipped({**members, "statement.json": text.encode()}))
+    return other
+
+
+def test_a_bundle_holds_the_run_and_its_verdict_follows_from_its_rows(ran):
+    path = bundled(ran, "--predicate", "predicate.json")
+    members = members_of(path)
+    assert members.keys() == REQUIRED | OPTIONAL
+    assert members["policy.yaml"] == (ran.root / "policy.yaml").read_bytes()
+    assert members["executions.jsonl"] == (ran.root / "out" / "executions.jsonl").read_bytes()
+    assert json.loads(members["run.json"]) == ran.record()
+    claimed = json.loads(members["statement.json"])
+    assert claimed["_type"] == "https://in-toto.io/Statement/v1"
+    assert claimed["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
+    hashes = {one["name"]: one["digest"]["sha256"] for one in claimed["subject"]}
+    assert hashes == {
+        name: hashlib.sha256(data).hexdigest()
+        for name, data in members.items()
+        if name != "statement.json"
+    }
+    assert claimed["predicate"] == json.loads((ran.root / "predicate.json").read_text())
+    assert claimed["predicate"]["result"] == "PASSED"
+    used = [one["name"] for one in claimed["predicate"]["configuration"]]
+    assert used == ["policy.yaml", "baseline.json", "anchor.json"]
+    assert ran.run("bundle", "verify", str(path)) == 0
+    assert "give the recorded verdict: pass, exit code 0, PASSED" in ran.out
+    # The same run gives the same bytes, and the policy's files are not needed to verify.
+    assert bundled(ran, out="again.zip").read_bytes() == path.read_bytes()
+    (ran.root / "sources.jsonl").unlink()
+    assert ran.run("bundle", "verify", str(path)) == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "result"),
+    [
+        (lambda key: "negative" if key.endswith("/woman") else "positive", 1, "FAILED"),
+        (lambda _: "no label at all", 5, "FAILED"),
+    ],
+)
+def test_a_run_that_stops_the_build_is_bundled_as_failed(ran, answer, code, result):
+    ran.answers(answer)
+    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none") == code
+    path = bundled(ran, "--baseline", "none")
+    assert check_bundle(path).statement["predicate"]["result"] == result
+    assert check_bundle(path).result.exit_code == code
+
+
+def test_a_first_run_that_waits_for_a_baseline_is_bundled_as_warned(ran):
+    ran.run("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none")
+    assert check_bundle(bundled(ran, "--baseline", "none")).statement["predicate"]["result"] in (
+        "PASSED",
+        "WARNED",
+    )
+    text = (ran.root / "policy.yaml").read_text().replace("max: 0.4, regression", "regression")
+    (ran.root / "policy.yaml").write_text(text)
+    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none") == 0
+    predicate = check_bundle(bundled(ran, "--baseline", "none")).statement["predicate"]
+    assert predicate["result"] == "WARNED"
+    assert predicate["warnedTests"] == ["gates[0] asr/generation/controlled of sentiment"]
+
+
+def test_what_was_changed_since_the_run_is_refused(ran):
+    text = (ran.root / "policy.yaml").read_text()
+    (ran.root / "policy.yaml").write_text(text.replace("max: 0.4", "max: 0.3"))
+    assert ran.run("bundle", "out") == 2
+    assert "do not give its verdict any more" in ran.err
+    assert "--policy" in ran.err
+    (ran.root / "policy.yaml").write_text(text)
+    assert ran.run("bundle", "out", "--baseline", "none") == 2
+    executions = ran.root / "out" / "executions.jsonl"
+    executions.write_text(executions.read_text().replace("positive", "negative", 1))
+    assert ran.run("bundle", "out") == 4
+    assert not (ran.root / "bundle.zip").exists()
+
+
+def test_any_flipped_byte_is_refused(path):
+    data = path.read_bytes()
+    rng = random.Random(0)
+    directory = data.rindex(b"PK\x01\x02", 0, data.index(b"PK\x01\x02") + 4)
+    places = [*rng.sample(range(directory), 300), *range(directory, len(data), 3), *range(60)]
+    other = path.with_name("flipped.zip")
+    for place in places:
+        broken = bytearray(data)
+        broken[place] ^= 1 << rng.randrange(8)
+        other.write_bytes(broken)
+        with pytest.raises(DataError):
+            check_bundle(other)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 21, 22, 0.5, 0.99, -1])
+def test_a_cut_off_bundle_is_refused(path, kept):
+    data = path.read_bytes()
+    path.write_bytes(data[: kept if isinstance(kept, int) else int(kept * len(data))])
+    with pytest.raises(DataError, match="bundle"):
+        check_bundle(path)
+
+
+def lines_of(members, name="rows.jsonl"):
+    return [json.loads(line) for line in members[name].splitlines()]
+
+
+def as_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def test_an_altered_row_is_refused_though_all_hashes_are_made_again(path):
+    rows = lines_of(members_of(path))
+    rng = random.Random(1)
+    turned = 0
+    for _ in range(12):
+        changed = json.loads(json.dumps(rows))
+        row = changed[rng.randrange(len(rows))]
+        name = rng.choice(["generation", "controlled"])
+        if not isinstance(row["claims"][name], float):
+            continue
+        row["claims"][name] = 1.0 - row["claims"][name]
+        turned += 1
+        with pytest.raises(DataError, match="do not give the verdict"):
+            check_bundle(forged(path, rows__jsonl=as_lines(changed)))
+    assert turned > 5
+    for altered in (rows[1:], [*rows, rows[0]], rows[::-1], [], [{}], [[]], [None]):
+        with pytest.raises(DataError):
+            check_bundle(forged(path, rows__jsonl=as_lines(altered)))
+
+
+def test_another_verdict_policy_or_baseline_is_refused_though_all_hashes_are_made_again(path):
+    members = members_of(path)
+    record = json.loads(members["run.json"])
+    rule = {**record["rules"][0], "outcome": "fail"}
+    looser = members["policy.yaml"].replace(b"0.4,", b"0.9,")
+    for changed in (
+        {"run__json": json.dumps({**record, "outcome": "fail", "exit_code": 1}).encode()},
+        {"run__json": json.dumps({**record, "rules": [rule, *record["rules"][1:]]}).encode()},
+        {"run__json": json.dumps({**record, "rules": record["rules"][1:]}).encode()},
+        {"run__json": b"[]"},
+        {"policy__yaml": looser},
+        {"policy__yaml": b"\xff"},
+        {"policy__json": members["policy.json"].replace(b"0.4", b"0.9")},
+        {"baseline__json": b"{}"},
+        {"baseline__json": members["baseline.json"].replace(b'"small"', b'"other"', 1)},
+        {"tables__json": members["tables.json"].replace(b"criterion", b"criteria")},
+        {"tables__json": members["tables.json"].replace(b'"columns"', b'"values"')},
+        {"versions__json": b"{}\n"},
+    ):
+        assert all(members[k.replace("__", ".")] != v for k, v in changed.items())
+        with pytest.raises(DataError):
+            check_bundle(forged(path, **changed))
+    left = {k: v for k, v in members.items() if k not in ("anchor.json", "statement.json")}
+    without = path.with_name("without.zip")
+    claimed = json.dumps(statement(left, record), indent=1, sort_keys=True) + "\n"
+    without.write_bytes(zipped({**left, "statement.json": claimed.encode()}))
+    with pytest.raises(DataError):
+        check_bundle(without)
+
+
+def hostile(members, how):
+    """Return an archive that zip tools open, and that `fairgate bundle` would not write."""
+    memory = io.BytesIO()
+    packing = zipfile.ZIP_DEFLATED if how == "bomb" else zipfile.ZIP_STORED
+    with zipfile.ZipFile(memory, "w", packing) as archive:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name)
+            is_link = how == "link" and name == "run.json"
+            info.external_attr = 0o120777 << 16 if is_link else 0
+            target = b"/etc/passwd" if is_link else data
+            archive.writestr(info, target, compress_type=packing)
+        extra = {
+            "traversal": "../../run.json",
+            "absolute": "/etc/cron.d/job",
+            "folder": "more/",
+            "extra": "more.txt",
+            "bomb": "rows.jsonl",
+        }
+        if how == "twice":
+            with pytest.warns(UserWarning, match="Duplicate"):
+                archive.writestr("run.json", b"{}")
+        elif how in extra:
+            archive.writestr(extra[how], bytes(10_000_000) if how == "bomb" else b"x")
+        if how == "comment":
+            archive.comment = b"more"
+    data = memory.getvalue()
+    return data + b"more" if how == "after" else b"MZ" + data if how == "before" else data
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("traversal", "absolute", "folder", "extra", "bomb", "twice", "link", "comment"),
+        *("after", "before", "times", "missing", "nothing", "encrypted", "claims-more"),
+    ],
+)
+def test_hostile_archives_are_refused(path, how, monkeypatch, capsys):
+    monkeypatch.chdir(path.parent)
+    members = members_of(path)
+    if how == "bomb":
+        del members["rows.jsonl"]
+    if how == "missing":
+        members = {k: v for k, v in members.items() if k != "rows.jsonl"}
+    data = zipped({}) if how == "nothing" else hostile(members, how)
+    if how == "missing":
+        data = zipped(members)
+    if how == "encrypted":
+        data = path.read_bytes().replace(
+            b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
+        )
+    if how == "claims-more":
+        place = path.read_bytes().index(b"PK\x01\x02")
+        whole = bytearray(path.read_bytes())
+        whole[place + 24 : place + 28] = struct.pack("<I", 4_000_000_000)
+        data = bytes(whole)
+    assert data != path.read_bytes()
+    path.write_bytes(data)
+    assert main(["bundle", "verify", str(path)]) == 4
+    assert "Traceback" not in capsys.readouterr().err
+    assert list(path.parent.rglob("*")) == [path]
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"PK", b"PK\x05\x06" + bytes(18), b"\0" * 4096, b"not a zip"]
+)
+def test_what_is_no_archive_is_refused(workspace, text):
+    (workspace.root / "x.zip").write_bytes(text)
+    assert workspace.run("bundle", "verify", "x.zip") == 4
+
+
+def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ran):
+    path = bundled(ran, "--redact")
+    assert QUOTED.encode() not in path.read_bytes()
+    assert b"Zanzibar" not in path.read_bytes()
+    assert b"is fine." not in path.read_bytes()
+    assert QUOTED.encode() in bundled(ran, out="whole.zip").read_bytes()
+    members = members_of(path)
+    assert "report.html" not in members
+    lines = (ran.root / "out" / "executions.jsonl").read_text().splitlines()
+    kept = [row["sha256"] for row in lines_of(members, "executions.jsonl")]
+    assert kept == [hashlib.sha256(line.encode()).hexdigest() for line in lines]
+    assert ran.run("bundle", "verify", str(path)) == 0
+    assert "with hashes of answers" in ran.out
+    ran.answers(lambda key: "positive" if key.startswith("s0") else QUOTED)
+    assert ran.run("run", "policy.yaml", "--out", "out", "--quiet") == 1
+    path = bundled(ran, "--redact")
+    assert b"Zanzibar" not in path.read_bytes()
+    assert check_bundle(path).result.exit_code == 1
