@@ -18,9 +18,8 @@ from fairgate.domain.executions import Stop
 from fairgate.domain.units import Judged, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
-from fairgate.oracles.oracle import majority
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.relation import Asked, FollowUp, differs
+from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
 from fairgate.schema.suite import SuiteModel
 from fairgate.suites.catalogue import SUITE_KINDS
@@ -45,7 +44,7 @@ class LengthOracle:
         return left.value == right.value
 
 
-class Shout:
+class Shout(SameAnswer):
     """A toy relation: a text in capitals is answered with as many words."""
 
     id: ClassVar[str] = "toy/shout"
@@ -86,12 +85,6 @@ class Shout:
 
     def fault(self, source_text, follow_up):
         return None if follow_up.text == f"{source_text.upper()} NOW" else "another text"
-
-    def expected(self, source, controls):
-        return majority(controls, source)
-
-    def claims(self, source, follow_up, expected):
-        return {"generation": differs(follow_up, source), "controlled": differs(follow_up, source)}
 
 
 class PingPolicy(SuiteModel):
