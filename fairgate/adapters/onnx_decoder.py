@@ -7,7 +7,6 @@ onnx-community and the onnxruntime-genai builder.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,22 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.answer_row import AnswerRow
 from fairgate.adapters.onnx_engine.batches import batches_by_width
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
 from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
-from fairgate.adapters.onnx_engine.sampling import choose_token
 from fairgate.adapters.onnx_engine.session import Device
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest, Stop
-from fairgate.oracles.stopping import STOP_RULE, is_complete
-from fairgate.oracles.thinking import THINKING_TAGS, closes_thinking, has_tag, spoken_spans
+from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
+from fairgate.oracles.stopping import STOP_RULE
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 
-_TAG_TOKENS = 32
-"""A closing tag lies in the last so many tokens: the longest has 27 characters."""
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
 
@@ -76,9 +72,11 @@ class OnnxDecoder:
         prompts = self._prompts.encode([request.prompt for request in requests])
         widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
         rows = [
-            _Row(
+            AnswerRow(
                 position=position,
                 prompt=prompt,
+                prompts=self._prompts,
+                decoding=self._decoding,
                 stop=request.ends_with,
                 rng=np.random.default_rng(request.seed),
                 trace=self._trace(request),
@@ -124,7 +122,7 @@ class OnnxDecoder:
                 "`read: generated`."
             )
 
-    def _answer_batch(self, batch: list[_Row], width: int) -> Iterator[tuple[int, Answer]]:
+    def _answer_batch(self, batch: list[AnswerRow], width: int) -> Iterator[tuple[int, Answer]]:
         # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits
         # for some weight formats: a lone row runs beside its own copy.
         rows = batch if len(batch) > 1 else [batch[0], batch[0]]
@@ -133,9 +131,10 @@ class OnnxDecoder:
         while True:
             for place, row in enumerate(rows):
                 if row.stopped is None and row not in rows[:place]:
-                    self._take(row, logits[place])
+                    self._check_finite(row, logits[place])
+                    row.take(logits[place])
                     if row.stopped is not None:
-                        yield row.position, self._answer(row)
+                        yield row.position, row.answer()
             running = [place for place, row in enumerate(rows) if row.stopped is None]
             if not running:
                 return
@@ -146,46 +145,13 @@ class OnnxDecoder:
                     cache, rows = kept, [rows[place] for place in places]
             logits = self._session.step(cache, [row.last_token for row in rows])
 
-    def _take(self, row: _Row, logits: npt.NDArray[Any]) -> None:
-        """Choose a row's next token and decide whether the answer ends with it."""
+    def _check_finite(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
         if not np.isfinite(logits.max()):
             raise ModelError(
                 f"the decoder {str(self._folder.path)!r} returned {float(logits.max())!r} among "
                 f"its logits after {len(row.prompt) + len(row.tokens)} tokens. Its weights are "
                 "damaged or overflow in this precision: export it again, in fp32 if need be."
             )
-        token = choose_token(logits, self._decoding, row.rng)
-        row.last_token = token
-        if token in self._prompts.end_tokens:
-            row.stopped = "end"
-            return
-        row.tokens.append(token)
-        self._read(row)
-        if row.trace is not None and not row.is_thinking:
-            row.trace.add(logits, token, len(row.text))
-        if self._is_complete(row):
-            row.stopped = "label"
-        elif row.is_full(self._decoding.max_new_tokens):
-            row.stopped = "length"
-            if row.is_unmarked:
-                # It was cut before it told whether it was thinking: nothing of it is an answer.
-                row.opening = THINKING_TAGS[0][0]
-
-    def _read(self, row: _Row) -> None:
-        """Update a row's text where a decision depends on it."""
-        # Thinking is long: its text is put together again only where a tag may have closed it.
-        if row.is_thinking and not closes_thinking(self._prompts.decode(row.tokens[-_TAG_TOKENS:])):
-            row.thought += 1
-            return
-        row.text = row.opening + self._prompts.decode(row.tokens)
-        row.is_thinking = spoken_spans(row.text)[1]
-        row.is_unmarked = self._prompts.may_close and not has_tag(row.text)
-        row.thought += row.is_thinking or row.is_unmarked
-
-    def _is_complete(self, row: _Row) -> bool:
-        if row.stop is None or row.is_thinking or row.is_unmarked:
-            return False
-        return is_complete(row.text, row.stop)
 
     def _thinking_room(self, prompt: int) -> int:
         """Return how many tokens of thinking fit between a prompt of this length and its answer."""
@@ -209,15 +175,6 @@ class OnnxDecoder:
             )
             for place, (tokens, start) in enumerate(batch)
         ]
-
-    def _answer(self, row: _Row) -> Answer:
-        text = row.opening + self._prompts.decode(row.tokens)
-        return Answer(
-            text=text,
-            margin=row.trace.margin(text) if row.trace else None,
-            tokens=len(row.tokens),
-            stopped=row.stopped or "length",
-        )
 
     def _batches(
         self, prompts: Sequence[Sequence[int]], new_tokens: int, widest: int | None
@@ -276,36 +233,6 @@ class OnnxDecoder:
         from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 
         return DecoderSession(self._folder, device=self._device, threads=self._threads)
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Row:
-    """One request on its way to an answer."""
-
-    position: int
-    prompt: list[int]
-    stop: Stop | None
-    rng: np.random.Generator
-    trace: LabelTrace | None
-    tokens: list[int] = field(default_factory=list)
-    last_token: int = 0
-    opening: str
-    """Tag by which the prompt has opened the answer's thinking; its text begins with it."""
-    may_think_for: int
-    """Tokens of thinking beside those of the answer."""
-    text: str = ""
-    is_thinking: bool = False
-    is_unmarked: bool = False
-    """Whether a closing tag may still mark all of it as thinking."""
-    thought: int = 0
-    """Tokens of thinking so far."""
-    stopped: str | None = None
-
-    def is_full(self, max_new_tokens: int) -> bool:
-        """Return whether no further token is allowed; those of thinking are counted apart."""
-        if (self.is_thinking or self.is_unmarked) and self.may_think_for:
-            return self.thought >= self.may_think_for
-        return len(self.tokens) - min(self.thought, self.may_think_for) >= max_new_tokens
 
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

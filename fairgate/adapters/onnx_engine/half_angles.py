@@ -2,9 +2,9 @@
 
 An angle is a position times a frequency. Half precision has 11 bits: beyond 128 tokens it is off
 by up to a sixteenth of a radian, beyond a thousand by half a one, and a rotary embedding turns
-late tokens elsewhere (measured on random weights of a Llama: logits 13 % off at 1,071 tokens,
-0.2 % with angles in float32). Converters of whole graphs to half precision do this; so did
-`fairgate export --precision fp16` before.
+late tokens elsewhere (`tests/unit/adapters/onnx_engine/test_half_precision.py` compares both).
+Converters of whole graphs to half precision do this; so did `fairgate export --precision fp16`
+before.
 """
 
 from __future__ import annotations
