@@ -8,19 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairgate.relations.english_faults import new_english_fault
+from fairgate.relations.pronouns import PRONOUNS
+from fairgate.relations.words import holds, pieces, words_of
 
-_PIECE = re.compile(r"[^\W_]+(?:[-'\u2019](?!s\b)[^\W_]+)*|['\u2019]s\b|[^\w\s]")
 _SURPLUS = re.compile(r"\s{2,}|\s[,.;:?!]")
-_AGREEING = frozenset(
-    """a an the who , and he him his himself she her hers herself they them their theirs
-    themselves""".split()  # noqa: SIM905 (a list of words reads better so)
-)
+_AGREEING = frozenset({"a", "an", "the", "who", ",", "and", *PRONOUNS})
 """Words that may change beside what is edited, because they must agree with it in English."""
-
-_GENDERED = {
-    "she": frozenset({"she", "her", "hers", "herself"}),
-    "he": frozenset({"he", "him", "his", "himself"}),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +64,13 @@ def _wrong_pronouns(text: str, wanted: str) -> Iterator[str]:
     """Yield pronouns of another gender than the person's; "they" may mean others."""
     if not wanted:
         return
-    words = set(_PIECE.findall(text.lower()))
-    for pronoun, forms in _GENDERED.items():
-        for form in sorted(forms & words) if pronoun != wanted else ():
+    for form in sorted(words_of(text) & PRONOUNS.keys()):
+        if PRONOUNS[form] not in {wanted, "they"}:
             yield f"the follow-up says '{form}' of a person who is '{wanted}'"
 
 
 def _other_words(source_text: str, text: str, edit: Edit) -> Iterator[str]:
-    before, after = (_PIECE.findall(each.lower()) for each in (source_text, text))
+    before, after = (pieces(each.lower()) for each in (source_text, text))
     agreeing = _AGREEING | edit.agreeing
     for word in Counter(before) - Counter(after):
         if word not in words_of(*edit.removed) | agreeing:
@@ -87,16 +79,6 @@ def _other_words(source_text: str, text: str, edit: Edit) -> Iterator[str]:
         if word not in words_of(*edit.added) | agreeing:
             yield f"the word '{word}' is added, which is not the attribute"
     movable = words_of(*edit.removed, *edit.added, *edit.kept) | agreeing
-    frames = ([word for word in words if word not in movable] for words in (before, after))
+    frames = ([word for word in row if word not in movable] for row in (before, after))
     if next(frames) != next(frames):
         yield "the words around the attributes stand in another order"
-
-
-def holds(text: str, phrase: str) -> bool:
-    """Return whether a text says a phrase as whole words, whatever the case."""
-    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) is not None
-
-
-def words_of(*phrases: str) -> frozenset[str]:
-    """Return the words and signs of phrases, lower case."""
-    return frozenset(word.lower() for phrase in phrases for word in _PIECE.findall(phrase))

@@ -25,17 +25,11 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
 from fairgate.relations.articles import articles_for
 from fairgate.relations.english import enumeration
+from fairgate.relations.pronouns import FORMS
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
 _VERB = re.compile(r"([a-z']+)/([a-z']+)")
-_PRONOUNS = {
-    "they": {"she": "she", "he": "he", "they": "they"},
-    "them": {"she": "her", "he": "him", "they": "them"},
-    "their": {"she": "her", "he": "his", "they": "their"},
-    "theirs": {"she": "hers", "he": "his", "they": "theirs"},
-    "themselves": {"she": "herself", "he": "himself", "they": "themselves"},
-}
 SLOT_FORMS = (
     "`{a person}`, `{the person}`, `{plural people}`, `{a person's}`, `{traits|your background}`, "
     "`{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}` or `{wants/want}`"
@@ -121,7 +115,7 @@ def parse_frame(frame: str) -> tuple[Piece, ...]:
 def _slot(content: str) -> Piece:
     if content.startswith("traits|") and content[7:].strip():
         return TraitsSlot(content[7:])
-    if content.lower() in _PRONOUNS:
+    if content.lower() in FORMS:
         return PronounSlot(content.lower(), content[0].isupper())
     if (verb := _VERB.fullmatch(content)) is not None:
         return VerbSlot(*verb.groups())
@@ -207,7 +201,7 @@ def _words(
         case str():
             yield piece, None
         case PronounSlot():
-            word = _PRONOUNS[piece.kind][pronoun]
+            word = FORMS[piece.kind][pronoun]
             yield (word.capitalize() if piece.capital else word), None
         case VerbSlot():
             yield (piece.plural if pronoun == "they" else piece.singular), None

@@ -6,17 +6,16 @@ are judged once per set, rules about a text once per follow-up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from fairgate.relations.articles import article_fault
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import FollowUp
+from fairgate.relations.words import holds, pieces
 
 MAX_PHRASE = 80
 """Longest noun phrase in characters: a phrase only names a speaker."""
 
-_WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _EMPTY_WORDS = frozenset({"a", "an", "the", "of", "and", "or", "person", "people", "with", "in"})
 
 
@@ -46,8 +45,7 @@ def phrase_begins_with_a_capital(term: Term) -> str | None:
 
 def phrase_names_the_term(term: Term) -> str | None:
     """Reject a noun phrase without its term, unless a note gives the reason."""
-    name = re.compile(rf"(?<!\w){re.escape(term.term)}(?!\w)", re.IGNORECASE)
-    if term.note or name.search(term.noun_phrase):
+    if term.note or holds(term.noun_phrase, term.term):
         return None
     return "the noun phrase does not name its term; add a `note` if that is intended"
 
@@ -118,7 +116,7 @@ def differs_only_as_declared(template: str, source_text: str, follow_up: FollowU
 
 def control_is_neutral(term: Term, demographic: dict[str, str]) -> str | None:
     """Reject a control that shares a word with a demographic term in use."""
-    for word in _WORD.findall(f"{term.term} {term.noun_phrase}".lower()):
+    for word in pieces(f"{term.term} {term.noun_phrase}".lower()):
         for part in (word, *word.split("-")):
             if part in demographic:
                 return f"the control holds the word '{part}' of the term '{demographic[part]}'"
@@ -132,13 +130,13 @@ def _phrase_fault(term: Term, demographic: dict[str, str]) -> str | None:
 
 def _demographic_words(sets: Sequence[PerturbationSet]) -> dict[str, str]:
     """Return every word of a demographic term with the term it comes from."""
-    words: dict[str, str] = {}
+    found: dict[str, str] = {}
     for group in sets:
         for term in () if group.control else group.terms:
-            for word in _WORD.findall(term.term.lower()):
-                if word not in _EMPTY_WORDS:
-                    words.setdefault(word, f"{group.id}/{term.term}")
-    return words
+            for word in pieces(term.term.lower()):
+                if word[0].isalnum() and word not in _EMPTY_WORDS:
+                    found.setdefault(word, f"{group.id}/{term.term}")
+    return found
 
 
 def _folded(text: str) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
 from fairgate.relations.english import negated_clause, plural_clause
+from fairgate.relations.words import pieces
 
-_TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*|['\u2019]s\b|[^\w\s]")
 _SENTENCE_END = frozenset('.?!:"\u201c')
 _MANY = re.compile(r"men$|women$|people$|children$")
 
@@ -55,8 +55,7 @@ def tokens(text: str) -> list[Token]:
     """Return the words and signs of a text, in order."""
     found: list[Token] = []
     starts = True
-    for match in _TOKEN.finditer(text):
-        sign = match.group()
+    for sign in pieces(text):
         found.append(Token(sign, starts))
         starts = sign in _SENTENCE_END or (starts and not sign[0].isalnum())
     return found

@@ -16,12 +16,13 @@ from fairgate.relations.edit_kinds import EditKind, mention_fault
 from fairgate.relations.english_faults import new_english_fault
 from fairgate.relations.mentions import Item, Lexicon, Mention, Token
 from fairgate.relations.pair_gaps import gap_fault
-from fairgate.relations.pair_pronouns import PRONOUNS, WordAgreement
+from fairgate.relations.pair_pronouns import WordAgreement
 from fairgate.relations.pair_unknown import (
     FUNCTION_WORDS,
     common_beginning,
     unknown_attribute_faults,
 )
+from fairgate.relations.pronouns import PRONOUNS
 
 _GLUE = {"a": "a", "an": "a", "who": "w", "and": "&", ",": ","}
 _HEADS = frozenset({"person", "people"})

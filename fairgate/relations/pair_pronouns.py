@@ -7,23 +7,7 @@ from collections.abc import Sequence
 from fairgate.domain.attributes import Manner
 from fairgate.relations.english import plural_clause
 from fairgate.relations.mentions import Mention, Token
-
-PRONOUNS = {
-    word: pronoun
-    for pronoun, words in {
-        "he": "he him his himself",
-        "she": "she her hers herself",
-        "they": "they them their theirs themselves",
-    }.items()
-    for word in words.split()
-}
-_CASES = (
-    {"he", "she", "they"},
-    {"him", "her", "them"},
-    {"his", "her", "their"},
-    {"his", "hers", "theirs"},
-    {"himself", "herself", "themselves"},
-)
+from fairgate.relations.pronouns import CASES, PRONOUNS
 
 
 class WordAgreement:
@@ -58,7 +42,7 @@ class WordAgreement:
             return None  # several persons
         if PRONOUNS.get(now) != wanted:
             return f"the pronoun '{new.text}' does not agree with the person ('{wanted}')"
-        if not any(was in case and now in case for case in _CASES):
+        if not any(was in case and now in case for case in CASES):
             return f"the pronoun '{new.text}' has another case than '{old.text}'"
         return None
 

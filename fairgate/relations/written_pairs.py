@@ -7,27 +7,39 @@ differs only by the attribute that it declares.
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source
 from fairgate.relations.articles import article_fault
 from fairgate.relations.perturbation_sets import PerturbationSet
+from fairgate.relations.pronouns import CASES
 from fairgate.relations.relation import FollowUp, NotApplicable
+from fairgate.relations.words import holds, pieces
 
 NOT_WRITTEN = "no follow-up was written for the source (`relation`, `follow_up`)"
 
 MOST_CHARACTERS = 8_000
 """Longest prompt of a pair: comparing two word by word takes the square of their length."""
 
-_PIECE = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|[^\w\s]")
-_AGREEING = frozenset(
-    """a an the this that these those who whose is are was were has have with of in from at into
-    he him his she her hers they them their theirs himself herself themselves
-    person people individual somebody someone""".split()  # noqa: SIM905 (a list of words reads better so)
+_AGREEING = (
+    frozenset({"a", "an"}),
+    frozenset({"this", "these"}),
+    frozenset({"that", "those"}),
+    frozenset({"is", "are"}),
+    frozenset({"was", "were"}),
+    frozenset({"has", "have"}),
+    frozenset({"does", "do"}),
+    frozenset({"person", "people", "individual", "somebody", "someone"}),
+    *CASES,
 )
-"""Words that may change beside the attribute, because they must agree with it in English."""
+"""Words of one class may stand for one another: number, gender and articles agree in English."""
+_BESIDE = frozenset(
+    """a an the who whose is are has have with of in from at into
+    person people individual somebody someone""".split()  # noqa: SIM905 (reads better so)
+)
+"""Words that may come or go right beside an attribute: "a deaf man", "a man who is deaf"."""
 
 
 class WrittenPair:
@@ -84,8 +96,9 @@ class WrittenPair:
 def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
     """Return why two prompts are no pair of one declared edit; None where they are one.
 
-    Each names its attribute; what else differs, word by word, are articles, pronouns and other
-    words that agree with it. Case and punctuation are kept.
+    Each names its attribute. What else differs is exchanged within a class (a pronoun of the same
+    case, a verb of another number), or is an article, a preposition, "who is" or a head noun right
+    beside the attribute. Tense, case and punctuation are kept.
     """
     if max(len(source_text), len(follow_up_text)) > MOST_CHARACTERS:
         return f"a prompt of the pair is longer than {MOST_CHARACTERS:,} characters"
@@ -93,31 +106,67 @@ def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
         ("source", source_text, pair.source_attribute),
         ("follow-up", follow_up_text, pair.attribute),
     ):
-        if attribute and not _names(text, attribute):
+        if attribute and not holds(text, attribute):
             return f"the {name} does not hold its attribute '{attribute}'"
         fault = article_fault(text)
         if fault:
             return f"the {name} {fault}"
-    before, after = _PIECE.findall(source_text), _PIECE.findall(follow_up_text)
-    own = _words(pair.source_attribute) | _AGREEING
-    others = _words(pair.attribute) | _AGREEING
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return next(_other_words(source_text, follow_up_text, pair), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The words and signs of a prompt, and at which places its attribute stands."""
+
+    words: Sequence[str]
+    places: frozenset[int]
+
+    def others(self, start: int, end: int) -> list[str]:
+        """Return the words of a run that are not the attribute."""
+        return [self.words[n] for n in range(start, end) if n not in self.places]
+
+    def touches(self, start: int, end: int) -> bool:
+        """Return whether the attribute stands in a run or right beside it."""
+        return not self.places.isdisjoint(range(start - 1, end + 1))
+
+
+def _row(text: str, attribute: str) -> _Row:
+    words, parts = pieces(text), pieces(attribute.lower())
+    lower = [word.lower() for word in words]
+    starts = (n for n in range(len(words)) if parts and lower[n : n + len(parts)] == parts)
+    places = (n for start in starts for n in range(start, start + len(parts)))
+    return _Row(words, frozenset(places))
+
+
+def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[str]:
+    """Yield what differs beside the attributes and does not agree with them, run by run."""
+    before = _row(source_text, pair.source_attribute)
+    after = _row(follow_up_text, pair.attribute)
+    matcher = difflib.SequenceMatcher(None, before.words, after.words, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
             continue
-        for word, allowed in (
-            *((word, own) for word in before[i:j]),
-            *((word, others) for word in after[k:m]),
-        ):
-            if word.lower() not in allowed:
-                return f"source and follow-up differ in '{word}', which is not the attribute"
-    return None
+        beside = before.touches(i, j) or after.touches(k, m)
+        for word in _unmatched(before.others(i, j), after.others(k, m)):
+            if not beside or word.lower() not in _BESIDE:
+                yield f"source and follow-up differ in '{word}', which is not the attribute"
 
 
-def _names(text: str, attribute: str) -> bool:
-    form = rf"(?<!\w){re.escape(attribute)}(?!\w)"
-    return re.search(form, text, re.IGNORECASE) is not None
+def _unmatched(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return the words of two runs without those that stand for one of the other run."""
+    left = list(new)
+    gone: list[str] = []
+    for word in old:
+        twin = next((other for other in left if _agree(word, other)), None)
+        if twin is None:
+            gone.append(word)
+        else:
+            left.remove(twin)
+    return [*gone, *left]
 
 
-def _words(attribute: str) -> frozenset[str]:
-    return frozenset(piece.lower() for piece in _PIECE.findall(attribute))
+def _agree(old: str, new: str) -> bool:
+    """Return whether two words are of one class, and both or neither begin with a capital."""
+    if old[:1].isupper() != new[:1].isupper():
+        return False
+    return any(old.lower() in group and new.lower() in group for group in _AGREEING)

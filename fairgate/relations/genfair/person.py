@@ -20,7 +20,7 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.domain.cases import Source
-from fairgate.relations.edits import Edit, edit_fault, words_of
+from fairgate.relations.edits import Edit, edit_fault
 from fairgate.relations.frames import (
     PersonSlot,
     TraitsSlot,
@@ -33,6 +33,7 @@ from fairgate.relations.frames import (
 from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS, neutral_uses
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import FollowUp, NotApplicable, SameLabel
+from fairgate.relations.words import words_of
 
 NO_ATTRIBUTES = (
     "the source does not say which attributes it states (`frame`, `attributes`); make sources with "

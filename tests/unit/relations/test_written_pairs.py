@@ -1,5 +1,7 @@
 """Pairs written beforehand: what differs is the attribute, and nothing else."""
 
+from pathlib import Path
+
 import pytest
 
 from fairgate.domain.cases import Pair
@@ -44,3 +46,33 @@ def test_whatever_else_differs_is_named(source, follow_up, own, other, why):
 def test_endless_prompts_are_not_compared():
     long = "a woman and a man " * 60_000
     assert "longer than 8,000" in pair_fault(long, f"{long} too", pair("woman", "man"))
+
+
+LABELLED = Path(__file__).parents[2] / "data" / "written_pairs.txt"
+
+
+def labelled():
+    """Yield (source, follow-up, pair, class of the fault) of the pairs labelled by hand."""
+    for line in LABELLED.read_text(encoding="utf-8").splitlines():
+        if line[:2] in ("+ ", "- "):
+            own, other, source, follow_up, *fault = (part.strip() for part in line[2:].split("|"))
+            assert len(fault) == (line[0] == "-"), line
+            yield source, follow_up, pair(own, other), "".join(fault)
+
+
+def test_precision_and_recall_on_labelled_pairs():
+    """The figures of docs/how-to/written-pairs.md."""
+    pairs = list(labelled())
+    rejected = [each for each in pairs if pair_fault(*each[:3]) is not None]
+    broken = [each for each in pairs if each[3]]
+    assert (len(pairs), len(broken)) == (71, 37)
+    assert all(fault for *_, fault in rejected)
+    missed = [each for each in broken if each not in rejected]
+    assert [fault for *_, fault in missed] == ["pronoun", "pronoun"]
+
+
+@pytest.mark.parametrize("word", ["with", "of", "in", "from", "at", "into", "the", "who"])
+def test_a_word_that_may_stand_beside_the_attribute_may_not_come_elsewhere(word):
+    source, follow_up = "Can a woman lead now?", f"Can a man lead {word} now?"
+    assert f"'{word}'" in pair_fault(source, follow_up, pair("woman", "man"))
+    assert f"'{word}'" in pair_fault(follow_up, source, pair("man", "woman"))
