@@ -1,8 +1,9 @@
 """Judges a pair of texts by reading them: a follow-up is its source with the one declared edit.
 
-Nothing is known but the two texts, the kind of edit and a catalogue of attributes, so written pairs
-and pairs that a model made are judged as generated ones are (SPEC 7). Three questions are asked: do
-the mentioned attributes differ as the edit says, are all other words the same but for what English
+`fairgate lint` judges by it: nothing is known but the two texts, the kind of edit and a catalogue
+of attributes. What a run executes is judged by the rule of its relation, which knows the declared
+edit (`edits.py`, `written_pairs.py`); the tests compare the two. Three questions are asked: do the
+mentioned attributes differ as the edit says, are all other words the same but for what English
 makes agree (articles, pronouns, "who", commas and "and" of a list), and is the result good English.
 """
 
