@@ -51,7 +51,7 @@ class OnnxClassifier:
         self,
         model_dir: Path,
         labels: Mapping[str, str],
-        allowed: Sequence[str],
+        allowed: Sequence[str] | None,
         *,
         batch_size: int = 32,
         threads: int = 0,
@@ -59,8 +59,8 @@ class OnnxClassifier:
     ) -> None:
         """Read the folder's settings; `labels` maps the model's own labels to `allowed` ones.
 
-        An empty map takes the model's labels as they are (case is ignored). Raises ModelError for
-        an incomplete folder, DataError for a map that does not fit.
+        `allowed` None allows any. An empty map takes the model's labels as they are (case is
+        ignored). Raises ModelError for an incomplete folder, DataError for a map that does not fit.
         """
         self._folder = ModelFolder.find(model_dir)
         self._folder.file("tokenizer.json", "splits texts into tokens")
@@ -107,9 +107,11 @@ class OnnxClassifier:
 
 
 def mapped_labels(
-    own: Sequence[str], labels: Mapping[str, str], allowed: Sequence[str]
+    own: Sequence[str], labels: Mapping[str, str], allowed: Sequence[str] | None
 ) -> tuple[str, ...]:
     """Return what each of a model's labels means. Raises DataError with all that does not fit."""
+    if allowed is None:
+        allowed = list(labels.values()) or [name.lower() for name in own]
     wanted = listed(list(allowed), last="and")
     if not labels:
         plain = tuple(name.lower() for name in own)

@@ -21,6 +21,7 @@ from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
 from fairgate.systems.catalogue import kind_of
+from fairgate.systems.labelling import labelled
 from fairgate.systems.recorded import RecordedSystem, Recording
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import served_for
@@ -98,7 +99,9 @@ class Composition:
     @cached_property
     def system(self) -> OpenSystem:
         """Return the policy's system, opened; nothing is loaded before it is asked."""
-        return self._kind.open(self._loaded.policy.system, self._resources)
+        policy = self._loaded.policy.system
+        system = self._kind.open(policy, self._resources)
+        return labelled(system, self._kind.labels(policy), self._resources)
 
     def replayed(self, recording: Recording) -> SystemUnderTest:
         """Return a system whose answers are those of an earlier run (`rescore`)."""

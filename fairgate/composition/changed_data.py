@@ -123,7 +123,10 @@ def _is_embedded(kind: str, name: str) -> bool:
 
 def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:
     """Yield kind, name as the policy gives it, and whether it decides what is asked."""
-    parts = [kind_of(policy.system).named_files(policy.system)]
+    kind = kind_of(policy.system)
+    parts = [kind.named_files(policy.system)]
+    labels = kind.labels(policy.system)
+    parts += [labels.chosen.named_files()] if labels else []
     parts += [suite.named_files() for suite in policy.suites]
     for named in chain.from_iterable(parts):
         yield named.kind, named.name, named.decides_questions

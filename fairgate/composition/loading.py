@@ -52,9 +52,14 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     problems: list[Problem] = []
     suites = _load_suites(parsed, runtime, problems)
     system = parsed.policy.system
+    kind = kind_of(system)
+    labels = kind.labels(system)
     problems += [
         problem(parsed, ("system", *where), sentence)
-        for where, sentence in kind_of(system).missing(system, runtime)
+        for where, sentence in (
+            *kind.missing(system, runtime),
+            *(labels.problems(runtime) if labels else ()),
+        )
     ]
     metrics = [gate.metric for gate in parsed.policy.gates]
     unknown = [problem(parsed, *found) for found in unknown_metrics(metrics)]

@@ -17,7 +17,6 @@ from fairgate.adapters.files.stances import check_collections, stance_files
 from fairgate.adapters.perturbation_files import collect_perturbation_sets
 from fairgate.adapters.task_files import load_task, task_from_policy
 from fairgate.adapters.unknown_wordings import unknown_wordings
-from fairgate.composition.classifiers import open_classifier
 from fairgate.domain.cases import Source, Task
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
@@ -28,6 +27,7 @@ from fairgate.schema.columns import Columns
 from fairgate.suites.metamorphic.policy import TaskPolicy
 from fairgate.suites.question_items.policy import ItemsPolicy
 from fairgate.suites.suite import Items
+from fairgate.systems.classifiers import open_classifier
 from fairgate.systems.tables import find_table, named_on_hub
 
 Loaded = TypeVar("Loaded")

@@ -14,6 +14,7 @@ from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.replies import OwnResponsePaths, Variable
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
@@ -74,6 +75,9 @@ class CommandPolicy(SystemModel):
     ] = Field(description="Program and arguments, or a mapping.")
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
+    )
+    labels: LabelsPolicy | None = Field(
+        default=None, description="Labels of its documents, where it gives none itself."
     )
 
     @property

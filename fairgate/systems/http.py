@@ -16,6 +16,7 @@ from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
 from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
 from fairgate.systems.resources import Resources
@@ -109,6 +110,9 @@ class HttpPolicy(SystemModel):
     )
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
+    )
+    labels: LabelsPolicy | None = Field(
+        default=None, description="Labels of its documents, where it gives none itself."
     )
 
 

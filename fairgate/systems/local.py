@@ -19,6 +19,7 @@ from fairgate.systems.embedders import EmbedderField, EmbedderPolicy, long_embed
 from fairgate.systems.generation import template_contradictions
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.index_retriever import RetrieverPolicy
+from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.model_files import model_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
@@ -166,6 +167,11 @@ class Local(SystemKind[LocalPolicy]):
         """Return how many prompts an endpoint is sent at once; models here take them in batches."""
         chosen = policy.generator
         return chosen.endpoint.concurrency if isinstance(chosen, EndpointGeneratorPolicy) else 1
+
+    def labels(self, policy: LocalPolicy) -> PlacedLabels | None:
+        """Return those of a retriever of one's own; a corpus has its own."""
+        chosen = getattr(policy.retriever, "labels", None)
+        return None if chosen is None else PlacedLabels(("retriever", "labels"), chosen)
 
     def embedder(self, policy: LocalPolicy) -> EmbedderPolicy:
         """Return the retriever's embedder, else the one that the policy names."""

@@ -19,6 +19,7 @@ from fairgate.systems.application import Revised
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, long_embedder
 from fairgate.systems.http import HttpAsked, http_application
+from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.python import PythonAsked, Target, call_application
 from fairgate.systems.replies import DocumentPaths, checked_path
 from fairgate.systems.resources import Resources
@@ -96,6 +97,9 @@ class OwnRetrieverPolicy(Strict):
     )
     embedder: EmbedderField = Field(
         default=DEFAULT_EMBEDDER, description="Embeds the documents that it finds, for RRS."
+    )
+    labels: LabelsPolicy | None = Field(
+        default=None, description="Labels of its documents, where it gives none itself."
     )
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
         default=4, description="How many documents are asked for, and shown to the generator."

@@ -15,6 +15,7 @@ from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.replies import OwnResponsePaths
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
@@ -62,6 +63,9 @@ class PythonPolicy(SystemModel):
     ] = Field(description="`module:function`, or a mapping; needs `--allow-python`.")
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
+    )
+    labels: LabelsPolicy | None = Field(
+        default=None, description="Labels of its documents, where it gives none itself."
     )
 
     @property

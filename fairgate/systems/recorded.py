@@ -28,6 +28,7 @@ from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.evaluation_rows import ColumnsField, RowAnswers, RowPaths, read_rows
+from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import Finding, SystemKind
 
@@ -57,6 +58,9 @@ class RecordedPolicy(SystemModel):
     )
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."
+    )
+    labels: LabelsPolicy | None = Field(
+        default=None, description="Labels of its documents, where it gives none itself."
     )
 
 

@@ -13,6 +13,7 @@ from fairgate.engine.ports import SystemUnderTest
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.embedders import EmbedderPolicy, long_embedder
+from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.resources import Resources
 
 Model = TypeVar("Model", bound=SystemModel)
@@ -112,6 +113,11 @@ class SystemKind(ABC, Generic[Model]):
         """Return what cannot be measured on the system, and what would make it measurable."""
         del policy
         return ()
+
+    def labels(self, policy: Model) -> PlacedLabels | None:
+        """Return where labels of documents come from that the system gives none, if anywhere."""
+        chosen = getattr(policy, "labels", None)
+        return None if chosen is None else PlacedLabels(("labels",), chosen)
 
     def embedder(self, policy: Model) -> EmbedderPolicy:
         """Return the model that embeds documents for RRS, and collections."""

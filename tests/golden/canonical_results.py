@@ -464,7 +464,7 @@ def no_verdict() -> GateRun:
         ),
         rule(
             "asr/retrieval", 1, Outcome.NOT_EVALUATED,
-            "not evaluated: the corpus has no labels; label-free metrics are evaluated",
+            "not evaluated: a retrieved document has no label: give the corpus a column `label`, or the system `labels: {file: …}`; metrics without labels are evaluated",
         ),
     ]  # fmt: skip
     run = result(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import train_tone
 
-from fairgate.composition.classifiers import open_classifier
 from fairgate.domain.classifiers import SENTIMENTS, TONES
 from fairgate.domain.runtime import Runtime
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
+from fairgate.systems.classifiers import open_classifier
 
 LINES = train_tone.lines()
 HELD_OUT = [line for line in LINES if line.held_out]

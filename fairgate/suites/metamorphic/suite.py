@@ -37,7 +37,8 @@ from fairgate.suites.suite import (
 
 NO_CONTROL = "none"
 _NOT_EVALUATED = {
-    Reason.NO_LABELS: "the corpus has no labels; label-free metrics are evaluated",
+    Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
+    "system `labels: {file: …}`; metrics without labels are evaluated",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
 }

@@ -1,4 +1,4 @@
-"""The classifiers that read free answers: embedded ones, and folders of the user's."""
+"""Text classifiers by the names that policies give them: embedded ones, and folders."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KIND = "classifiers"
 
 
 def open_classifier(
-    runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str]
+    runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str] | None
 ) -> Classifier:
-    """Return the classifier that a policy names; `allowed` are the labels it may give.
+    """Return the classifier that a policy names; `allowed` are the labels it may give, None: any.
 
     No model is loaded before the first text. Raises DataError where there is none of that name or
     its labels do not fit, ModelError where its folder is incomplete.
     """
     path = find(KIND, named.model, runtime.root, confined=runtime.confined)
     if path == embedded_path(KIND, named.model):
-        return _embedded(path, named, tuple(allowed), runtime.threads)
+        return _embedded(path, named, allowed, runtime.threads)
     from fairgate.adapters.onnx_classifier import OnnxClassifier
 
     return OnnxClassifier(
@@ -41,13 +41,13 @@ def open_classifier(
 
 
 def _embedded(
-    path: Path, named: ClassifierPolicy, allowed: tuple[str, ...], threads: int
+    path: Path, named: ClassifierPolicy, allowed: Sequence[str] | None, threads: int
 ) -> Classifier:
     if named.labels:
         raise DataError(f"{quoted(named.model)} is embedded and needs no `labels`; remove them")
     found = _with_head(path, threads)
-    strange = [label for label in found.head.labels if label not in allowed]
-    if strange:
+    strange = [label for label in found.head.labels if label not in (allowed or ())]
+    if strange and allowed is not None:
         raise DataError(
             f"{quoted(named.model)} gives {quoted(strange[0])}, expected one of "
             f"{', '.join(allowed)}; name another classifier"

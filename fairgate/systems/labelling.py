@@ -1,0 +1,229 @@
+"""Labels for documents that a system returns without: `labels: {file: …}`, or a classifier."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from fairgate.adapters.embedded_names import existing
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import quoted
+from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
+from fairgate.schema.fields import Strict, Text
+from fairgate.schema.outside import NamedFile
+from fairgate.suites.metamorphic.policy import ClassifierField, long_classifier
+from fairgate.systems.resources import Resources
+
+if TYPE_CHECKING:
+    from fairgate.domain.classifiers import Classifier
+    from fairgate.systems.system_kind import OpenSystem
+
+_OWN = (None, "default")
+"""Cases whose documents the system finds itself, and no collection of a suite."""
+
+
+class LabelsPolicy(Strict):
+    """Where the labels of returned documents come from, where the system gives none."""
+
+    file: Text | None = Field(
+        default=None,
+        description="Labels by the id of the document: CSV, TSV, JSONL or Parquet with a row a "
+        "document, or a `.json` object of id to label.",
+    )
+    id: str | None = Field(
+        default=None, description="Column of the document's id; default: found by name."
+    )
+    label: str | None = Field(
+        default=None, description="Column of the label; default: found by name."
+    )
+    classifier: ClassifierField | None = Field(
+        default=None,
+        description="Labels the texts of the documents that the file does not name: a folder with "
+        "an ONNX export of a Hugging Face sequence classifier, or an embedded name.",
+    )
+
+    @model_validator(mode="after")
+    def _names_a_source(self) -> Self:
+        if self.file is None and self.classifier is None:
+            raise ValueError("names nothing that gives labels; add `file` or `classifier`")
+        if self.file is None and (self.id or self.label):
+            raise ValueError("has columns of no file; add `file`, or remove them")
+        return self
+
+    def named_files(self) -> Iterator[NamedFile]:
+        """Yield the file and the classifier: both measure, neither is under test."""
+        if self.file is not None:
+            yield NamedFile("labels", self.file, decides_questions=True)
+        if self.classifier is not None:
+            model = long_classifier(self.classifier).model
+            yield NamedFile("classifiers", model, decides_questions=True)
+
+
+class PlacedLabels(NamedTuple):
+    """A policy's `labels`."""
+
+    place: tuple[str, ...]
+    """Below `system`."""
+    chosen: LabelsPolicy
+
+    def problems(self, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the place below `system`, with the sentence, of a file that cannot be used."""
+        try:
+            if self.chosen.file is not None:
+                _read(self.chosen, runtime)
+        except DataError as error:
+            yield (*self.place, "file"), str(error)
+
+
+def labelled(system: OpenSystem, labels: PlacedLabels | None, resources: Resources) -> OpenSystem:
+    """Return the system with its documents labelled; as it is where the policy names no labels."""
+    if labels is None:
+        return system
+    return LabelledSystem(system, DocumentLabels(labels.chosen, resources))
+
+
+class DocumentLabels:
+    """Labels for documents without; what a document says itself always counts."""
+
+    def __init__(self, policy: LabelsPolicy, resources: Resources) -> None:
+        """Take the policy; nothing is read yet."""
+        self._policy = policy
+        self._resources = resources
+        self._came_back = False
+        self._seen: dict[str, str | None] = {}
+        """Ids of documents that came back, each with the label that the system gave it."""
+        self._notices: list[str] = []
+        resources.collect(self._notices)
+
+    def under_test(self) -> dict[str, str]:
+        """Return what gives the labels, by fingerprint: other labels are another measurement."""
+        sources = [str(sorted(self._by_id.items()))] if self._policy.file is not None else []
+        if self._classifier is not None:
+            sources.append(self._classifier.fingerprint)
+        digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()
+        return {"document labels": digest[:12]}
+
+    def on(self, executions: Sequence[Execution]) -> list[Execution]:
+        """Return the executions with a label on every document that has one or can be given one."""
+        bare = [d for one in executions for d in one.documents or () if d.label is None]
+        texts = list(dict.fromkeys(d.text for d in bare if d.text and d.id not in self._by_id))
+        read: dict[str, str] = {}
+        if self._classifier is not None and texts:
+            found = self._classifier.classify(texts)
+            read = {text: one.label for text, one in zip(texts, found, strict=True)}
+
+        def filled(document: Document) -> Document:
+            self._came_back = True
+            if document.id is not None:
+                self._seen.setdefault(document.id, document.label)
+            if document.label is not None:
+                return document
+            named = None if document.id is None else self._by_id.get(document.id)
+            return replace(document, label=named or read.get(document.text or ""))
+
+        labelled_now = [
+            one
+            if one.documents is None
+            else replace(one, documents=tuple(filled(document) for document in one.documents))
+            for one in executions
+        ]
+        self._notices[:] = self._remarks()
+        return labelled_now
+
+    def _remarks(self) -> Iterator[str]:
+        """Yield how the file fits what came back."""
+        name, seen, named = self._policy.file, self._seen, self._by_id
+        known = [id_ for id_ in seen if id_ in named]
+        unknown = [id_ for id_, own in seen.items() if own is None and id_ not in named]
+        if name is None or not self._came_back:
+            return
+        if not known:
+            theirs = f"such as {quoted(next(iter(seen)))}" if seen else "of none"
+            yield (
+                f"{name}: none of its {len(named):,} ids is one of a document that came back (it "
+                f"has ids such as {quoted(next(iter(named)))}, the documents {theirs}), so it "
+                "labels nothing"
+            )
+        elif unknown and self._policy.classifier is None:
+            yield (
+                f"{name}: {len(unknown):,} of {len(seen):,} documents that came back are not in "
+                f"it, the first is {quoted(unknown[0])}; add their labels"
+            )
+        other = [(id_, own) for id_ in known if (own := seen[id_]) not in (None, named[id_])]
+        for id_, own in other[:1]:
+            yield (
+                f"{name}: for {len(other):,} documents the system itself gives another label, "
+                f"which counts; the first is {quoted(id_)}: {quoted(own or '')}, in the file "
+                f"{quoted(named[id_])}"
+            )
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, str]:
+        return _read(self._policy, self._resources.runtime) if self._policy.file else {}
+
+    @cached_property
+    def _classifier(self) -> Classifier | None:
+        from fairgate.systems.classifiers import open_classifier
+
+        named = self._policy.classifier
+        if named is None:
+            return None
+        return open_classifier(self._resources.runtime, long_classifier(named), None)
+
+
+def _read(policy: LabelsPolicy, runtime: Runtime) -> Mapping[str, str]:
+    from fairgate.adapters.files.document_labels import read_document_labels
+
+    path = existing(policy.file or "", runtime.root, confined=runtime.confined)
+    return read_document_labels(str(path), id_column=policy.id, label_column=policy.label)
+
+
+class _Labelled:
+    """A system under test whose documents are labelled behind it; it never sees those labels."""
+
+    def __init__(self, inner: SystemUnderTest, labels: DocumentLabels) -> None:
+        self._inner = inner
+        self._labels = labels
+        self._as_told: dict[tuple[str, str], Execution] = {}
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return the inner system's executions, with labels on the documents it found."""
+        told = {name: self._as_told.get(name, one) for name, one in earlier.items()}
+        found = dict(self._inner.execute(plan, progress, told))
+        self._as_told |= found
+        own = [(c.suite, c.key) for c in plan.cases if c.retriever in _OWN]
+        names = [name for name in own if name in found]
+        with_labels = self._labels.on([found[name] for name in names])
+        return found | dict(zip(names, with_labels, strict=True))
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the inner system's embeddings."""
+        return self._inner.vectors(documents)
+
+
+class LabelledSystem(_Labelled):
+    """An opened system, its documents labelled."""
+
+    def __init__(self, system: OpenSystem, labels: DocumentLabels) -> None:
+        """Take the system and the labels; nothing is read yet."""
+        super().__init__(system, labels)
+        self._system = system
+
+    def under_test(self) -> dict[str, str]:
+        """Return what the system says, and what gives the labels."""
+        return {**self._system.under_test(), **self._labels.under_test()}
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Return the system's replica, its documents labelled alike."""
+        changes, system = self._system.replica(number)
+        return changes, _Labelled(system, self._labels)
