@@ -94,7 +94,7 @@ class Recorded(SystemKind[RecordedPolicy]):
     def must_match(self, policy: RecordedPolicy) -> Mapping[str, object]:
         """Return that the decoding is not known: the answers were given elsewhere."""
         del policy
-        return {"decoding": "recorded"}
+        return {"decoding": "of the application"}
 
     def open(self, policy: RecordedPolicy, resources: Resources) -> OpenRecorded:
         """Return the system; the file is read when it is first asked."""
