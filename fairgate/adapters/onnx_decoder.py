@@ -131,8 +131,7 @@ class OnnxDecoder:
         while True:
             for place, row in enumerate(rows):
                 if row.stopped is None and row not in rows[:place]:
-                    self._check_finite(row, logits[place])
-                    row.take(logits[place])
+                    self._take(row, logits[place])
                     if row.stopped is not None:
                         yield row.position, row.answer()
             running = [place for place, row in enumerate(rows) if row.stopped is None]
@@ -145,13 +144,15 @@ class OnnxDecoder:
                     cache, rows = kept, [rows[place] for place in places]
             logits = self._session.step(cache, [row.last_token for row in rows])
 
-    def _check_finite(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
+    def _take(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
+        """Let a row choose its next token. Raises ModelError where the logits are not finite."""
         if not np.isfinite(logits.max()):
             raise ModelError(
                 f"the decoder {str(self._folder.path)!r} returned {float(logits.max())!r} among "
                 f"its logits after {len(row.prompt) + len(row.tokens)} tokens. Its weights are "
                 "damaged or overflow in this precision: export it again, in fp32 if need be."
             )
+        row.take(logits)
 
     def _thinking_room(self, prompt: int) -> int:
         """Return how many tokens of thinking fit between a prompt of this length and its answer."""
