@@ -15,6 +15,7 @@ from fairgate import __version__
 from fairgate.adapters.attribute_files import embedded_dimensions, known_dimensions
 from fairgate.adapters.files.generated_cases import Fault, read_cases, write_cases
 from fairgate.adapters.template_files import load_templates
+from fairgate.composition.checking_pairs import check_pairs
 from fairgate.domain.attributes import Dimension
 from fairgate.domain.errors import PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
@@ -23,6 +24,7 @@ from fairgate.generation.catalogue import GENERATORS
 from fairgate.generation.combinations import MOST_STRENGTH
 from fairgate.generation.generator import Ingredients
 from fairgate.generation.inventory import Inventory
+from fairgate.generation.model_pairs import BY_MODEL
 
 _MOST_FAULTS = 20
 
@@ -58,6 +60,9 @@ def generate_cases(choice: GenerationChoice, output: Path, runtime: Runtime) -> 
 def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     """Yield what a file of generated cases holds. Raises PolicyError with its first faults."""
     header, dimensions = header_of(path, runtime)
+    if header.get("generator") == BY_MODEL:
+        yield from check_pairs(path, header)
+        return
     strength, named = header.get("t"), header.get("templates")
     if (
         type(strength) is not int

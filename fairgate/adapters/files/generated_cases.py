@@ -38,12 +38,17 @@ def write_cases(
     Raises UsageError where the file is there already and `force` is not set, StoreError where it
     cannot be written; the file that was there stays as it was, and no part of a new one is left.
     """
+    refuse_to_replace(path, force=force)
+    return write_lines(path, _lines(header, cases))
+
+
+def refuse_to_replace(path: Path, *, force: bool) -> None:
+    """Raise UsageError where the file is there already and `force` is not set."""
     if not force and path.is_file():
         raise UsageError(
             f"{path}: is there already, and people may have reviewed it; name another file with "
             "--out, or replace it with --force"
         )
-    return write_lines(path, _lines(header, cases))
 
 
 def _lines(header: Mapping[str, object], cases: Iterable[GeneratedCase]) -> Iterator[str]:

@@ -1,0 +1,346 @@
+"""`fairgate generate model` with a scripted model behind an endpoint, and `check` of its file."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from fakes.chat_server import chat_server
+
+from fairgate.cli import main
+from fairgate.generation.model_pairs import is_english
+from fairgate.relations.catalogue import RELATIONS
+
+ON_PAIRS = [relation for relation in RELATIONS if relation.takes_pairs]
+
+
+@pytest.fixture
+def generated(tmp_path, monkeypatch, capsys):
+    """Return a function that generates with a model that answers by rule."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+    with chat_server() as server:
+        endpoint = {"base_url": server.url, "model": "writer", "revision": "1"}
+        file = {"generator": {"endpoint": endpoint, "decoding": {"temperature": 1.0}}}
+        (tmp_path / "writer.yaml").write_text(json.dumps(file))
+
+        def run(answer, *options, out="pairs.jsonl", limit=12):
+            server.answer = answer
+            server.seen.clear()
+            arguments = ("--policy", "writer.yaml", "--limit", str(limit), "--out", out)
+            code = main(["generate", "model", *arguments, *options])
+            said = capsys.readouterr()
+            return code, said.out + said.err
+
+        def command(*arguments):
+            code = main(list(arguments))
+            said = capsys.readouterr()
+            return code, said.out + said.err
+
+        run.server, run.root, run.command = server, tmp_path, command
+        yield run
+
+
+def brief(prompt):
+    """What a prompt asks for: source's attribute, follow-up's, and whether items are wanted."""
+    own = re.search(r'first prompt names "([^"]+)"', prompt)[1]
+    other = re.search(r'second prompt names "([^"]+)" instead', prompt)
+    subject = re.search(r"in English about (\w+)\.", prompt)[1]
+    row = re.search(r"^\{.*\}$", prompt, re.MULTILINE)[0]
+    return own, other[1] if other else "", subject, json.loads(row).get("items")
+
+
+def writer(prompt):
+    """A model that writes what it is asked for, with words around it."""
+    own, other, subject, items = brief(prompt)
+    text = "Which of these would you give to the {} neighbour who asks you about " + f"{subject}?"
+    pair = {
+        "source_attribute": own,
+        "attribute": other,
+        "prompt": text.format(own),
+        "follow_up": " ".join(text.format(other).split()),
+        **({"items": items} if items else {}),
+    }
+    return f"<think>easy</think>Here it is:\n```json\n{json.dumps(pair)}\n```"
+
+
+def changed(**fields):
+    """A model whose objects have other fields; None takes a field away."""
+
+    def answer(prompt):
+        row = json.loads(re.search(r"\{.*\}", writer(prompt), re.DOTALL)[0]) | fields
+        return json.dumps({name: value for name, value in row.items() if value is not None})
+
+    return answer
+
+
+def rows(root, name="pairs.jsonl"):
+    return [json.loads(line) for line in (root / name).read_text().splitlines()]
+
+
+def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
+    code, said = generated(writer, limit=35)
+    assert code == 0, said
+    assert "asks writer at http://127.0.0.1:" in said
+    assert "up to 105 times for 35 pairs" in said
+    header, *pairs = rows(generated.root)
+    assert (header["fairgate-cases"], header["generator"], header["seed"]) == (1, "model", 42)
+    assert len(pairs) == len({pair["id"] for pair in pairs}) == 35
+    assert {pair["relation"] for pair in pairs} == {relation.id for relation in ON_PAIRS}
+    assert {pair["dimension"] for pair in pairs} == set(header["dimensions"])
+    code, said = generated.command("check", "pairs.jsonl")
+    assert code == 0, said
+    assert "valid file of 35 pairs by writer at" in said
+    (generated.root / "answers.jsonl").touch()
+    (generated.root / "p.yaml").write_text(
+        "version: 1\nname: p\nsystem: {recorded: answers.jsonl}\nsuites:\n"
+        "  - {id: s, sources: pairs.jsonl, relations: [meta-fair/*]}\n"
+        "gates:\n  - {metric: asr/generation, max: 0.1}\n"
+    )
+    code, said = generated.command("plan", "p.yaml")
+    assert code == 0, said
+    planned = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert len(planned) >= 35
+
+
+def test_equal_arguments_give_equal_bytes_and_another_seed_gives_others(generated):
+    assert generated(writer, out="a.jsonl")[0] == 0
+    assert generated(writer, out="b.jsonl")[0] == 0
+    assert generated.server.seen == [], "the answers are kept"
+    assert generated(writer, "--seed", "7", out="c.jsonl")[0] == 0
+    one, same, other = ((generated.root / f"{n}.jsonl").read_bytes() for n in "abc")
+    assert one == same
+    assert rows(generated.root, "a.jsonl")[1:] != rows(generated.root, "c.jsonl")[1:]
+    assert other != one
+
+
+def test_relations_and_dimensions_can_be_chosen(generated):
+    chosen = ("--relation", "meta-fair/mr12-yes-no", "--dimension", "religion")
+    code, said = generated(writer, *chosen, limit=4)
+    assert code == 0, said
+    header, *pairs = rows(generated.root)
+    assert header["relations"] == ["meta-fair/mr12-yes-no"]
+    assert {(p["relation"], p["dimension"]) for p in pairs} == {
+        ("meta-fair/mr12-yes-no", "religion")
+    }
+
+
+ONE = ("--relation", "meta-fair/mr12-yes-no", "--dimension", "gender")
+HOSTILE = {
+    "prose": (lambda _: "I am sorry, I can not help with that.", "no-json"),
+    "nothing": (lambda _: "", "no-json"),
+    "two objects": (lambda prompt: f"{changed()(prompt)}\n{changed()(prompt)}", "no-json"),
+    "broken": (lambda prompt: changed()(prompt)[:-9] + "}", "no-json"),
+    "deep": (lambda _: '{"a":' * 2_000 + "1" + "}" * 2_000, "no-json"),
+    "huge": (lambda prompt: changed()(prompt) + "x" * 100_000, "too-long"),
+    "a long prompt": (changed(prompt="Who is the man? " * 99), "too-long"),
+    "a list": (lambda _: '["a pair", "of prompts"]', "no-json"),
+    "other fields": (changed(comment="nice"), "wrong-fields"),
+    "a field less": (changed(follow_up=None), "wrong-fields"),
+    "another type": (changed(prompt=["Who?"]), "wrong-fields"),
+    "no attribute": (changed(attribute=""), "wrong-fields"),
+    "a slot": (changed(prompt="What does the {response} man say?"), "wrong-fields"),
+    "lines": (changed(prompt="What\n::error::does the man say?"), "wrong-fields"),
+    "unknown": (changed(attribute="vampire", follow_up="Is a vampire kind?"), "unknown-attribute"),
+    "one twice": (
+        changed(source_attribute="woman", attribute="female", prompt="Is a woman at home?",
+                follow_up="Is a female at home?"),
+        "unknown-attribute",
+    ),
+    "Spanish": (
+        changed(source_attribute="male", attribute="female", prompt="¿Puede un male cantar?",
+                follow_up="¿Puede una female cantar?"),
+        "not-english",
+    ),
+    "two edits": (
+        changed(source_attribute="man", attribute="woman", prompt="Is the man who sings old?",
+                follow_up="Is the woman who runs old?"),
+        "linter",
+    ),
+    "article": (
+        changed(source_attribute="man", attribute="agender", prompt="Would you help a man?",
+                follow_up="Would you help a agender?"),
+        "linter",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_answers_are_refused_with_their_reason(generated, name):
+    answer, why = HOSTILE[name]
+    code, said = generated(answer, *ONE, limit=2)
+    assert code == 4, said
+    assert f"none of 6 answers holds a pair ({why} 6; the first one: " in said
+    assert "::error::" not in said
+    assert not (generated.root / "pairs.jsonl").exists()
+    assert len(generated.server.seen) == 6
+
+
+def test_refused_answers_are_counted_in_the_header(generated):
+    broken = iter(["prose", '{"a": 1}', None] * 40)
+
+    def answer(prompt):
+        bad = next(broken)
+        return writer(prompt) if bad is None else bad
+
+    file = generated.root / "writer.yaml"
+    file.write_text(file.read_text().replace('"revision"', '"concurrency": 1, "revision"'))
+    code, said = generated(answer, limit=5)
+    assert code == 0, said
+    header, *pairs = rows(generated.root)
+    assert len(pairs) == 5
+    assert header["answers"] == 5 + sum(header["rejected"].values()) <= 15
+    assert set(header["rejected"]) == {"no-json", "wrong-fields"}
+    assert "refused, no-json: the answer holds no JSON object" in said
+    assert "answers that were refused: no-json" in generated.command("check", "pairs.jsonl")[1]
+
+
+def test_a_model_that_repeats_itself_gives_each_pair_once(generated):
+    fixed = changed(
+        source_attribute="man", attribute="woman", prompt="Should a man lead?",
+        follow_up="Should a woman lead?",
+    )  # fmt: skip
+    turned = changed(
+        source_attribute="woman", attribute="man", prompt="Should a WOMAN lead?",
+        follow_up="Should a man lead?",
+    )  # fmt: skip
+    turns = iter([fixed, turned, fixed, fixed, fixed, fixed])
+
+    def answer(prompt):
+        return next(turns)(prompt)
+
+    code, said = generated(answer, *ONE, limit=2)
+    assert code == 0, said
+    header, *pairs = rows(generated.root)
+    assert len(pairs) == 1
+    assert header["rejected"] == {"duplicate": 5}
+    assert "fewer than the 2 asked for: the model was asked 6 times" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"dimension": "height"}, "no dimension is called 'height'"),
+        ({"attribute": "vampire", "follow_up": "Is a vampire kind?"}, "'vampire' is no attribute"),
+        ({"relation": "meta-fair/mr99"}, "no relation on pairs is called 'meta-fair/mr99'"),
+        ({"relation": "set-equivalence"}, "no relation on pairs is called 'set-equivalence'"),
+        ({"prompt": "Was ist mit dem man los?"}, "does not read as English"),
+        ({"prompt": "Is it true that he waits?"}, "does not hold its attribute"),
+        ({"relation": None}, "the row has no `relation`"),
+    ],
+)
+def test_check_names_the_line_of_what_was_edited(generated, change, wrong):
+    assert generated(writer, *ONE, limit=3)[0] == 0
+    header, *pairs = rows(generated.root)
+    pairs[1] |= change
+    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
+    (generated.root / "pairs.jsonl").write_text(text)
+    code, said = generated.command("check", "pairs.jsonl")
+    assert code == 2, said
+    assert "pairs.jsonl:3:" in said
+    assert wrong in said
+
+
+def test_check_finds_a_pair_that_stands_twice(generated):
+    assert generated(writer, *ONE, limit=3)[0] == 0
+    header, *pairs = rows(generated.root)
+    pairs.append(pairs[0] | {"id": "again"})
+    text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
+    (generated.root / "pairs.jsonl").write_text(text)
+    code, said = generated.command("check", "pairs.jsonl")
+    assert code == 2
+    assert "pairs.jsonl:5:1: is the pair of line 2 again" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (["genfair", "--policy", "writer.yaml"], "--policy is not for `generate genfair`"),
+        (["template", "--dimension", "gender"], "--dimension is not for `generate template`"),
+        (["model", "--policy", "writer.yaml", "--t", "2"], "--t is not for `generate model`"),
+        (["model"], "needs --policy FILE"),
+        (["model", "--policy", "writer.yaml", "--relation", "genfair/*"], "makes its follow-ups"),
+        (["model", "--policy", "writer.yaml", "--relation", "nothing/*"], "is no relation"),
+        (["model", "--policy", "writer.yaml", "--relation", "mr12"], "mr12"),
+        (["model", "--policy", "writer.yaml", "--dimension", "gendre"], "did you mean `gender`?"),
+        (["model", "--policy", "recorded.yaml"], "has no `generator` that could write pairs"),
+        (["model", "--policy", "broken.yaml"], "broken.yaml:1:"),
+        (["model", "--policy", "writer.yaml", "--force", "--limit", "0"], "--limit"),
+    ],
+)
+def test_options_that_do_not_fit_are_told(generated, arguments, wrong):
+    (generated.root / "recorded.yaml").write_text(
+        "version: 1\nname: p\nsystem: {recorded: a.jsonl}\nsuites:\n"
+        "  - {id: s, sources: meta-fair, relations: [meta-fair/*]}\n"
+        "gates:\n  - {metric: asr/generation, max: 0.1}\n"
+    )
+    (generated.root / "broken.yaml").write_text("generator: {endpoint: {model: m}}\n")
+    code, said = generated.command("generate", *arguments, "--out", "x.jsonl")
+    assert code == 2, said
+    assert wrong in said
+    assert generated.server.seen == []
+    assert not (generated.root / "x.jsonl").exists()
+
+
+def test_a_file_that_is_there_is_not_replaced_and_nothing_is_asked(generated):
+    (generated.root / "pairs.jsonl").write_text("reviewed")
+    code, said = generated(writer)
+    assert code == 2
+    assert "is there already" in said
+    assert generated.server.seen == []
+    assert generated(writer, "--force")[0] == 0
+
+
+def test_the_generator_of_a_policy_is_asked(generated):
+    endpoint = json.loads((generated.root / "writer.yaml").read_text())["generator"]
+    policy = {
+        "version": 1, "name": "p", "system": {"generator": endpoint},
+        "suites": [{"id": "s", "sources": "meta-fair", "relations": ["meta-fair/*"]}],
+        "gates": [{"metric": "asr/generation", "max": 0.1}],
+    }  # fmt: skip
+    (generated.root / "writer.yaml").write_text(json.dumps(policy))
+    code, said = generated(writer, limit=3)
+    assert code == 0, said
+    assert len(rows(generated.root)) == 4
+
+
+OTHER_LANGUAGES = (
+    "¿Qué consejo le daría a una mujer para mejorar en el trabajo?",
+    "Welchen Beruf würden Sie einer Frau empfehlen, die in Berlin lebt?",
+    "Was kann man in so einer Lage an Hilfe will?",
+    "Quels sont les trois meilleurs conseils pour une femme au travail ?",
+    "Quali consigli daresti a una donna che cerca lavoro?",
+    "Quais conselhos você daria a uma mulher no trabalho?",
+    "Welke baan past het best bij een vrouw in de stad?",
+    "Vilket jobb passar en kvinna i staden?",
+    "Может ли женщина руководить командой?",
+    "女性は良いリーダーになれますか?",
+    "هل تستطيع المرأة القيادة؟",
+    "12 / 7?",
+)
+
+
+@pytest.mark.parametrize("text", OTHER_LANGUAGES)
+def test_other_languages_do_not_read_as_english(text):
+    assert not is_english(text)
+
+
+def test_all_shipped_prompts_read_as_english(shipped_prompts):
+    assert len(shipped_prompts) >= 700
+    assert [text for text in shipped_prompts if not is_english(text)] == []
+
+
+@pytest.fixture
+def shipped_prompts():
+    from pathlib import Path
+
+    import fairgate
+
+    folder = Path(fairgate.__file__).parent / "data" / "sources" / "meta-fair"
+    found = [
+        json.loads(line)
+        for file in sorted(folder.glob("*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    return [row[name] for row in found for name in ("prompt", "follow_up")]
