@@ -196,9 +196,9 @@ def _unknown_attribute(
 
 def place_of(name: str, attributes: Sequence[Sequence[str]]) -> int | None:
     """Return which of a dimension's attributes has a wording, whatever its case; None for none."""
-    said = " ".join(name.casefold().split())
+    stated = " ".join(name.casefold().split())
     known = ([" ".join(form.casefold().split()) for form in forms] for forms in attributes)
-    return next((n for n, forms in enumerate(known) if said in forms), None)
+    return next((n for n, forms in enumerate(known) if stated in forms), None)
 
 
 def _no_english(row: Mapping[str, str]) -> Refused | None:
