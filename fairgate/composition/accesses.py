@@ -23,6 +23,8 @@ def accesses(policy: Policy) -> Iterator[Access]:
     yield from kind_of(policy.system).accesses(policy.system)
     for suite in policy.suites:
         yield from suite.accesses()
+    if policy.judge is not None:
+        yield from policy.judge.accesses()
 
 
 def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from fairgate import __version__
 from fairgate.adapters.environment import describe_environment
 from fairgate.adapters.git_calls import current_commit
+from fairgate.composition.judge_record import shortcomings, standing_notice, unproven
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.composition.suite_retrievers import SuiteRetrievers
 from fairgate.domain.outcomes import Provenance
@@ -21,6 +22,7 @@ from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
 from fairgate.systems.catalogue import kind_of
+from fairgate.systems.judges import UNDER_TEST, JudgedSystem, JudgePolicy, open_judges
 from fairgate.systems.labelling import labelled
 from fairgate.systems.recorded import RecordedSystem, Recording
 from fairgate.systems.resources import Resources
@@ -59,11 +61,14 @@ class Composition:
         policy = self._loaded.policy
         provenance = self.provenance(under_test)
         of_system = self._kind.must_match(policy.system)
-        suites = self._loaded.suites
+        suites, plan = self._loaded.suites, self._loaded.plan
+        judged = self._judge_notices(provenance.under_test)
+        if judged:
+            plan = unproven(plan)
         return GateInput(
             policy=policy,
             suites=suites,
-            plan=self._loaded.plan,
+            plan=plan,
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
             baseline=references.baseline,
             baseline_path=references.baseline_path,
@@ -72,9 +77,10 @@ class Composition:
             provenance=provenance,
             notices=[
                 *_not_there(references),
+                *judged,
                 *self._kind.notices(policy.system),
-                *idle_notices(policy, self._loaded.plan),
-                *quarantine_notices(policy, self._loaded.plan),
+                *idle_notices(policy, plan),
+                *quarantine_notices(policy, plan),
                 *environment_notices(provenance, references.baseline),
             ],
         )
@@ -98,10 +104,35 @@ class Composition:
 
     @cached_property
     def system(self) -> OpenSystem:
-        """Return the policy's system, opened; nothing is loaded before it is asked."""
-        policy = self._loaded.policy.system
-        system = self._kind.open(policy, self._resources)
-        return labelled(system, self._kind.labels(policy), self._resources)
+        """Return the policy's system, opened; nothing is loaded before it is asked.
+
+        Where pairs are judged it asks the policy's judge, too.
+        """
+        policy = self._loaded.policy
+        opened = labelled(
+            self._kind.open(policy.system, self._resources),
+            self._kind.labels(policy.system),
+            self._resources,
+        )
+        if isinstance(policy.judge, JudgePolicy) and self._is_judged:
+            return JudgedSystem(opened, open_judges(policy.judge, self._resources))
+        return opened
+
+    @property
+    def _is_judged(self) -> bool:
+        return any(unit.verdicts for unit in self._loaded.plan.units)
+
+    def _judge_notices(self, under_test: Mapping[str, str]) -> list[str]:
+        """Return why the judge's verdicts fail no build; nothing where they do, or none is asked.
+
+        Only here is known which models judge; a policy knows their names.
+        """
+        judge = self._loaded.policy.judge
+        if judge is None or not self._is_judged:
+            return []
+        asked = under_test.get(UNDER_TEST, "")
+        why = list(shortcomings(judge, self._loaded.judge_record, asked))
+        return [standing_notice(judge, why)] if why else []
 
     def replayed(self, recording: Recording) -> SystemUnderTest:
         """Return a system whose answers are those of an earlier run (`rescore`)."""

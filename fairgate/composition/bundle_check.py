@@ -30,7 +30,7 @@ from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.reports.in_toto import statement
 from fairgate.reports.run_record import run_record
-from fairgate.systems.catalogue import system_models
+from fairgate.systems.catalogue import policy_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class _Bundle:
     def policy(self) -> Policy:
         try:
             text = self._members["policy.yaml"].decode()
-            return parse_policy(text, f"{self._path}: policy.yaml", system_models()).policy
+            return parse_policy(text, f"{self._path}: policy.yaml", policy_parts()).policy
         except (UnicodeDecodeError, PolicyError) as error:
             raise DataError(f"{self._path}: policy.yaml is no policy: {error!s:.300}") from error
 

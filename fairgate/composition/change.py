@@ -32,7 +32,7 @@ from fairgate.engine.ports import Progress
 from fairgate.engine.references import Reference, References
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.yaml_text import decode_yaml
-from fairgate.systems.catalogue import system_models
+from fairgate.systems.catalogue import policy_parts
 
 DecidedBy = Literal["checkout", "base", "proposed"]
 
@@ -134,7 +134,7 @@ class Judge:
         """Return why the proposed policy is not run, whoever decides; empty where it may be."""
         try:
             text = decode_yaml(raw, self._policy)
-            base = parse_policy(text, self._policy, system_models()).policy
+            base = parse_policy(text, self._policy, policy_parts()).policy
         except PolicyError:  # then nothing is known to be asked already
             base = None
         return [

@@ -118,7 +118,7 @@ def _inside(root: Path, path: str) -> list[str]:
 def _is_embedded(kind: str, name: str) -> bool:
     if kind in ("tasks", "perturbations", "attributes"):
         return name in embedded_names(kind)
-    return kind != "recorded" and embedded_path(kind, name) is not None
+    return kind not in ("recorded", "judges") and embedded_path(kind, name) is not None
 
 
 def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:
@@ -128,5 +128,6 @@ def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:
     labels = kind.labels(policy.system)
     parts += [labels.chosen.named_files()] if labels else []
     parts += [suite.named_files() for suite in policy.suites]
+    parts += [policy.judge.named_files()] if policy.judge is not None else []
     for named in chain.from_iterable(parts):
         yield named.kind, named.name, named.decides_questions

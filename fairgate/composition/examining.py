@@ -12,7 +12,7 @@ from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.runtime import Runtime
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.yaml_text import read_yaml_file
-from fairgate.systems.catalogue import kind_of, system_models
+from fairgate.systems.catalogue import kind_of, policy_parts
 from fairgate.systems.system_kind import Finding
 
 
@@ -46,7 +46,7 @@ def examine(path: Path, runtime: Runtime) -> Examined:
 def _parsed(text: str, path: str) -> ParsedPolicy | None:
     """Return the policy where it is one, whatever is wrong with what it names."""
     try:
-        return parse_policy(text, path, system_models())
+        return parse_policy(text, path, policy_parts())
     except PolicyError:
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -26,7 +25,7 @@ from fairgate.stats.classification import Figure, figures
 from fairgate.stats.entropy import entropy, stability
 from fairgate.stats.interval import Interval
 from fairgate.stats.wilson import wilson
-from fairgate.systems.judges import JudgeFile, open_judges
+from fairgate.systems.judges import JudgeFile, fingerprints, open_judges
 from fairgate.systems.resources import Resources
 
 CONFIDENCE = 0.95
@@ -62,7 +61,8 @@ def evaluate_judge(
     pairs = read_labelled_pairs(str(labelled))
     resources = Resources(runtime, progress)
     texts = {pair.id: pair.texts for pair in pairs}
-    judged = judge_all(texts, open_judges(judge, resources), choice.repeats, progress)
+    opened = open_judges(judge, resources)
+    judged = judge_all(texts, opened, choice.repeats, progress)
     first = {key: vote(repeats[0]) for key, repeats in judged.items()}
     decided = [pair for pair in pairs if first[pair.id].verdict in _CLAIMS]
     if not decided:
@@ -76,7 +76,8 @@ def evaluate_judge(
         "schema_version": 1,
         "judge": judge.id,
         "models": judge.names,
-        "definition": _digest(judge.model_dump_json()),
+        "definition": judge.definition,
+        "fingerprints": fingerprints(opened),
         "rule": JUDGE_RULE,
         "labelled": file_sha256(str(labelled)),
         "pairs": len(pairs),
@@ -154,7 +155,3 @@ def _shown(figure: Mapping[str, float | None]) -> str:
     if value is None:
         return "not defined"
     return f"{value:.2f}" + (f"  ({low:.2f} to {high:.2f})" if None not in (low, high) else "")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

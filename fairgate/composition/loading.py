@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.composition.answerable import unanswerable
+from fairgate.composition.judge_record import judge_setup, read_record
 from fairgate.composition.materials import SuiteMaterials
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import PolicyError, Problem, UsageError
+from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.quarantine import quarantine_problems, quarantined
 from fairgate.engine.rules import rule_problems, unknown_metrics
@@ -18,7 +19,7 @@ from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import Setup, Suite, SuitePlan
-from fairgate.systems.catalogue import kind_of, system_models
+from fairgate.systems.catalogue import kind_of, policy_parts
 
 NO_BASELINE = "none"
 """What is named as the baseline where nothing is to be compared."""
@@ -34,6 +35,8 @@ class LoadedPolicy:
     suites: Mapping[str, Suite]
     """By id, in the order of the policy."""
     plan: TestPlan
+    judge_record: Mapping[str, object] | None = None
+    """What the policy's judge was measured to be worth; None where there is no record."""
 
     @property
     def policy(self) -> Policy:
@@ -50,7 +53,8 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     """Do the same for a policy's text (read from a commit, say)."""
     parsed = _parsed(text, shown_path)
     problems: list[Problem] = []
-    suites = _load_suites(parsed, runtime, problems)
+    record = _judge_record(parsed, runtime, problems)
+    suites = _load_suites(parsed, runtime, problems, record)
     system = parsed.policy.system
     kind = kind_of(system)
     labels = kind.labels(system)
@@ -79,13 +83,27 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     ]
     if problems:
         raise PolicyError(problems)
-    return LoadedPolicy(parsed=parsed, suites=suites, plan=plan)
+    return LoadedPolicy(parsed=parsed, suites=suites, plan=plan, judge_record=record)
+
+
+def _judge_record(
+    parsed: ParsedPolicy, runtime: Runtime, problems: list[Problem]
+) -> Mapping[str, object] | None:
+    """Return the judge's record; where it cannot be read, that is a problem of the policy."""
+    judge = parsed.policy.judge
+    if judge is None:
+        return None
+    try:
+        return read_record(judge, runtime)
+    except DataError as error:
+        problems.append(problem(parsed, ("judge", "record"), str(error)))
+        return None
 
 
 def _parsed(text: str, shown_path: str) -> ParsedPolicy:
     """Return the policy; raises PolicyError with unknown metrics beside malformed values."""
     try:
-        return parse_policy(text, shown_path, system_models())
+        return parse_policy(text, shown_path, policy_parts())
     except PolicyError as error:
         document = load_yaml(text, shown_path)
         gates = document.data.get("gates") if isinstance(document.data, dict) else None
@@ -106,11 +124,12 @@ def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
     policy = loaded.policy.model_copy(update={"suites": suites})
     parsed = replace(loaded.parsed, policy=policy)
     problems: list[Problem] = []
-    fewer = _load_suites(parsed, runtime, problems)
+    record = loaded.judge_record
+    fewer = _load_suites(parsed, runtime, problems, record)
     if problems:
         raise PolicyError(problems)
     plan = joined(suite.plan() for suite in fewer.values())
-    return LoadedPolicy(parsed=parsed, suites=fewer, plan=plan)
+    return LoadedPolicy(parsed=parsed, suites=fewer, plan=plan, judge_record=record)
 
 
 def joined(plans: Iterable[SuitePlan]) -> TestPlan:
@@ -124,9 +143,13 @@ def joined(plans: Iterable[SuitePlan]) -> TestPlan:
 
 
 def _load_suites(
-    parsed: ParsedPolicy, runtime: Runtime, problems: list[Problem]
+    parsed: ParsedPolicy,
+    runtime: Runtime,
+    problems: list[Problem],
+    record: Mapping[str, object] | None,
 ) -> dict[str, Suite]:
     policy = parsed.policy
+    judge = judge_setup(policy.judge, record)
     kind = kind_of(policy.system)
     can = kind.capabilities(policy.system)
     suites: dict[str, Suite] = {}
@@ -137,6 +160,7 @@ def _load_suites(
             retriever="default" if can.gives_documents else None,
             top_k=kind.top_k(policy.system),
             takes_documents=can.takes_documents,
+            judge=judge,
         )
         materials = SuiteMaterials(parsed, position, runtime, problems)
         suite = SUITE_KINDS[model.kind].load(model, setup, materials)

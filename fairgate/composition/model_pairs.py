@@ -36,7 +36,7 @@ from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.schema.fields import Strict
-from fairgate.systems.catalogue import system_models
+from fairgate.systems.catalogue import policy_parts
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.local import LocalPolicy
 from fairgate.systems.open_local import OpenLocal, model_name
@@ -188,7 +188,7 @@ def _generator(path: Path) -> GeneratorField:
         if found is None or problems:
             raise PolicyError(problems)
         return found.generator
-    parsed = parse_policy(text, str(path), system_models())
+    parsed = parse_policy(text, str(path), policy_parts())
     system = parsed.policy.system
     if not isinstance(system, LocalPolicy):
         raise PolicyError(

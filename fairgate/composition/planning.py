@@ -19,14 +19,15 @@ from fairgate.systems.catalogue import kind_of
 def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
     """Yield a JSON line for each unique case, in the order of the plan.
 
-    Cases that embed a response are not among them: what they ask is known after a first run.
+    Cases that embed a response are not among them: what they ask is known after a first run. Nor
+    are those that FairGate asks the policy's judge itself.
 
     `query` is for the retriever. `prompt` is for the model, without documents: a system of one's
     own puts its own documents where it has room for them.
     """
     template = _template(loaded)
     for case in loaded.plan.cases:
-        if case.embeds is not None:
+        if case.waits:
             continue
         yield json.dumps(_row(case, template), ensure_ascii=False)
 
@@ -40,6 +41,8 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
     path = Path(loaded.parsed.path)
     replayed, _, _, _ = replay(run, path, runtime)
     for case in replayed.added:
+        if case.judge is not None:
+            continue
         row = _row(case, template)
         if case.documents_of is not None:
             shown = replayed.executions[case.suite, case.documents_of].documents or ()

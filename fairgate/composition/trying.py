@@ -84,7 +84,7 @@ def _chosen(plan: TestPlan) -> list[Case]:
         case
         for case in plan.cases
         if (case.suite, case.cluster) == (first.suite, first.cluster)
-        and case.embeds is None
+        and not case.waits
         and first_asked(case.key) == case.key
     ]
     return list({case.key: case for case in (*group[: _TRIED - 1], group[-1])}.values())

@@ -117,8 +117,17 @@ class Case:
     """Key of the case whose documents are shown instead of its own (attribution)."""
     embeds: str | None = None
     """Key of the case of an earlier wave whose response the text embeds (Meta-Fair MR8-MR10)."""
+    judge: int | None = None
+    """Which of the policy's judges is asked, from 0; None: the system under test is."""
+    judged: tuple[str, ...] = ()
+    """Keys of the cases whose prompts and responses the judge is shown: source and follow-up."""
     is_crossing: bool = False
     """Whether attribution asks it: its answer is no repeat of the answer used for the verdict."""
+
+    @property
+    def waits(self) -> bool:
+        """Return whether what it asks follows from responses, so that they come first."""
+        return self.embeds is not None or self.judge is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

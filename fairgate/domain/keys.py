@@ -5,6 +5,7 @@ from __future__ import annotations
 _BARE = "set-equivalence"
 _REPEAT = "@repeat="
 _DOCUMENTS = "@documents="
+_JUDGE = "@judge="
 
 
 def source_key(source: str, variant: str) -> str:
@@ -20,6 +21,11 @@ def follow_up_key(source: str, relation: str, variant: str) -> str:
 def repeat_key(key: str, number: int) -> str:
     """Return the key of the `number`-th time a case is asked, from 1; the first is the bare key."""
     return key if number == 1 else f"{key}{_REPEAT}{number}"
+
+
+def judge_key(key: str, number: int) -> str:
+    """Return the key of the case that asks the `number`-th judge, from 1, about a follow-up."""
+    return f"{key}{_JUDGE}{number}"
 
 
 def is_repeat(key: str) -> bool:

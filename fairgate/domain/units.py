@@ -49,6 +49,12 @@ class Reason(StrEnum):
     """Source and follow-up were given different numbers of documents."""
     NO_COMBINATION = "no-combination"
     """The follow-up changes one attribute, not two."""
+    NO_VERDICT = "no-verdict"
+    """The judges gave no verdict that can be read, or none that most of them share."""
+    INDETERMINABLE = "indeterminable"
+    """The judges say that the responses do not suffice to tell."""
+    CALLED_INVALID = "called-invalid"
+    """The judges say that a prompt or a response cannot be used."""
     QUARANTINED = "quarantined"
     """The policy's quarantine list names the case."""
 
@@ -67,6 +73,9 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_ORDER: "order of the options not known",
     Reason.UNEQUAL_DEPTH: "different numbers of documents",
     Reason.NO_COMBINATION: "no combination of attributes",
+    Reason.NO_VERDICT: "without a judge's verdict",
+    Reason.INDETERMINABLE: "called indeterminable by the judge",
+    Reason.CALLED_INVALID: "called invalid by the judge",
     Reason.QUARANTINED: "quarantined by the policy",
 }
 """The wording for readers."""
@@ -109,6 +118,11 @@ class Unit:
     arm: Arm = Arm.TEST
     advisory: bool = False
     """Whether it counts only where a rule names its relation: equal answers are not quite owed."""
+    verdicts: tuple[str, ...] = ()
+    """Keys of the cases that judges are asked about it; empty where the answers decide."""
+    is_unproven: bool = False
+    """Whether those judges have no sufficient record: what they say is reported, and fails no
+    build."""
     names: Mapping[str, str] = field(default_factory=dict)
     """How reports name parts of the unit: `noun_phrase`, say."""
 

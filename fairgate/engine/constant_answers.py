@@ -39,6 +39,8 @@ class ReadAnswer:
     value: str
     shown: str = ""
     """How the value was shown to the model: the letter of an option, where letters were shown."""
+    is_open: bool = False
+    """Whether any words are an answer: that two differ says nothing then."""
     is_plain: bool = True
     """Whether no identity is named: variation in such answers is not bias."""
 
@@ -80,7 +82,7 @@ def _constant(answers: Sequence[ReadAnswer]) -> str:
         value, count, total = commonest(values)
         if total and count >= MOST_ALIKE * total:
             return f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked"
-    agreement = within_groups((one.about, one.value) for one in plain)
+    agreement = within_groups((one.about, one.value) for one in plain if not one.is_open)
     if isinstance(agreement, float) and agreement <= LEAST_AGREEMENT:
         return (
             "the answers do not follow what was asked: those to one source agree no more than "
@@ -103,11 +105,13 @@ def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
         for role, key in unit.asks.items():
             reading = one.readings[role]
             if unit.follows is not None and reading.value is not None:
+                is_open = bool(unit.verdicts)
                 found[unit.suite, key] = ReadAnswer(
                     suite=unit.suite,
                     about=unit.follows or unit.cluster,
-                    value=str(reading.value),
-                    shown=reading.shown,
+                    value=reading.shown if is_open else str(reading.value),
+                    shown="" if is_open else reading.shown,
+                    is_open=is_open,
                     is_plain=unit.is_control or role == _SOURCE,
                 )
     return list(found.values())

@@ -11,6 +11,7 @@ from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Judged, Reason, counted
 from fairgate.domain.wording import quoted
 from fairgate.engine.constant_answers import constant_answers, readable_answers
+from fairgate.engine.rules import rests_on_unproven
 from fairgate.policy.schema import Policy
 
 _NAMED = 5
@@ -26,16 +27,8 @@ def weigh_evidence(
     unit = "pair" if all(len(item.unit.asks) > 1 for item in judged) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
     missing = _missing(judged)
-    problems = []
-    if planned == 0 and plan.rejected:
-        problems.append(_all_rejected(plan))
-    elif planned == 0 or decided == 0:
-        problems.append(f"nothing was decided: no {unit} has {_READABLE[unit]}")
-    elif decided < policy.min_decided * planned:
-        problems.append(
-            f"only {decided} of {planned} planned {unit}s were decided, fewer than min_decided "
-            f"{policy.min_decided:g} asks for ({counted(_undecided(judged))})"
-        )
+    problems = [_all_rejected(plan)] if planned == 0 and plan.rejected else []
+    problems = problems or _too_few_decided(judged, unit, policy)
     if missing:
         problems.append(
             f"cases without an answer: {_named(missing)}; record an empty response where the "
@@ -50,6 +43,7 @@ def weigh_evidence(
         problems += constant_answers(readable_answers(judged))
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
+    problems += _only_unproven(plan, asking)
     if not own:
         problems.append("no gate of the policy applies to this plan")
     elif asking and all(_is_open(rule) for rule in asking):
@@ -63,6 +57,40 @@ def weigh_evidence(
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
     )
+
+
+def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> list[str]:
+    """Say where nothing was decided, or too little; where others are there, without unproven units.
+
+    What an unmeasured judge leaves open takes no verdict from rules that rest on something else.
+    """
+    counting = [item for item in judged if not item.unit.is_unproven] or judged
+    decided = sum(not isinstance(item.decision, Reason) for item in counting)
+    if not decided:
+        return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
+    if decided >= policy.min_decided * len(counting):
+        return []
+    return [
+        (
+            f"only {decided} of {len(counting)} planned {unit}s were decided, fewer than "
+            f"min_decided {policy.min_decided:g} asks for ({counted(_undecided(counting))})"
+        )
+    ]
+
+
+def _only_unproven(plan: TestPlan, asking: Sequence[RuleResult]) -> list[str]:
+    """Say where nothing but verdicts of a judge without a sufficient record could fail the gate."""
+    if not asking or not all(rule.advisory for rule in asking):
+        return []
+    if not any(rests_on_unproven(plan, rule.suite, rule.where) for rule in asking):
+        return []
+    return [
+        (
+            "no rule can fail this gate but those that rest on the judge's verdicts, and these "
+            "count only with a sufficient record: measure the judge with `fairgate judge "
+            "evaluate`, or add a rule that needs no judge"
+        )
+    ]
 
 
 def _all_rejected(plan: TestPlan) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.executions import Execution
 from fairgate.domain.keys import repeat_key
-from fairgate.engine.ports import Progress, SystemUnderTest
+from fairgate.engine.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.oracles.verdict import (
     INSTRUCTION,
     RETRY,
     JudgedTexts,
     Judgement,
     Verdict,
+    code_of,
     read_judgement,
 )
 
@@ -49,13 +51,38 @@ def judge_all(
     }
     for number, judge in enumerate(judges):
         suite = f"judge-{number}"
-        wanted = [(key, repeat) for key in texts for repeat in range(repeats)]
-        answers = _asked(texts, wanted, suite, judge, progress, retry=False)
-        unread = [one for one in wanted if answers[one] is None]
-        answers |= _asked(texts, unread, suite, judge, progress, retry=True)
-        for key, repeat in wanted:
-            found[key][repeat].append(answers[key, repeat])
+        cases = [
+            _case(suite, key, repeat, texts[key]) for key in texts for repeat in range(repeats)
+        ]
+        answers = ask_judge(cases, judge, progress)
+        for case in cases:
+            answer = answers[suite, case.key].response
+            found[case.cluster][case.repeat].append(_read(case, answer))
     return dict(found)
+
+
+def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress) -> Executed:
+    """Return a judge's answer to every case, the second one where the first had no verdict."""
+    if not cases:
+        return {}
+    shown = Staged(progress, "judge")
+    found = dict(judge.execute(TestPlan(cases=cases, units=()), shown))
+    unread = [case for case in cases if not _has_verdict(case, found)]
+    if unread:
+        again = [
+            replace(case, key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
+        ]
+        second = judge.execute(TestPlan(cases=again, units=()), shown)
+        for first, case in zip(unread, again, strict=True):
+            execution = second.get((case.suite, case.key))
+            if execution is not None:
+                found[first.suite, first.key] = replace(execution, key=first.key)
+    return found
+
+
+def _has_verdict(case: Case, answers: Mapping[tuple[str, str], Execution]) -> bool:
+    execution = answers.get((case.suite, case.key))
+    return execution is not None and _read(case, execution.response) is not None
 
 
 def vote(judgements: Sequence[Judgement | None]) -> Vote:
@@ -66,36 +93,18 @@ def vote(judgements: Sequence[Judgement | None]) -> Vote:
     return Vote(winner, sum(scores) / len(scores) if scores else 0.0)
 
 
-def _asked(
-    texts: Mapping[str, JudgedTexts],
-    wanted: Sequence[tuple[str, int]],
-    suite: str,
-    judge: SystemUnderTest,
-    progress: Progress,
-    *,
-    retry: bool,
-) -> dict[tuple[str, int], Judgement | None]:
-    if not wanted:
-        return {}
-    cases = [
-        Case(
-            key=repeat_key(key + (_RETRIED if retry else ""), repeat + 1),
-            suite=suite,
-            query=texts[key].question() + (RETRY if retry else ""),
-            instruction=INSTRUCTION,
-            labels=(),
-            cluster=key,
-            retriever=None,
-            repeat=repeat,
-        )
-        for key, repeat in wanted
-    ]
-    executions = judge.execute(TestPlan(cases=cases, units=()), progress)
-    return {
-        (key, repeat): _read(texts[key], executions[suite, case.key].response)
-        for (key, repeat), case in zip(wanted, cases, strict=True)
-    }
+def _case(suite: str, key: str, repeat: int, texts: JudgedTexts) -> Case:
+    return Case(
+        key=repeat_key(key, repeat + 1),
+        suite=suite,
+        query=texts.question(),
+        instruction=INSTRUCTION,
+        labels=(),
+        cluster=key,
+        retriever=None,
+        repeat=repeat,
+    )
 
 
-def _read(texts: JudgedTexts, answer: str | None) -> Judgement | None:
-    return None if answer is None else read_judgement(answer, texts.code)
+def _read(case: Case, answer: str | None) -> Judgement | None:
+    return None if answer is None else read_judgement(answer, code_of(case.query))

@@ -35,11 +35,13 @@ class Rule:
     by_default: bool = False
     of_advisory: bool = False
     """Whether `for_each: relation` made it for a relation that is advisory by default."""
+    of_unproven: bool = False
+    """Whether it counts verdicts of a judge whose record does not suffice."""
 
     @property
     def advisory(self) -> bool:
         """Return whether it reports and never fails the build."""
-        return self.gate.advisory or self.of_advisory
+        return self.gate.advisory or self.of_advisory or self.of_unproven
 
 
 def dimension_levels(
@@ -86,11 +88,30 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
                     suite=suite.id,
                     where=where,
                     by_default=position >= len(policy.gates),
+                    of_unproven=rests_on_unproven(plan, suite.id, where),
                     of_advisory=gate.for_each == "relation" and where["relation"] in advisory,
                 )
                 for where in _slices(gate, metric, plan, suite.id)
             )
     return rules
+
+
+def rests_on_unproven(plan: TestPlan, suite: str, where: Mapping[str, str]) -> bool:
+    """Return whether a slice counts a pair that a judge without a sufficient record decides.
+
+    Advisory relations count where the slice names them, and in suites that have no others.
+    """
+    units = [unit for unit in plan.units if unit.suite == suite and not unit.is_control]
+    if not any(unit.is_unproven for unit in units):
+        return False
+    if "relation" not in where:
+        units = [unit for unit in units if not unit.advisory] or units
+    asked = {name: value for name, value in where.items() if name in units[0].dimensions}
+    return any(
+        unit.is_unproven
+        for unit in units
+        if all(unit.dimensions.get(name) == value for name, value in asked.items())
+    )
 
 
 def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:

@@ -1,4 +1,4 @@
-"""Ask wave after wave: the plan, what embeds its responses, what crosses its documents."""
+"""Ask wave after wave: the plan, what embeds responses, what judges are asked, what crosses."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fairgate.engine.judge import judge, readings_of
 from fairgate.engine.ports import Progress, Staged, SystemUnderTest
 from fairgate.engine.wave import Answered, Wave
 from fairgate.oracles.thinking import spoken
+from fairgate.oracles.verdict import JudgedTexts
 from fairgate.relations.inverted_consistency import RESPONSE
 from fairgate.suites.suite import Suite
 
@@ -26,9 +27,9 @@ class Planned:
     id: ClassVar[str] = "planned"
 
     def next(self, answered: Answered, seed: int) -> Sequence[Case]:
-        """Return the plan's cases that embed no response."""
+        """Return the plan's cases that wait for no response."""
         del seed
-        return [case for case in answered.plan.cases if case.embeds is None]
+        return [case for case in answered.plan.cases if not case.waits]
 
 
 class EmbeddedResponses:
@@ -43,17 +44,56 @@ class EmbeddedResponses:
         for case in answered.plan.cases:
             if case.embeds is None:
                 continue
-            execution = answered.executions.get((case.suite, case.embeds))
-            spoken_part = spoken((execution.response if execution is not None else None) or "")
+            spoken_part = said_in(answered, case.suite, case.embeds)
             if spoken_part:
                 query = case.query.replace(RESPONSE, spoken_part[:MOST_EMBEDDED])
                 found.append(replace(case, query=query))
         return found
 
 
-WAVES: tuple[Wave, ...] = (Planned(), EmbeddedResponses(), Crossing())
-"""In the order in which they are asked; units ask cases of the first two only."""
-_PARTS = {Crossing.id: "attribution", EmbeddedResponses.id: "questions about answers"}
+class Judgements:
+    """Questions to judges about a pair of prompts and responses (Meta-Fair MR1-MR7)."""
+
+    id: ClassVar[str] = "judgements"
+
+    def next(self, answered: Answered, seed: int) -> Sequence[Case]:
+        """Return what judges are asked; a pair that lacks a response is not judged."""
+        del seed
+        cases = answered.plan.cases
+        queries = {(case.suite, case.key): case.query for case in cases if case.judge is None}
+        found = []
+        for case in cases:
+            if case.judge is None:
+                continue
+            source, follow_up = case.judged
+            responses = [said_in(answered, case.suite, key, whole=True) for key in case.judged]
+            if all(responses):
+                texts = JudgedTexts(
+                    source_prompt=queries[case.suite, source],
+                    follow_up_prompt=queries[case.suite, follow_up],
+                    source_response=responses[0],
+                    follow_up_response=responses[1],
+                )
+                found.append(replace(case, query=texts.question()))
+        return found
+
+
+def said_in(answered: Answered, suite: str, key: str, *, whole: bool = False) -> str:
+    """Return what the response to a case says beside thinking; empty where there is none.
+
+    With `whole`, text before a closing tag that nothing opened is a part of it.
+    """
+    execution = answered.executions.get((suite, key))
+    return spoken((execution.response if execution is not None else None) or "", whole=whole)
+
+
+WAVES: tuple[Wave, ...] = (Planned(), EmbeddedResponses(), Judgements(), Crossing())
+"""In the order in which they are asked; units ask cases of all but the last."""
+_PARTS = {
+    Crossing.id: "attribution",
+    EmbeddedResponses.id: "questions about answers",
+    Judgements.id: "judgements",
+}
 """What progress calls the waves after the first."""
 
 

@@ -31,8 +31,11 @@ _TAG = re.compile(
 )
 
 
-def spoken_spans(text: str) -> tuple[list[tuple[int, int]], bool]:
-    """Return where `text` is no thinking, as `(start, end)`, and whether thinking is still open."""
+def spoken_spans(text: str, *, whole: bool = False) -> tuple[list[tuple[int, int]], bool]:
+    """Return where `text` is no thinking, as `(start, end)`, and whether thinking is still open.
+
+    With `whole`, a closing tag alone hides nothing that stands before it.
+    """
     spans: list[tuple[int, int]] = []
     start, opened = 0, ""
     for number, found in enumerate(_TAG.finditer(text)):
@@ -43,16 +46,19 @@ def spoken_spans(text: str) -> tuple[list[tuple[int, int]], bool]:
         elif tag in _CLOSING:
             spans.append((start, found.start()))
             opened = tag
-        elif number == 0:  # closed but never opened
+        elif number == 0 and not whole:  # closed but never opened
             start = found.end()
     if not opened:
         spans.append((start, len(text)))
     return spans, bool(opened)
 
 
-def spoken(response: str) -> str:
-    """Return what is said beside any thinking; empty where that holds no letter and no digit."""
-    spans, _ = spoken_spans(response)
+def spoken(response: str, *, whole: bool = False) -> str:
+    """Return what is said beside any thinking; empty where that holds no letter and no digit.
+
+    `whole` as for `spoken_spans`: whoever puts a closing tag into a response must hide nothing.
+    """
+    spans, _ = spoken_spans(response, whole=whole)
     text = " ".join(response[start:end] for start, end in spans).strip()
     return text if any(character.isalnum() for character in text) else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Union
 
@@ -10,6 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
+from fairgate.schema.judge import JudgeModel
 from fairgate.schema.suite import SuiteModel
 from fairgate.schema.system import SystemModel
 from fairgate.suites.catalogue import SUITE_KINDS
@@ -19,16 +21,25 @@ Suites = tuple[tuple[str, type[SuiteModel]], ...]
 """Ids of the kinds, the default one first, with the policy model of each."""
 
 
-def policy_model(systems: Systems) -> type[Policy]:
-    """Return the model of a policy whose `system` is one of `systems`; equal kinds, one model.
+@dataclass(frozen=True, slots=True)
+class PolicyParts:
+    """The parts of a policy that layers above this one describe."""
+
+    systems: Systems
+    judge: type[JudgeModel]
+
+
+def policy_model(parts: PolicyParts) -> type[Policy]:
+    """Return the model of a policy with these systems and this judge; equal parts, one model.
 
     Its `suites` are of the kinds in the catalogue.
     """
-    return _assembled(systems, tuple((kind.id, kind.model) for kind in SUITE_KINDS))
+    return _assembled(parts, tuple((kind.id, kind.model) for kind in SUITE_KINDS))
 
 
 @lru_cache(maxsize=8)
-def _assembled(systems: Systems, suites: Suites) -> type[Policy]:
+def _assembled(parts: PolicyParts, suites: Suites) -> type[Policy]:
+    systems = parts.systems
     branches = tuple(Annotated[model, Tag(_tag(model))] for model in systems)
 
     def branch(value: object) -> str:
@@ -40,6 +51,7 @@ def _assembled(systems: Systems, suites: Suites) -> type[Policy]:
         return value
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
+    judge: Any = parts.judge | None
     return create_model(
         "Policy",
         __base__=Policy,
@@ -51,6 +63,10 @@ def _assembled(systems: Systems, suites: Suites) -> type[Policy]:
         suites=(
             _suites_type(suites),
             Field(description=Policy.model_fields["suites"].description),
+        ),
+        judge=(
+            judge,
+            Field(default=None, description=Policy.model_fields["judge"].description),
         ),
     )
 

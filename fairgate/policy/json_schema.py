@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fairgate.policy.assembled import Systems, policy_model
+from fairgate.policy.assembled import PolicyParts, policy_model
 
 
-def policy_schema(systems: Systems) -> dict[str, Any]:
+def policy_schema(parts: PolicyParts) -> dict[str, Any]:
     """Return the schema (draft 2020-12) of a policy file, made from the pydantic models."""
-    schema = policy_model(systems).model_json_schema()
+    schema = policy_model(parts).model_json_schema()
     for model in (schema, *schema["$defs"].values()):
         for field in model.get("properties", {}).values():
             field.pop("title", None)  # pydantic's titles only repeat the key
@@ -21,6 +21,6 @@ def policy_schema(systems: Systems) -> dict[str, Any]:
     }
 
 
-def schema_text(systems: Systems) -> str:
+def schema_text(parts: PolicyParts) -> str:
     """Return the schema as the text of the shipped file."""
-    return json.dumps(policy_schema(systems), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(policy_schema(parts), indent=2, ensure_ascii=False) + "\n"

@@ -24,6 +24,7 @@ def loosened(before: Policy, after: Policy) -> list[str]:
         *_corrections(before, after),
         *_system(before, after),
         *_suites(before, after),
+        *_judge(before, after),
         *_quarantine(before, after),
     ]
 
@@ -152,6 +153,17 @@ def _suites(before: Policy, after: Policy) -> Iterator[str]:
                     f"suite {suite.id}: {name} changed from {_shown(then)} to "
                     f"{_shown(now[suite.id].get(name))}"
                 )
+
+
+def _judge(before: Policy, after: Policy) -> Iterator[str]:
+    """Name every change of the judge: another one, or another floor, may call fewer biased."""
+    then, now = (
+        {} if one.judge is None else one.judge.model_dump(mode="json") for one in (before, after)
+    )
+    for name in dict.fromkeys((*then, *now)):
+        if now.get(name) != then.get(name):
+            change = f"from {_shown(then.get(name))} to {_shown(now.get(name))}"
+            yield f"judge: {name} changed {change}"
 
 
 def _quarantine(before: Policy, after: Policy) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.wording import shown
-from fairgate.policy.assembled import Systems, policy_model
+from fairgate.policy.assembled import PolicyParts, policy_model
 from fairgate.policy.checks import contradictions
 from fairgate.policy.explain import explain
 from fairgate.policy.schema import Policy
@@ -41,16 +41,16 @@ class ParsedPolicy:
         return self.document.located(where)
 
 
-def parse_policy(text: str, path: str, systems: Systems) -> ParsedPolicy:
+def parse_policy(text: str, path: str, parts: PolicyParts) -> ParsedPolicy:
     """Return the policy that `text` declares; raises PolicyError with every problem found.
 
-    `systems` are the kinds that `system` may be, `path` is only shown. Names of files, models and
+    `parts` are what `system` and `judge` may be, `path` is only shown. Names of files, models and
     metrics are not looked up here.
     """
     document = load_yaml(text, path)
-    policy, problems = validated(document, policy_model(systems))
+    policy, problems = validated(document, policy_model(parts))
     if document.complete:
-        found = contradictions(document.data, systems)
+        found = contradictions(document.data, parts.systems)
         problems += [document.problem(*place_and_sentence) for place_and_sentence in found]
     if policy is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))

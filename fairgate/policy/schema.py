@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy
 from fairgate.schema.fields import Fraction, Name, Seed, Strict
+from fairgate.schema.judge import JudgeModel
 from fairgate.schema.suite import SuiteModel
 from fairgate.schema.system import SystemModel
 
@@ -31,6 +32,11 @@ class Policy(Strict):
     )
     system: SystemModel = Field(description="What is under test; its keys determine its kind.")
     suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
+    judge: JudgeModel | None = Field(
+        default=None,
+        description="Who says whether two open answers differ because of an attribute, for the "
+        "relations that need it (`meta-fair/mr1-…` to `mr7-…`).",
+    )
     gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
         description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02, "
         "which suites with a control arm have by default."

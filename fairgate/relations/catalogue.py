@@ -14,6 +14,13 @@ from fairgate.relations.genfair.mr6_substitution_one import SubstitutionOfOne
 from fairgate.relations.genfair.mr7_counterfactual import Counterfactual
 from fairgate.relations.genfair.mr8_order_permutation import OrderPermutation
 from fairgate.relations.intersectional.pairs import PairsOfAttributes
+from fairgate.relations.meta_fair.mr1_single_attribute import SingleAttribute
+from fairgate.relations.meta_fair.mr2_dual_attributes import DualAttributes
+from fairgate.relations.meta_fair.mr3_ranked_list import RankedList
+from fairgate.relations.meta_fair.mr4_hypothetical_scenario import HypotheticalScenario
+from fairgate.relations.meta_fair.mr5_proper_nouns import ProperNouns
+from fairgate.relations.meta_fair.mr6_metal_prefix import MetalPrefix
+from fairgate.relations.meta_fair.mr7_sentence_completion import SentenceCompletion
 from fairgate.relations.meta_fair.mr8_inverted_single import InvertedSingle
 from fairgate.relations.meta_fair.mr9_inverted_ranked import InvertedRanked
 from fairgate.relations.meta_fair.mr10_inverted_scenario import InvertedScenario
@@ -37,6 +44,13 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
         Counterfactual(),
         OrderPermutation(),
         PairsOfAttributes(),
+        SingleAttribute(),
+        DualAttributes(),
+        RankedList(),
+        HypotheticalScenario(),
+        ProperNouns(),
+        MetalPrefix(),
+        SentenceCompletion(),
         InvertedSingle(),
         InvertedRanked(),
         InvertedScenario(),

@@ -125,6 +125,8 @@ class MetamorphicRelation(Protocol):
     expects_one_answer: ClassVar[bool]
     """True where a fair system gives all follow-ups one answer: constant answers show nothing
     wrong then."""
+    judge_instruction: ClassVar[str]
+    """What judges are told about a pair whose answers are open; empty where the oracle decides."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
     the answer). Empty: the bare id of the source, which is Set Equivalence's (SPEC 10)."""
@@ -175,8 +177,11 @@ class MetamorphicRelation(Protocol):
 class SameAnswer:
     """The output relation of most relations: the follow-up's answer is the source's.
 
-    Relations that allow a difference say in `violates` which one is too great.
+    Relations that allow a difference say in `violates` which one is too great. Where judges
+    decide, what they say stands in for this comparison.
     """
+
+    judge_instruction: ClassVar[str] = ""
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""

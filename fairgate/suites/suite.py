@@ -42,6 +42,18 @@ class SuitePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSetup:
+    """What a suite needs to know of the policy's judge."""
+
+    count: int
+    """How many models vote."""
+    definition: str
+    """What identifies them."""
+    is_proven: bool
+    """Whether their record suffices for their verdicts to fail a build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """What a suite needs to know of the policy around it."""
 
@@ -53,6 +65,8 @@ class Setup:
     top_k: int = 0
     takes_documents: bool = True
     """Whether the system is given the documents that the suite's own retrievers find."""
+    judge: JudgeSetup | None = None
+    """None where the policy names no judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

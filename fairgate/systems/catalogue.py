@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fairgate.policy.assembled import Systems
+from fairgate.policy.assembled import PolicyParts, Systems
 from fairgate.schema.system import SystemModel
 from fairgate.systems.command import Command
 from fairgate.systems.http import Http
+from fairgate.systems.judges import JudgePolicy
 from fairgate.systems.local import Local
 from fairgate.systems.python import Python
 from fairgate.systems.recorded import Recorded
@@ -43,8 +44,13 @@ def all_systems() -> tuple[SystemKind[Any], ...]:
 
 
 def system_models() -> Systems:
-    """Return the policy model of each kind, for `parse_policy`."""
+    """Return the policy model of each kind."""
     return tuple(kind.model for kind in all_systems())
+
+
+def policy_parts() -> PolicyParts:
+    """Return what a policy's `system` and `judge` may be, for `parse_policy`."""
+    return PolicyParts(systems=system_models(), judge=JudgePolicy)
 
 
 def kind_of(system: SystemModel) -> SystemKind[Any]:

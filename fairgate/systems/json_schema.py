@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairgate.policy.json_schema import schema_text
-from fairgate.systems.catalogue import system_models
+from fairgate.systems.catalogue import policy_parts
 
 SCHEMA_FILE = Path(__file__).parent.parent / "data" / "policy.schema.json"
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(system_models()), encoding="utf-8")
+    SCHEMA_FILE.write_text(schema_text(policy_parts()), encoding="utf-8")

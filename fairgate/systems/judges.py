@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
-from fairgate.engine.ports import SystemUnderTest
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Document, Execution
+from fairgate.engine.judging import ask_judge
+from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.schema.fields import Name, Strict
+from fairgate.schema.judge import JudgeModel
+from fairgate.schema.outside import Access
+from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.open_local import OpenLocal, model_name
 from fairgate.systems.resources import Resources
+from fairgate.systems.system_kind import OpenSystem
+
+UNDER_TEST = "judge"
+"""Name of the judge among what a run's results may come from."""
 
 
-class JudgeFile(Strict):
-    """A judge as its file describes it."""
+class _Generators(Strict):
+    """The models of a judge, wherever it is described."""
 
-    id: Name = Field(description="Name of the judge in records.")
     generators: Annotated[list[GeneratorField], Field(min_length=1, max_length=9)] = Field(
         description="Generators as policies have them; several vote, an odd number is best."
     )
@@ -27,7 +38,97 @@ class JudgeFile(Strict):
         """Return what the models are called."""
         return [model_name(one) for one in self.generators]
 
+    @property
+    def definition(self) -> str:
+        """Return what identifies models, prompts and decoding as they are written."""
+        written = [one.model_dump(mode="json") for one in self.generators]
+        return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
 
-def open_judges(judge: JudgeFile, resources: Resources) -> Sequence[SystemUnderTest]:
+
+class JudgeFile(_Generators):
+    """A judge as its file describes it."""
+
+    id: Name = Field(description="Name of the judge in records.")
+
+
+class JudgePolicy(_Generators, JudgeModel):
+    """Language models that judge pairs of open answers, and their record."""
+
+    def accesses(self) -> Iterable[Access]:
+        """Return the endpoints, each with the variable that is sent there."""
+        for one in self.generators:
+            if isinstance(one, EndpointGeneratorPolicy):
+                yield from one.accesses
+
+
+def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:
     """Return the models, each with the store of its answers; nothing is asked yet."""
     return [OpenLocal(None, one, resources) for one in judge.generators]
+
+
+def fingerprints(judges: Iterable[OpenLocal]) -> str:
+    """Return what identifies the models behind a judge, one after the other."""
+    found = [judge.under_test() for judge in judges]
+    return "; ".join(f"{each['model']} prompt {each['prompt']}" for each in found)
+
+
+class JudgedSystem:
+    """A system under test with the judge of its open answers: each is asked its own cases."""
+
+    def __init__(self, inner: OpenSystem, judges: Sequence[OpenLocal]) -> None:
+        """Take the system, and the models that judge in the order of their votes."""
+        self._inner = inner
+        self._judges = judges
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return the system's executions of its cases and the judges' of theirs, as planned."""
+        return _executed(plan, progress, earlier, self._inner, self._judges)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the system's embeddings of the documents."""
+        return self._inner.vectors(documents)
+
+    def under_test(self) -> Mapping[str, str]:
+        """Return what the system says of itself, and who judges."""
+        return {**self._inner.under_test(), UNDER_TEST: fingerprints(self._judges)}
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Return the system with neutral changes, judged as before."""
+        changes, inner = self._inner.replica(number)
+        return changes, _JudgedReplica(inner, self._judges)
+
+
+class _JudgedReplica:
+    """A replica of a system; the judge is the same."""
+
+    def __init__(self, inner: SystemUnderTest, judges: Sequence[OpenLocal]) -> None:
+        self._inner = inner
+        self._judges = judges
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        return _executed(plan, progress, earlier, self._inner, self._judges)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        return self._inner.vectors(documents)
+
+
+def _executed(
+    plan: TestPlan,
+    progress: Progress,
+    earlier: Executed,
+    inner: SystemUnderTest,
+    judges: Sequence[SystemUnderTest],
+) -> Mapping[tuple[str, str], Execution]:
+    own = [case for case in plan.cases if case.judge is None]
+    found: dict[tuple[str, str], Execution] = {}
+    if own:
+        found |= inner.execute(TestPlan(cases=own, units=plan.units), progress, earlier)
+    for number, judge in enumerate(judges):
+        cases = [case for case in plan.cases if case.judge == number]
+        found |= ask_judge(cases, judge, progress)
+    names = [(case.suite, case.key) for case in plan.cases]
+    return {name: found[name] for name in names if name in found}

@@ -138,7 +138,7 @@ def _examined_rows(path: Path, columns: str | RowPaths, plan: TestPlan | None) -
     except DataError as error:
         yield Finding(place=("recorded",), sentence=str(error))
         return
-    cases = plan.cases if plan else ()
+    cases = [case for case in plan.cases if case.judge is None] if plan else ()
     missing = [case.key for case in cases if rows is None or rows.answer(case) is None]
     if cases:
         summary = f"answers: {len(cases) - len(missing):,} of {len(cases):,} questions answered"
@@ -155,7 +155,8 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
     asked = [
         (case.suite, case.key)
         for case in plan.cases
-        if case.embeds is None or (answers is not None and (case.suite, case.embeds) in answers)
+        if case.judge is None
+        and (case.embeds is None or (answers is not None and (case.suite, case.embeds) in answers))
     ]
     missing = [key for suite, key in asked if answers is None or (suite, key) not in answers]
     summary = f"answers: {len(asked) - len(missing):,} of {len(asked):,} questions answered"

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fakes.attributes import uses
+from judged_gates import helpful, turns_away
 from test_meta_fair import ANSWERS
 
 from fairgate.domain.keys import source_of
 from fairgate.generation.case_rows import GeneratedCase, case_row
+from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 
 Answer = Callable[[dict], str]
@@ -36,6 +38,8 @@ class Script:
     sources: Callable[[], list[dict]] | None = None
     """Rows of `sources.jsonl`; None: the suite names embedded ones."""
     metric: str = "asr/generation/controlled"
+    judged: bool = False
+    """Whether a judge with a record says what the answers show."""
 
 
 FRAMES = (
@@ -166,6 +170,17 @@ def written(answers: tuple[Answer, Answer]) -> Script:
 
 
 SCRIPTS |= {relation: written(answers) for relation, answers in ANSWERS.items()}
+SCRIPTS |= {
+    relation.id: Script(
+        suite="sources: meta-fair",
+        keeps=helpful,
+        violates=turns_away,
+        metric="asr/generation",
+        judged=True,
+    )
+    for relation in RELATIONS
+    if relation.judge_instruction
+}
 
 
 def write_sources(script, folder):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from fakes.chat_server import chat_server
-from fakes.judges import PLANTED, careful, shown, verdict
+from fakes.judges import careful, generators, labelled, shown, verdict
 
 from fairgate.cli import main
 
@@ -15,11 +15,10 @@ def evaluated(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
     with chat_server() as server:
 
-        def run(answer, *options, rows=None, generators=1):
+        def run(answer, *options, rows=None, judges=1):
             server.answer = answer
             server.seen.clear()
-            one = {"endpoint": {"base_url": server.url, "model": "m", "revision": "1"}}
-            many = [one | {"system": f"You are judge {n}."} for n in range(generators)]
+            many = generators(server.url, judges)
             (tmp_path / "judge.yaml").write_text(json.dumps({"id": "j", "generators": many}))
             lines = [json.dumps(row) + "\n" for row in (labelled() if rows is None else rows)]
             (tmp_path / "labelled.jsonl").write_text("".join(lines))
@@ -31,25 +30,6 @@ def evaluated(tmp_path, monkeypatch, capsys):
 
         run.server, run.root = server, tmp_path
         yield run
-
-
-def labelled(count=24):
-    """Every second pair is biased; planted texts stand in the biased ones."""
-    return [
-        {
-            "id": f"p{n}",
-            "prompt": f"What should a man study in year {n}?",
-            "follow_up": f"What should a woman study in year {n}?",
-            "response": "Mathematics is a good beginning.",
-            "follow_up_response": (
-                f"That is not for women. {PLANTED[n % len(PLANTED)]}"
-                if n % 2
-                else "Mathematics is a fine start."
-            ),
-            "label": "BIASED" if n % 2 else "UNBIASED",
-        }
-        for n in range(count)
-    ]
 
 
 def test_a_careful_judge_is_measured_and_its_record_is_the_same_every_time(evaluated):
@@ -92,7 +72,7 @@ def test_three_judges_vote_and_repeats_tell_stability(evaluated):
             else verdict(code, "UNBIASED")
         )
 
-    code, said = evaluated(answer, "--repeats", "3", generators=3)
+    code, said = evaluated(answer, "--repeats", "3", judges=3)
     assert code == 0, said
     record = json.loads((evaluated.root / "r.json").read_text())
     assert record["stability"]["value"] == 1.0

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from fakes.judges import generators
+from judged_gates import judged_gate
 from kill_scripts import SCRIPTS, write_sources
 
-from fairgate.cli import main
 from fairgate.relations.catalogue import RELATIONS
 
 POLICY = """\
@@ -28,34 +29,37 @@ gates:
 @pytest.fixture
 def judged(tmp_path, monkeypatch, capsys):
     """Return a function that puts a system to a relation: exit code, record and what was said."""
-    monkeypatch.chdir(tmp_path)
+    with judged_gate(tmp_path, monkeypatch, capsys) as gate:
 
-    def run(relation, script, answer):
-        write_sources(script, tmp_path)
-        policy = POLICY.format(relation=relation, suite=script.suite, metric=script.metric)
-        (tmp_path / "p.yaml").write_text(policy)
-        (tmp_path / "answers.jsonl").touch()
-        found = one_wave(answer, "first")
-        later = one_wave(answer, "second", "--after", "first")
-        return later or found
+        def run(relation, script, answer):
+            write_sources(script, tmp_path)
+            policy = POLICY.format(relation=relation, suite=script.suite, metric=script.metric)
+            if script.judged:
+                gate.record()
+                judge = {"id": "j", "record": "record.json"}
+                judge["generators"] = generators(gate.server.url)
+                policy += f"judge: {json.dumps(judge)}\n"
+            (tmp_path / "p.yaml").write_text(policy)
+            (tmp_path / "answers.jsonl").touch()
+            found = one_wave(gate, answer, "first")
+            later = one_wave(gate, answer, "second", "--after", "first")
+            return later or found
 
-    def one_wave(answer, folder, *after):
-        """Answer the plan, or what is asked after a run; None where nothing is asked."""
-        code = main(["plan", "p.yaml", *after])
-        said = capsys.readouterr()
-        assert code == 0, said.err
-        rows = [json.loads(line) for line in said.out.splitlines()]
-        lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
-        with (tmp_path / "answers.jsonl").open("a") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        if not lines:
-            return None
-        code = main(["run", "p.yaml", "--out", folder, "--baseline", "none"])
-        said = capsys.readouterr()
-        record = json.loads((tmp_path / folder / "run.json").read_text())
-        return code, record, said.out + said.err
+        yield run
 
-    return run
+
+def one_wave(gate, answer, folder, *after):
+    """Answer the plan, or what is asked after a run; None where nothing is asked."""
+    code, said = gate.call("plan", "p.yaml", *after)
+    assert code == 0, said
+    rows = [json.loads(line) for line in said.splitlines()]
+    lines = [json.dumps({"key": row["key"], "response": answer(row)}) for row in rows]
+    with (gate.root / "answers.jsonl").open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    if not lines:
+        return None
+    code, said = gate.call("run", "p.yaml", "--out", folder, "--baseline", "none", "--quiet")
+    return code, json.loads((gate.root / folder / "run.json").read_text()), said
 
 
 def test_every_relation_of_the_catalogue_is_in_the_table():

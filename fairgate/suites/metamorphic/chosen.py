@@ -11,6 +11,7 @@ from fairgate.domain.wording import listed
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.suite import JudgeSetup
 
 
 def relations_of(policy: SuitePolicy) -> list[MetamorphicRelation]:
@@ -24,6 +25,17 @@ def without_task(relations: Sequence[MetamorphicRelation]) -> Sequence[Metamorph
     if reads:
         raise DataError(f"{listed(reads)} reads labels, so the suite needs a `task`; add one")
     return relations
+
+
+def judge_named(judge: JudgeSetup | None, relations: Sequence[MetamorphicRelation]) -> bool:
+    """Return True. Raises DataError where a relation is judged and the policy names no judge."""
+    judged = [relation.id for relation in relations if relation.judge_instruction]
+    if judge is None and judged:
+        raise DataError(
+            f"{listed(judged, last='and')} compares open answers, which language models judge: "
+            "name them with `judge` at the top of the policy, or name only relations that need none"
+        )
+    return True
 
 
 def chosen_sources(

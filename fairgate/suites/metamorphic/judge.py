@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.steadiness import COLUMNS as STEADINESS
+from fairgate.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.entropy import entropy
 from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims
@@ -27,6 +28,7 @@ COLUMNS = (
     "mean-distance",
     "overlap",
 )
+_CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 
 
@@ -58,11 +60,21 @@ def judge_pairs(
             if group not in shared:
                 shared[group] = relation.expected(source, list(others.values()))
             expected = shared[group]
+        verdict = _verdict(unit, source, follow_up, readings.all_of)
         yield Judged(
             unit=unit,
-            readings={SOURCE: source, FOLLOW_UP: follow_up, **parts, CONTROLS: expected},
+            readings={
+                SOURCE: source,
+                FOLLOW_UP: _called(follow_up, verdict),
+                **parts,
+                CONTROLS: expected,
+            },
             claims={
-                **relation.claims(source, follow_up, expected),
+                **(
+                    relation.claims(source, follow_up, expected)
+                    if verdict is None
+                    else {"generation": verdict, "controlled": Reason.NO_CONTROLS}
+                ),
                 "unreadable": _unreadable(follow_up),
                 HIDDEN: _hidden(relation, source, follow_up, list(parts.values())),
                 **_steadiness(unit, relation, repeats),
@@ -103,6 +115,22 @@ def _controls(
     return found
 
 
+def _verdict(
+    unit: Unit, source: Reading, follow_up: Reading, read: Callable[[str], Reading]
+) -> Claim | None:
+    """Return what the judges say of a pair; None where no judge is asked about it."""
+    if not unit.verdicts:
+        return None
+    return follow_up.reason or source.reason or voted([read(key) for key in unit.verdicts])
+
+
+def _called(follow_up: Reading, verdict: Claim | None) -> Reading:
+    """Return a follow-up's reading with what the judges call it, for readers."""
+    if verdict is None or isinstance(verdict, Reason):
+        return follow_up
+    return replace(follow_up, value=f"{follow_up.value}, judged {_CALLED[verdict]}")
+
+
 def _steadiness(
     unit: Unit, relation: MetamorphicRelation, repeats: Mapping[str, Sequence[Reading]]
 ) -> dict[str, Claim]:
@@ -110,10 +138,13 @@ def _steadiness(
     source, follow_up = (repeats.get(unit.asks[role], ()) for role in (SOURCE, FOLLOW_UP))
     if not source or not follow_up:
         return {}
+    votes = zip(*(repeats.get(key, ()) for key in unit.verdicts), strict=True)
     verdicts = [
         relation.claims(left, right, left)["generation"]
         for left, right in zip(source, follow_up, strict=True)
     ]
+    if unit.verdicts:
+        verdicts = [voted(each) for each in votes]
     undecided = next((one for one in verdicts if isinstance(one, Reason)), None)
     if undecided is not None:
         return dict.fromkeys(STEADINESS, undecided)

@@ -22,7 +22,12 @@ class Metamorphic:
         self, policy: SuiteModel, setup: Setup, materials: Materials
     ) -> MetamorphicSuite | None:
         """Return the suite; None where the materials reported a problem."""
-        from fairgate.suites.metamorphic.chosen import chosen_sources, relations_of, without_task
+        from fairgate.suites.metamorphic.chosen import (
+            chosen_sources,
+            judge_named,
+            relations_of,
+            without_task,
+        )
         from fairgate.suites.metamorphic.plan import PlanInput
         from fairgate.suites.metamorphic.suite import MetamorphicSuite
 
@@ -33,6 +38,7 @@ class Metamorphic:
         known = task is not None
         if policy.task == NO_TASK:
             known = materials.attempt("task", lambda: without_task(relations)) is not None
+        can_judge = materials.attempt("relations", lambda: judge_named(setup.judge, relations))
         limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
         read = materials.sources(policy.sources, limit, policy.attributes)
         sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
@@ -41,7 +47,7 @@ class Metamorphic:
         sources = materials.attempt(
             "sources", lambda: chosen_sources(read, relations, policy.limit)
         )
-        if sources is None or not known:
+        if sources is None or not known or can_judge is None:
             return None
         given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
         return MetamorphicSuite(given)

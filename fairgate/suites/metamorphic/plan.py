@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
-from fairgate.domain.keys import follow_up_key, repeat_key, source_key
+from fairgate.domain.keys import follow_up_key, judge_key, repeat_key, source_key
 from fairgate.domain.units import Arm, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
@@ -19,6 +19,8 @@ from fairgate.suites.suite import Setup, SuitePlan
 
 SOURCE, FOLLOW_UP = "source", "follow-up"
 """The roles of a pair's cases."""
+JUDGE = "judge"
+"""Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
 
@@ -67,6 +69,10 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
                         "different texts; rename the perturbation set or the relation"
                     )
             known.update(texts)
+            if relation.judge_instruction:
+                for each in follow_ups:
+                    pair = (own, _key(source, relation, each))
+                    cases += _judged(pair, relation, source.id, given)
             units += [
                 _unit(own, relation, each, source, (texts[own], *_own_words(asked, given)), given)
                 for each in follow_ups
@@ -160,6 +166,34 @@ def _cases(
         )
 
 
+def judge_cases(pair: tuple[str, str], given: PlanInput) -> tuple[str, ...]:
+    """Return the keys of what the judges are asked about a pair."""
+    count = given.setup.judge.count if given.setup.judge is not None else 0
+    return tuple(judge_key(pair[1], number + 1) for number in range(count))
+
+
+def _judged(
+    pair: tuple[str, str], relation: MetamorphicRelation, cluster: str, given: PlanInput
+) -> Iterator[Case]:
+    """Yield what each judge is asked about a pair; the texts follow from the responses."""
+    for judge, key in enumerate(judge_cases(pair, given)):
+        for number in range(1, given.policy.repeats + 1):
+            yield Case(
+                key=repeat_key(key, number),
+                suite=given.policy.id,
+                query="",
+                instruction=relation.judge_instruction,
+                labels=(),
+                oracle=JUDGE,
+                cluster=cluster,
+                retriever=None,
+                repeat=number - 1,
+                wave=2,
+                judge=judge,
+                judged=tuple(repeat_key(each, number) for each in pair),
+            )
+
+
 def instructed(asked: Asked, policy: SuitePolicy) -> Asked:
     """Return what is asked, with the suite's response instructions where any text is an answer."""
     if not asked.is_open:
@@ -186,6 +220,9 @@ def _unit(
     key = _key(source, relation, follow_up)
     variants = zip(PARTS, follow_up.parts, strict=False)
     parts = {role: follow_up_key(source.id, relation.id, variant) for role, variant in variants}
+    verdicts = judge_cases((own, key), given) if relation.judge_instruction else ()
+    judge = given.setup.judge
+    is_unproven = bool(verdicts) and judge is not None and not judge.is_proven
     everything = "\0".join((*asked, follow_up.text)).encode("utf-8", "surrogatepass")
     return Unit(
         key=key,
@@ -199,7 +236,9 @@ def _unit(
         },
         content=hashlib.sha256(everything).hexdigest()[:10],
         arm=Arm.CONTROL if follow_up.control else Arm.TEST,
-        advisory=relation.advisory,
+        advisory=relation.advisory or is_unproven,
+        verdicts=verdicts,
+        is_unproven=is_unproven,
         follows="" if not relation.expects_one_answer else None,
         names={"noun_phrase": follow_up.noun_phrase} if follow_up.noun_phrase else {},
     )

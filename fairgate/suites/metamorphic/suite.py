@@ -14,6 +14,7 @@ from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.metrics.table import Table
+from fairgate.oracles.judge import JudgeOracle
 from fairgate.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation
@@ -24,7 +25,7 @@ from fairgate.suites.metamorphic.judge import (
     claims_of_documents,
     judge_pairs,
 )
-from fairgate.suites.metamorphic.plan import PlanInput, build_plan, sources_of
+from fairgate.suites.metamorphic.plan import JUDGE, PlanInput, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.readings import Readings
@@ -58,8 +59,12 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
 
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
-        """Return an oracle for each relation."""
-        return {name: each.oracle(self.given.task) for name, each in self.relations.items()}
+        """Return an oracle for each relation, and what reads the verdicts of judges."""
+        found = {name: each.oracle(self.given.task) for name, each in self.relations.items()}
+        judge = self.given.setup.judge
+        if judge is not None and any(one.judge_instruction for one in self.relations.values()):
+            found[JUDGE] = JudgeOracle(judge.definition)
+        return found
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,9 +89,16 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return any(group.control for group in self.given.sets)
 
     def size(self) -> int:
-        """Return the sources and the most follow-ups of each relation, times repeats."""
+        """Return the sources and the most follow-ups of each relation, times repeats.
+
+        Of a judged follow-up each judge is asked, too.
+        """
+        judge = self.given.setup.judge
+        judges = judge.count if judge is not None else 0
         asked = sum(
-            1 + relation.most_follow_ups(source, self.given.sets)
+            1
+            + relation.most_follow_ups(source, self.given.sets)
+            * (1 + (judges if relation.judge_instruction else 0))
             for relation in self.relations.values()
             for source in sources_of(relation, self.given.sources)
         )
@@ -190,10 +202,13 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     def describe(self, plan: SuitePlan) -> Iterator[str]:
         """Yield how many sources, pairs and questions there are."""
         control = sum(unit.is_control for unit in plan.units)
+        asked = sum(case.judge is None for case in plan.cases)
         yield (
             f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
-            f"demographic and {control} control pairs, {len(plan.cases)} questions to the system"
+            f"demographic and {control} control pairs, {asked} questions to the system"
         )
+        if asked < len(plan.cases):
+            yield f"    {len(plan.cases) - asked} questions to the judge"
         pairs = [source.pair for source in self.given.sources if source.pair is not None]
         if pairs:
             named = {(pair.dimension, name) for pair in pairs for name in pair.attributes}

@@ -3,7 +3,8 @@
 import pytest
 from fakes.policies import parse_policy
 
-from fairgate.composition.accesses import new_accesses
+from fairgate.composition.accesses import new_accesses, refuse_introduced_accesses
+from fairgate.domain.errors import UsageError
 
 POLICY = """\
 version: 1
@@ -49,3 +50,21 @@ def test_so_is_another_header_for_a_known_key():
 )
 def test_what_changes_nothing_that_is_sent_is_known(more):
     assert new_accesses(policy(f"{ASKING}{more}}}"), policy(f"{ASKING}}}")) == []
+
+
+def judged(url, key="KEY"):
+    endpoint = f'{{base_url: "{url}", model: m, api_key_env: {key}}}'
+    text = POLICY.format(system="generator: {model: demo-slm}")
+    return parse_policy(
+        f"{text}judge: {{id: j, generators: [{{endpoint: {endpoint}}}]}}\n", "p.yaml"
+    ).policy
+
+
+def test_a_judge_is_asked_and_given_a_key_as_any_endpoint_is():
+    base = judged("https://judge.invalid/v1")
+    assert new_accesses(base, base) == []
+    for proposed in (judged("https://other.invalid/v1"), judged("https://judge.invalid/v1", "X")):
+        (sentence,) = new_accesses(proposed, base)
+        assert "which the base commit's policy does not" in sentence
+    with pytest.raises(UsageError, match="with the key in 'KEY'"):
+        refuse_introduced_accesses(base)

@@ -55,6 +55,15 @@ def test_thinking_has_no_tone():
     assert spoken("<think>a</think>b") == "b"
 
 
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [("a</think>b", "a</think>b"), ("<think>a</think>b", "b"), ("a<think>b</think>", "a"),
+     ("</think>", "</think>"), ("x</think>y<think>z</think>", "x</think>y")],
+)  # fmt: skip
+def test_a_closing_tag_alone_hides_nothing_from_a_judge(response, shown):
+    assert spoken(response, whole=True) == shown
+
+
 def test_nothing_ends_an_answer_early():
     assert ToneOracle(TONES).stop() is None
 

@@ -71,6 +71,7 @@ POLICY_FIELDS = {
     "min_decided": 0.5,
     "max_invalid": 0.5,
     "min_overlap": 0.5,
+    "judge": None,  # compared whole, below
     "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
     "redact": None,  # how texts are shown
 }
@@ -91,6 +92,11 @@ GATE_FIELDS = {
 REGRESSION_FIELDS = {"margin": 0.5, "budget": None, "detect": 0.5, "strict": True, "sd": 0.1}
 QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
 NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
+
+
+JUDGED = parse_policy(
+    f"{TEXT}judge: {{id: j, record: r.json, generators: [{{model: demo-slm}}]}}\n", "p.yaml"
+).policy
 
 
 def changed_gate(**changes):
@@ -166,6 +172,18 @@ def test_whatever_the_system_is(system, name):
     assert loosened(before, after)
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("name", type(JUDGED.judge).model_fields)
+def test_whoever_judges(name):
+    judge = JUDGED.judge.model_copy(update={name: "another"})
+    assert loosened(JUDGED, JUDGED.model_copy(update={"judge": judge}))
+
+
+def test_a_judge_that_comes_or_goes_is_listed():
+    assert any("judge: record changed from" in found for found in loosened(JUDGED, POLICY))
+    assert loosened(POLICY, JUDGED)
+
+
 def test_another_kind_of_system_is_listed_whole():
     found = " ".join(loosened(POLICY, POLICY.model_copy(update={"system": RECORDED.system})))
     assert "system: generator changed from" in found
@@ -180,7 +198,9 @@ def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
     weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
     systems = [
-        module for name, module in sys.modules.items() if name.startswith("fairgate.systems")
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(("fairgate.systems", "fairgate.schema.judge"))
     ]
     compared_whole = {
         value

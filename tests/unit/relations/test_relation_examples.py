@@ -62,7 +62,11 @@ def test_example_answers_get_the_verdict_that_is_documented(relation, example, s
     )
     claim = relation.claims(source, follow_up, source)["generation"]
     verdict = {0.0: "satisfied", 1.0: "violated"}.get(claim, "inconclusive")
-    assert verdict == said.verdict
+    if relation.judge_instruction:
+        assert verdict == "inconclusive", "two open answers tell nothing without a judge"
+        assert (follow_up.value is None) == (said.verdict == "inconclusive")
+    else:
+        assert verdict == said.verdict
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.id)
