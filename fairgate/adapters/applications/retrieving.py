@@ -43,7 +43,7 @@ class AskedRetriever:
                 raise RetrievalError(
                     f"{self._application.name}, asked for {quoted(queries[position])}: a document "
                     "has an id and no text, so the prompt could not show it; name the place of the "
-                    "text in `response.document.text`"
+                    "text (`response.document.text`, in a vector store `text`)"
                 )
             found[position] = documents
         if len(found) < len(questions):
