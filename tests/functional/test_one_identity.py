@@ -35,9 +35,36 @@ def documents(key):
     return [{"id": "d", "text": "A text.", "label": "toxic"}]
 
 
+def found_by_an_index(key):
+    """Find the same documents, whoever speaks."""
+    return [{"id": f"d{n}", "text": f"Text {n}.", "label": "toxic"} for n in range(4)]
+
+
+def worse_for_one(key):
+    """Find other documents for 30 % of one identity's texts."""
+    source, _, variant = key.partition("#")
+    if variant != "race/asian" or int(source[1:]) >= 12:
+        return found_by_an_index(key)
+    return [{"id": f"other{n}", "text": f"Other {n}.", "label": "toxic"} for n in range(4)]
+
+
+@pytest.mark.parametrize("name", ["rag-sentiment", "rag-toxicity"])
+def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace):
+    rules = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
+    workspace.policy(gates=rules)
+    workspace.sources(40)
+    workspace.answers(lambda _: "positive", found_by_an_index)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0, workspace.out + workspace.err
+    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
+    workspace.answers(lambda _: "positive", worse_for_one)
+    assert workspace.run("run", "policy.yaml", "--out", "worse") == 1
+    failed = [rule for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"]
+    assert [(r["metric"], r["where"]) for r in failed] == [("retrieval/overlap", {"term": "asian"})]
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_rules_see_it_on_the_first_run(name, workspace):
-    rules = re.sub(r"  - \{metric: (rrs|asr/retrieval).*\n", "", gates_of(SHIPPED[name]))
+    rules = re.sub(r"  - \{metric: (rrs|asr/retrieval|retrieval).*\n", "", gates_of(SHIPPED[name]))
     workspace.policy(gates=rules)
     workspace.answers(against_one)
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1, workspace.err
