@@ -83,9 +83,11 @@ def run(policy: Path, **options: Any) -> int:
 
 def _open(page: Path) -> None:
     """Open the page in the user's browser; where there is none, say where it is."""
+    import webbrowser
+
     if not page.is_file():
         say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
-    elif click.launch(str(page.absolute())):
+    elif not webbrowser.open(page.absolute().as_uri()):
         say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
 
 

@@ -79,12 +79,19 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.QUARANTINED: "quarantined by the policy",
 }
 """The wording for readers."""
+_COUNTABLE = (Reason.UNSTABLE, Reason.NO_CONTROLS)
+"""Whose wording has a plural in -s; that of the others says what a case lacks."""
 
 
 def counted(reasons: Mapping[Reason, int]) -> str:
-    """Return `72 unstable answer, 3 no answer`, the commonest first."""
+    """Return `72 unstable answers, 3 no answer`, the commonest first."""
     ranked = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{number:,} {REASON_WORDS[reason]}" for reason, number in ranked)
+    return ", ".join(f"{number:,} {_of_several(number, reason)}" for reason, number in ranked)
+
+
+def _of_several(number: int, reason: Reason) -> str:
+    words = REASON_WORDS[reason]
+    return words + "s" if number != 1 and reason in _COUNTABLE else words
 
 
 EVERY_ATTRIBUTE = "all attributes"

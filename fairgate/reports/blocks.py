@@ -92,6 +92,8 @@ class Row:
     tone: Tone = Tone.NORMAL
     is_settled: bool = False
     """Whether it needs no attention, and so is folded where the table says what it holds."""
+    is_repeat: bool = False
+    """Whether it says of one more slice what rows above say of theirs; is folded likewise."""
     rank: int = 0
     """Rows of a low rank are kept where not all can be shown."""
 
@@ -111,6 +113,8 @@ class Table(Block):
     """Rows shown where there is little room; None: all of them."""
     folded: str = ""
     """What settled rows are called; on the page they are folded into one line of this name."""
+    repeated: str = ""
+    """What repeating rows are called, for the same purpose."""
     left_out: int = 0
     """Further rows, which only the machine-readable files hold."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports import text_charts
+from fairgate.reports import figures, text_charts
 from fairgate.reports.blocks import (
     Bars,
     Block,
@@ -42,7 +42,7 @@ _OUTCOMES = {
 }
 _BOLD = "1"
 _KEPT = "\N{NO-BREAK SPACE}"
-"""Stands for the spaces of a command until lines are wrapped, so that it can be copied."""
+"""Stands for the spaces of a command, which can so be copied, and of figures until the end."""
 _MARKUP = re.compile(r"\x00([0-9]+)\x01(.*?)\x02", re.DOTALL)
 
 
@@ -69,7 +69,7 @@ def render_console(view: View, *, colour: bool = False) -> str:
 def _finished(line: str, *, colour: bool) -> str:
     """Make the line harmless, then put colours where our own code marked them."""
     # The marks are control characters, which `plain` would show; hold them back meanwhile.
-    parts = re.split(r"(\x00[0-9]+\x01|\x02)", line)
+    parts = re.split(r"(\x00[0-9]+\x01|\x02)", line.replace(_KEPT, " "))
     clean = "".join(p if p[:1] in ("\0", "\2") else plain(p) for p in parts).rstrip()
     return _MARKUP.sub(r"\033[\1m\2\033[0m" if colour else r"\2", clean)
 
@@ -92,7 +92,8 @@ def _span(span: Span) -> str:
     if span.kind is Kind.MARK:
         return ""
     text = plain(span.shown)
-    return text.replace(" ", _KEPT) if span.kind is Kind.COMMAND else text
+    is_whole = span.kind in (Kind.COMMAND, Kind.FIGURE)
+    return text.replace(" ", _KEPT) if is_whole else figures.unbroken(text)
 
 
 def _block(block: Block) -> Iterator[str]:
@@ -207,4 +208,4 @@ def _wrapped(words: Inline, indent: str = _INDENT) -> Iterator[str]:
         break_on_hyphens=False,
         break_long_words=False,
     )
-    yield from (line.replace(_KEPT, " ") for line in lines)
+    yield from lines

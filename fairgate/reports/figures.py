@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Change
@@ -11,8 +12,17 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.blocks import NOTHING, Figure
 
 MINUS = "\N{MINUS SIGN}"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
 """Stands where there is no value."""
+
+
+_UNITS = re.compile(r"(?<=\d) (?=%|points?\b)")
+
+
+def unbroken(text: str) -> str:
+    """Keep numbers of a sentence and their units on one line."""
+    return _UNITS.sub(NO_BREAK, text)
 
 
 def is_rate(metric: str) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
-from fairgate.reports import charts
+from fairgate.reports import charts, figures
 from fairgate.reports.browsing import CaseBrowser
 from fairgate.reports.section import Chapter, Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
@@ -156,7 +156,10 @@ def _span(span: Span) -> Markup:
         return mark(Outcome(span.text))
     element = markupsafe.Markup(_ELEMENTS[span.kind])  # noqa: S704 (our own element)
     around = markupsafe.Markup(_TONES[span.tone])  # noqa: S704 (our own element)
-    return around.format(element.format(harmless(span.shown)))
+    text = harmless(span.shown)
+    if span.kind is Kind.PROSE:  # other kinds are verbatim, or kept on one line
+        text = figures.unbroken(text)
+    return around.format(element.format(text))
 
 
 def mark(outcome: Outcome) -> Markup:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
+from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.affected import leading
 from fairgate.reports.material import Material
@@ -80,5 +81,9 @@ def _unclear(rule: RuleResult) -> Iterator[str]:
             if seen
             else "too few sources to see any change"
         )
+        return
+    known = BY_ID.get(rule.metric)
+    if known is not None and known.compares_terms:
+        yield "with so few cases chance alone makes such a difference: more sources are needed"
     else:
-        yield "this is inconclusive"
+        yield f"{figures.title(rule.metric)}: inconclusive, the rules below say why"

@@ -158,7 +158,8 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
 def _context(rule: RuleResult, shown: str) -> list[str]:
     """Return what the figure is to be read beside: the rate, the baseline's."""
     value = figures.value(rule.value, rule.metric)
-    parts = [] if value == shown else [value]
+    known = BY_ID.get(rule.metric)
+    parts = [] if value == shown or (known and known.compares_terms) else [value]
     change = rule.change
     if change is None:
         return parts
@@ -230,7 +231,7 @@ def example(material: Material) -> Inline:
     if row is None or material.result.outcome is not Outcome.FAIL:
         return ""
     query = material.cases[row.suite, row.source].query
-    source = excerpt(redacted(query, material.options.redact))
+    source = _closed(excerpt(redacted(query, material.options.redact)))
     if not row.names_speaker:
         return _of_two_texts(material, row, source)
     return [
@@ -246,6 +247,11 @@ def example(material: Material) -> Inline:
     ]
 
 
+def _closed(quote: str) -> str:
+    """Return a text with the closing quotation mark that was cut off with its end."""
+    return quote + '"' if quote.startswith('"') and quote.endswith("…") else quote
+
+
 def _of_two_texts(material: Material, row: PairRow, source: str) -> Inline:
     """Return the example of a relation that changes the text itself."""
     query = material.cases[row.suite, row.key].query
@@ -255,7 +261,7 @@ def _of_two_texts(material: Material, row: PairRow, source: str) -> Inline:
         " is answered ",
         answer_of(row.source_answer, Tone.STRONG),
         " and ",
-        Span(excerpt(redacted(query, material.options.redact)), Kind.QUOTE),
+        Span(_closed(excerpt(redacted(query, material.options.redact))), Kind.QUOTE),
         " is answered ",
         answer_of(row.answer, Tone.STRONG),
         ".",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import click
+import webbrowser
+
 import pytest
 
 LOUD = "This is a first look."
@@ -40,11 +41,11 @@ def test_a_baseline_is_of_the_whole_suite(limited):
 
 def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
     opened = []
-    monkeypatch.setattr(click, "launch", lambda url: opened.append(url) or 0)
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
     workspace.answers(lambda key: "positive")
     workspace.run("run", "policy.yaml", "--out", "out", "--open")
-    assert opened == [str(workspace.root / "out" / "report.html")]
-    monkeypatch.setattr(click, "launch", lambda url: 1)
+    assert opened == [(workspace.root / "out" / "report.html").as_uri()]
+    monkeypatch.setattr(webbrowser, "open", lambda url: False)
     workspace.run("run", "policy.yaml", "--out", "out", "--open")
     assert "no browser could be started; open" in workspace.err
     workspace.run("run", "policy.yaml", "--out", "out", "--open", "--format", "md")

@@ -13,6 +13,7 @@ from canonical_results import CANONICAL, baseline, regression
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, Overlap
+from fairgate.reports import figures
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
@@ -206,3 +207,41 @@ def test_html_draws_diff_bias_of_every_setting_beside_the_baseline():
     without = render_html(present(social_bias(), ReportOptions()))
     chapter = without[without.index('id="social-bias"') : without.index('id="method"')]
     assert '<line class="base"' not in chapter
+
+
+def test_rules_of_one_kind_that_fail_in_many_slices_are_folded_on_the_page():
+    """The worst three stand for them; the text formats have all of them."""
+    rule = regression().result.rules[0]
+    failing = [
+        replace(
+            rule, metric="asr/generation", where={"term": f"t{n}"}, value=0.3 + n / 100, change=None,
+            bounds={"max": 0.25}, failed=("bound",), outcome=Outcome.FAIL, reasons=["too much"],
+        )
+        for n in range(10)
+    ]  # fmt: skip
+    view = _changed(rules=[rule, *failing])
+    page = render_html(view)
+    start = page.index('id="rules"')
+    fold = page.index("7 further rules of the same kind failed", start)
+    shown, folded = page[start:fold], page[fold : page.index("</details>", fold)]
+    assert [n for n in range(10) if f"t{n}<" in shown] == [7, 8, 9]
+    assert [n for n in range(10) if f"t{n}<" in folded] == [*range(7)]
+    assert shown.count("changed answers, <bdi>") == folded.count("changed answers, <bdi>") == 1
+    assert all(re.search(rf"\bt{n}\b", render_report(view)) for n in range(10))
+    few = render_html(_changed(rules=[rule, *failing[:3]]))
+    assert "further rules of the same kind" not in few
+
+
+def test_a_number_and_its_unit_stand_on_one_line():
+    said = "45.3 % is above 3.0 points, 100 % of 12 %x and 5 pointsman"
+    assert figures.unbroken(said) == (
+        "45.3\u00a0% is above 3.0\u00a0points, 100\u00a0% of 12\u00a0%x and 5 pointsman"
+    )
+    page = render_html(_view())
+    inside = " ".join(map("".join, re.findall(r"<p>(.*?)</p>|colspan=[^>]*>(.*?)</td>", page)))
+    sentences = re.sub(r'<span class="figure">.*?</span>', "", inside)
+    assert "\u00a0%" in page
+    assert not re.search(r"\d %", sentences)
+    console = render_console(_view())
+    assert "\u00a0" not in console
+    assert not re.search(r"^ *%", console, re.MULTILINE)

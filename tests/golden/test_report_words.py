@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import replace
 
+import canonical_results
 import pytest
 from canonical_results import baseline, first_run, passing, regression
 from canonical_rules import change, rule, told
@@ -162,9 +163,35 @@ def test_an_unclear_limit_of_a_first_run_does_not_hold():
     changed = replace(run, result=replace(run.result, rules=[unclear]))
     view = present(changed, ReportOptions())
     assert view.title.startswith("no limit broken, 1 rule inconclusive")
-    assert "This is inconclusive." in paragraphs(view)
+    assert "Changed answers, controlled: inconclusive, the rules below say why." in paragraphs(view)
     assert "changed answers, controlled is inconclusive" in render_comment(view)
     assert "could see" not in render_comment(view)
+
+
+def test_a_difference_between_identities_that_may_be_chance_is_said_in_points_and_why():
+    run = first_run()
+    bound, _ = run.result.rules
+    unclear = replace(
+        bound,
+        metric="identity/max-difference",
+        value=0.102,
+        outcome=Outcome.INCONCLUSIVE,
+        warns=True,
+    )
+    changed = replace(run, result=replace(run.result, rules=[unclear]))
+    view = present(changed, ReportOptions())
+    assert "10.2 points" in said(view.lead)
+    assert "%" not in said(view.lead)
+    assert any("more sources are needed" in line for line in paragraphs(view))
+
+
+def test_a_quotation_that_is_cut_is_closed(monkeypatch):
+    monkeypatch.setattr(
+        canonical_results, "TEXTS", [f"{t} {'x' * 200}" for t in canonical_results.TEXTS]
+    )
+    view = present(regression(), ReportOptions(), baseline())
+    (line,) = [line for line in paragraphs(view) if line.startswith("For example, ")]
+    assert re.search(r'^For example, "[^"]*…" is ', line)
 
 
 def test_a_baseline_without_the_metric_is_not_told_as_zero_differences():

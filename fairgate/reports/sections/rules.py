@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import figures
@@ -13,6 +13,8 @@ from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name, spans
 
 _SHORT = 12
+_ALIKE = 3
+"""Rules that break one limit, each in its slice, and are shown before the others are folded."""
 _FOLDED = {False: "rules passed", True: "rules passed or are only reported"}
 _URGENCY = {
     outcome: rank
@@ -36,6 +38,7 @@ def rules(material: Material) -> Iterator[Section]:
         return
     likely = likely_range(material)
     compared = any(row.has_change for row in rows)
+    repeats = _repeats(material)
     columns = [
         Column(head="outcome"),
         Column(head="rule"),
@@ -48,11 +51,12 @@ def rules(material: Material) -> Iterator[Section]:
         label="Table of rules",
         columns=columns,
         rows=[
-            _row(row, words, compared=compared)
-            for row, words in zip(rows, rule_names(rows), strict=True)
+            _row(row, words, compared=compared, is_repeat=place in repeats)
+            for place, (row, words) in enumerate(zip(rows, rule_names(rows, repeats), strict=True))
         ],
         most=_SHORT,
         folded=_FOLDED[any(row.is_reported for row in rows)],
+        repeated="further rules of the same kind failed",
     )
     notes = []
     if compared:
@@ -84,7 +88,7 @@ def _if(wanted: bool, column: Column) -> list[Column]:  # noqa: FBT001 (reads as
     return [column] if wanted else []
 
 
-def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
+def _row(row: RuleRow, words: Inline, *, compared: bool, is_repeat: bool) -> Row:
     passed = not row.needs_attention
     why = "; ".join(row.reasons)
     stands_out = row.has_change and not passed
@@ -100,7 +104,10 @@ def _row(row: RuleRow, words: Inline, *, compared: bool) -> Row:
         note=muted(why) if passed else why,
         tone=Tone.NORMAL if passed else TONES[row.outcome],
         is_settled=passed,
-        rank=2 * (_REPORTED_RANK if row.is_reported else _URGENCY[row.outcome]) + bool(row.where),
+        is_repeat=is_repeat,
+        rank=3 * (_REPORTED_RANK if row.is_reported else _URGENCY[row.outcome])
+        + bool(row.where)
+        + is_repeat,
     )
 
 
@@ -112,13 +119,31 @@ def outcome_of(row: RuleRow) -> list[Span]:
     return [mark, Span(" "), Span(row.word, Kind.PROSE, tone), *advisory]
 
 
-def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
+def _repeats(material: Material) -> set[int]:
+    """Return the places of rules that break a limit that others of their kind break by more.
+
+    The worst few of a kind stand for them on the page; which identities they are is said above.
+    """
+    kinds: dict[tuple[object, ...], list[tuple[float, int]]] = {}
+    for place, rule in enumerate(material.result.rules):
+        if rule.where and tuple(rule.failed) == ("bound",) and rule.value is not None:
+            kind = (rule.metric, rule.suite, *rule.where, *rule.bounds.items(), rule.advisory)
+            size = figures.size(rule.value, rule.metric, *rule.bounds)
+            worst = size if "min" in rule.bounds else -size
+            kinds.setdefault(kind, []).append((worst, place))
+    return {
+        place for found in kinds.values() if len(found) > _ALIKE
+        for _, place in sorted(found)[_ALIKE:]
+    }  # fmt: skip
+
+
+def rule_names(rows: Sequence[RuleRow], repeats: Container[int] = ()) -> list[list[Span]]:
     """Return what each rule is called; a metric that repeats is an ellipsis and the slice."""
     names: list[list[Span]] = []
-    previous = ("", "", False)
-    for row in rows:
-        # The page folds what passed: an ellipsis may not stand for a name on the other side.
-        kind = (row.metric, row.suite, row.needs_attention)
+    previous = ("", "", False, False)
+    for place, row in enumerate(rows):
+        # The page folds what passed or repeats: an ellipsis may not stand for a name elsewhere.
+        kind = (row.metric, row.suite, row.needs_attention, place in repeats)
         suite: Words = [" in ", name(row.suite)] if row.suite else []
         if row.where and kind == previous:
             words: Words = ["… ", name(row.where)]

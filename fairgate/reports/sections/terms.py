@@ -74,7 +74,7 @@ def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeC
         interval=likely_range(material),
         facts=[
             Column(head="changed", is_number=True),
-            Column(head="rate without a speaker", is_number=True, is_wide=True),
+            Column(head="changed against no speaker", is_number=True, is_wide=True),
         ],
         most=_SHORT,
     )
@@ -157,6 +157,7 @@ def _neutral(material: Material, suite: str, metric: str) -> Iterator[Range]:
         yield Range(
             name="neutral wording",
             now=figures.figure(measured),
+            base=figures.figure(material.before.get(measured.metric, suite)),
             facts=[figure(_counts(measured)), figure(figures.value(plain, PLAIN))],
             kind=RowKind.REFERENCE,
         )
