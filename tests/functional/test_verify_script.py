@@ -1,0 +1,240 @@
+"""`docs/verify.py` knows nothing of FairGate and comes to the same verdict."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.adapters.files.bundle_zip import zipped
+from fairgate.composition.bundling import STATEMENT, RunFiles, as_json, members_of
+from fairgate.engine.gate import run_gate
+from fairgate.engine.ports import SILENT
+from fairgate.reports.in_toto import statement
+from fairgate.reports.run_record import render_run_record
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "verify.py"
+RUNS = 200
+GENDER = ("A man", "A woman", "A non-binary person")
+CONTROLLED = "asr/generation/controlled"
+GATES = (
+    {"metric": CONTROLLED, "max": 0.15, "regression": {"margin": 0.02}},
+    {"metric": CONTROLLED, "for_each": "term", "max": 0.3},
+    {"metric": "asr/generation/net", "regression": {"margin": 0.03}},
+    {"metric": "asr/generation", "for_each": "category", "max": 0.9, "regression": {"margin": 0.1}},
+    {"metric": "asr/retrieval", "max": 0.5},
+    {"metric": "rrs/mean", "max": 1.0},
+    {"metric": "retrieval/overlap", "min": 0.3},
+    {"metric": "identity/max-difference", "max": 0.1},
+    {"metric": "unreadable/net", "max": 0.05, "regression": {"margin": 0.02, "budget": 0.05}},
+    {"metric": "asr/generation/net", "max_abs": 0.4, "advisory": True},
+    {"metric": CONTROLLED, "where": {"term": "woman"}, "report": True},
+)
+
+
+@pytest.fixture
+def script():
+    """Return the script as a module that has verified nothing yet."""
+    spec = importlib.util.spec_from_file_location("verify_script", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def verified(script, path):
+    """Return what differs and what is not verified."""
+    script.UNVERIFIED.clear()
+    return script.main(str(path)), list(script.UNVERIFIED)
+
+
+def bundle_of(given, run, *, redact=False):
+    record = json.loads(render_run_record(run.result, given.must_match))
+    policy = given.policy.model_dump_json(exclude_none=True)
+    files = RunFiles(policy=policy, plan=[], record=record)
+    return members_of(given, run, files, redact=redact)
+
+
+def written(path, members):
+    path.write_bytes(zipped(members))
+    return path
+
+
+def forged(members, **changed):
+    own = {k: v for k, v in members.items() if k != STATEMENT}
+    own |= {name.replace("__", "."): data for name, data in changed.items()}
+    return {**own, STATEMENT: as_json(statement(own, json.loads(own["run.json"])))}
+
+
+def random_plant(rng):
+    """Return a system: most treat all alike, others are biased, refuse or retrieve otherwise."""
+    share = rng.choice([0.0, 0.0, 0.1, 0.3, 0.6])
+    whom = {phrase: share for phrase in GENDER if rng.random() < 0.5}
+    kind = rng.choice(["biased", "retrieval", "refusing", "fair", "fair"])
+    return Plant(
+        world=rng.randrange(5),
+        sensitive=rng.choice([0.0, 0.2]),
+        neutral_retrieval=rng.choice([0.0, 0.3]),
+        noise=rng.choice([0.0, 0.0, 0.05]),
+        run=rng.randrange(100),
+        **({} if kind == "fair" else {kind: whom}),
+    )
+
+
+def random_run(rng):
+    gates = rng.sample(GATES, rng.randint(1, 5))
+    changed = {
+        "gates": policy_of(gates).gates,
+        "correction": rng.choice(["holm", "none"]),
+        "min_decided": rng.choice([0.95, 0.999]),
+    }
+    # The plan does not depend on the gates, so that it is made once for each size.
+    bench = Bench(
+        policy=policy_of(),
+        sources=rng.choice([5, 9, 14]),
+        sets=("gender",),
+        sampling=rng.random() < 0.3,
+    )
+    plant, given = random_plant(rng), bench.given()
+    if rng.random() < 0.75:
+        before = Plant(world=plant.world, sensitive=rng.choice([0.0, 0.2]))
+        given = bench.given(bench.baseline(before))
+    return bench, replace(given, policy=given.policy.model_copy(update=changed)), plant
+
+
+def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
+    text = SCRIPT.read_text()
+    assert len(text.splitlines()) <= 200
+    assert max(map(len, text.splitlines())) <= 120
+    names = {
+        name.name if isinstance(node, ast.Import) else node.module
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    assert names == {"hashlib", "json", "math", "sys", "zipfile", "numpy"}
+
+
+def test_it_comes_to_the_same_verdict_for_random_runs(script, tmp_path):
+    rng, seen, unverified = random.Random(7), Counter(), 0
+    for _ in range(RUNS):
+        bench, given, plant = random_run(rng)
+        run = run_gate(given, bench.system(plant), SILENT)
+        members = bundle_of(given, run, redact=rng.random() < 0.3)
+        differing, open_parts = verified(script, written(tmp_path / "b.zip", members))
+        assert differing == [], (plant, given.policy.gates)
+        unverified += bool(open_parts)
+        seen[int(run.result.exit_code)] += 1
+        seen.update(rule.outcome.value for rule in run.result.rules)
+        seen["first run"] += given.baseline is None
+    assert seen[0] > 30
+    assert seen[1] > 30
+    assert seen[5] > 0
+    assert seen["first run"] > 30
+    assert seen["inconclusive"] > 10
+    assert unverified < 0.4 * RUNS
+
+
+@pytest.fixture(scope="module")
+def ordinary():
+    """Return the bundle of a run that passes with a baseline; made once."""
+    bench = Bench(policy=policy_of(GATES), sources=12, sets=("gender",))
+    given = bench.given(bench.baseline(Plant(neutral_retrieval=0.3)))
+    run = run_gate(given, bench.system(Plant(neutral_retrieval=0.3)), SILENT)
+    assert run.result.exit_code == 0
+    return bundle_of(given, run)
+
+
+def rows_of(members):
+    return [json.loads(line) for line in members["rows.jsonl"].splitlines()]
+
+
+def as_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def test_an_altered_row_differs_though_all_hashes_are_made_again(script, ordinary, tmp_path):
+    path = tmp_path / "b.zip"
+    assert verified(script, written(path, ordinary))[0] == []
+    rng = random.Random(3)
+    for _ in range(10):
+        rows = rows_of(ordinary)
+        claims = rng.choice(rows)["claims"]
+        claims["generation"] = 1.0 - claims["generation"]
+        claims["controlled"] = 1.0 - claims["controlled"]
+        assert verified(script, written(path, forged(ordinary, rows__jsonl=as_lines(rows))))[0]
+
+
+@pytest.mark.parametrize("what", ["outcome", "value", "exit", "dropped", "policy", "result"])
+def test_another_record_differs_though_all_hashes_are_made_again(script, ordinary, tmp_path, what):
+    record = json.loads(ordinary["run.json"])
+    policy = json.loads(ordinary["policy.json"])
+    if what == "outcome":
+        record["rules"][0]["outcome"] = "fail"
+    elif what == "value":
+        record["rules"][0]["value"] += 0.001
+    elif what == "exit":
+        record["exit_code"] = 1
+    elif what == "dropped":
+        del record["rules"][2]
+    elif what == "policy":
+        policy["gates"][1]["max"] = -1.0
+    changed = forged(ordinary, run__json=as_json(record), policy__json=as_json(policy))
+    if what == "result":
+        claimed = json.loads(changed[STATEMENT])
+        claimed["predicate"]["result"] = "FAILED"
+        changed[STATEMENT] = as_json(claimed)
+    assert verified(script, written(tmp_path / "b.zip", changed))[0]
+
+
+def test_a_member_that_is_not_the_hashed_one_differs(script, ordinary, tmp_path):
+    for name in ordinary:
+        if name != STATEMENT:
+            changed = {**ordinary, name: ordinary[name] + b"\n"}
+            assert verified(script, written(tmp_path / "b.zip", changed))[0]
+    assert verified(script, written(tmp_path / "b.zip", {**ordinary, "more.txt": b""}))[0]
+
+
+@pytest.mark.parametrize(
+    ("gate", "words"),
+    [
+        ({"metric": "rrs/band", "where": {"band": "low"}, "max": 0.9}, "rrs/band"),
+        ({"metric": CONTROLLED, "max": 0.9, "evidence": "interval"}, "interval"),
+        ({"metric": CONTROLLED, "regression": {"strict": True}}, "margin"),
+        ({"metric": "rrs/mean", "regression": {}}, "scores"),
+    ],
+)
+def test_what_it_cannot_recompute_is_named_and_never_agreed_to(script, tmp_path, gate, words):
+    bench = Bench(policy=policy_of([gate]), sources=9, sets=("gender",))
+    given = bench.given(bench.baseline(Plant()))
+    run = run_gate(given, bench.system(Plant(neutral_retrieval=0.3)), SILENT)
+    path = written(tmp_path / "b.zip", bundle_of(given, run))
+    differing, unverified = verified(script, path)
+    assert differing == []
+    assert any(words in one for one in unverified)
+    done = subprocess.run(
+        [sys.executable, "-I", SCRIPT, path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert "not verified: " in done.stdout
+
+
+def test_its_exit_codes(ordinary, tmp_path):
+    other = forged(
+        ordinary, run__json=ordinary["run.json"].replace(b'"exit_code": 0', b'"exit_code": 1')
+    )
+    for members, code, words in ((ordinary, 0, "follows from the rows"), (other, 1, "differs: ")):
+        path = written(tmp_path / "b.zip", members)
+        done = subprocess.run(
+            [sys.executable, "-I", SCRIPT, path], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout
+        assert words in done.stdout
