@@ -37,7 +37,6 @@ from fairgate.adapters.onnx_engine.export_source import (
 )
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.precision import Precision, change_precision
-from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.domain.errors import ModelError, UsageError
 
 Task = Literal["text-generation", "feature-extraction"]
@@ -112,8 +111,6 @@ def _export(
         folder = Path(scratch) / "model"
         _convert(source, folder, choice.task)
         _release_memory()
-        if choice.task == "text-generation":
-            drop_softmax_guards(folder / "model.onnx")
         change_precision(
             folder / "model.onnx", choice.precision, decoder=choice.task == "text-generation"
         )

@@ -29,8 +29,6 @@ from model_card import card
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
-
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "fairgate/data/models/demo-slm"
 VOCABULARY = 2048
@@ -211,7 +209,6 @@ def export(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
             "generation_config.json",
         ):
             shutil.copyfile(made / name, folder / name)
-    drop_softmax_guards(folder / "model.onnx")
 
 
 def parity(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> float:
