@@ -25,7 +25,7 @@ from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
 from fairgate.oracles.stopping import STOP_RULE
 
 if TYPE_CHECKING:
-    from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+    from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession
 
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
@@ -71,6 +71,8 @@ class OnnxDecoder:
         """Yield `(position, answer)` batch by batch, short prompts first. Raises ModelError."""
         prompts = self._prompts.encode([request.prompt for request in requests])
         widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
+        # Equal prompts, which differ in their seeds, come into one batch: see `_prefill`.
+        order = sorted(range(len(prompts)), key=prompts.__getitem__)
         rows = [
             AnswerRow(
                 position=position,
@@ -83,9 +85,10 @@ class OnnxDecoder:
                 opening=self._prompts.opening(request.prompt),
                 may_think_for=self._thinking_room(len(prompt)),
             )
-            for position, (request, prompt) in enumerate(zip(requests, prompts, strict=True))
+            for position, request, prompt in ((n, requests[n], prompts[n]) for n in order)
         ]
-        for width, places in self._batches(prompts, self._decoding.max_new_tokens, widest):
+        lengths = [row.prompt for row in rows]
+        for width, places in self._batches(lengths, self._decoding.max_new_tokens, widest):
             yield from self._answer_batch([rows[place] for place in places], width)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
@@ -126,8 +129,7 @@ class OnnxDecoder:
         # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits
         # for some weight formats: a lone row runs beside its own copy.
         rows = batch if len(batch) > 1 else [batch[0], batch[0]]
-        first, cache = self._session.prefill([row.prompt for row in rows], width)
-        logits = first[:, 0]
+        logits, cache = self._prefill([row.prompt for row in rows], width)
         while True:
             for place, row in enumerate(rows):
                 if row.stopped is None and row not in rows[:place]:
@@ -137,12 +139,23 @@ class OnnxDecoder:
             running = [place for place, row in enumerate(rows) if row.stopped is None]
             if not running:
                 return
-            if len(running) <= _COMPACT_BELOW * len(rows) and len(rows) > 2:
+            few = len(running) <= _COMPACT_BELOW * len(rows) and len(rows) > 2
+            if few and self._session.selects:
                 places = running if len(running) > 1 else running * 2
-                kept = self._session.select(cache, places)
-                if kept is not None:
-                    cache, rows = kept, [rows[place] for place in places]
+                cache = self._session.select(cache, places)
+                rows = [rows[place] for place in places]
             logits = self._session.step(cache, [row.last_token for row in rows])
+
+    def _prefill(self, prompts: list[list[int]], width: int) -> tuple[npt.NDArray[Any], Cache]:
+        """Return the logits `[rows, vocabulary]` after each prompt; equal ones are run once."""
+        numbers: dict[tuple[int, ...], int] = {}
+        places = [numbers.setdefault(tuple(prompt), len(numbers)) for prompt in prompts]
+        if not self._session.selects or len(numbers) == len(prompts) or len(prompts) == 2:
+            first, cache = self._session.prefill(prompts, width)
+            return first[:, 0], cache
+        unlike = [list(prompt) for prompt in numbers]
+        first, cache = self._session.prefill(unlike if len(unlike) > 1 else unlike * 2, width)
+        return first[places, 0], self._session.select(cache, places)
 
     def _take(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
         """Let a row choose its next token. Raises ModelError where the logits are not finite."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.graph import cut_to_positions
+from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.width_switch import find_width_switch
 from fairgate.domain.errors import ModelError
 
@@ -66,9 +67,10 @@ class DecoderGraph:
     """None: the file as it is."""
 
 
-def read_decoder_graph(graph_file: Path) -> DecoderGraph:
+def read_decoder_graph(graph_file: Path, *, attends_to_all: bool) -> DecoderGraph:
     """Return the facts of a graph and the graphs to try.
 
+    `attends_to_all`: whether every layer attends to the whole text, as far as the folder says.
     A file that cannot be read is left to the session that opens it, which reports the error.
     Raises ModelError without the package `onnx`.
     """
@@ -85,6 +87,8 @@ def read_decoder_graph(graph_file: Path) -> DecoderGraph:
         return DecoderGraph()
     facts = _facts(onnx, model)
     whole = bytes(model.SerializeToString()) if _grow_window_caches(model) else None
+    if attends_to_all and not facts.windows:
+        drop_softmax_guards(model)
     if not cut_to_positions(model):
         return DecoderGraph(facts=facts, contents=(whole,))
     return DecoderGraph(facts=facts, contents=(bytes(model.SerializeToString()), whole))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
 from fairgate.adapters.onnx_engine.builder_folder import head_size
 from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, read_decoder_graph
 from fairgate.adapters.onnx_engine.folder import ModelFolder
@@ -61,7 +62,8 @@ class DecoderSession:
         """Load the graph, cut if possible, and try out padding. Raises ModelError."""
         self._folder = folder
         self._device: Device = device
-        graph = read_decoder_graph(folder.graph)
+        window = read_attention_settings(folder).window
+        graph = read_decoder_graph(folder.graph, attends_to_all=window is None)
         self._session = self._open(graph, threads)
         self._inputs = {node.name: node for node in self._session.get_inputs()}
         outputs = [node.name for node in self._session.get_outputs()]
@@ -109,10 +111,13 @@ class DecoderSession:
         cache.lengths = cache.lengths + 1
         return logits[:, 0]
 
-    def select(self, cache: Cache, rows: Sequence[int]) -> Cache | None:
-        """Return the cache of these rows alone; None where moving it costs more than it saves."""
-        if self._device != "cpu":
-            return None
+    @property
+    def selects(self) -> bool:
+        """Whether rows of a cache may be taken: elsewhere moving it costs more than it saves."""
+        return self._device == "cpu"
+
+    def select(self, cache: Cache, rows: Sequence[int]) -> Cache:
+        """Return the cache of these rows, each as often as it is named."""
         from onnxruntime import OrtValue
 
         places = list(rows)

@@ -1,66 +1,20 @@
-"""Takes a check out of exported decoders that never applies to them and costs time in every layer.
+"""Takes a check out of decoders that never applies to them here and costs time in every layer.
 
 Exporters replace what a softmax returns for a row without a single key, NaN, by zeros
-(`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as FairGate runs them,
-every row of causal attention sees the first token at least, so that the answers stay the same bit
-by bit. Rows of padding beyond a sliding window see none: graphs of such models keep the check.
+(`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as this engine runs them,
+every row of attention to the whole text sees the first token at least, so that answers stay the
+same bit by bit. Padding on the left, and padding beyond a sliding window, has rows that see none.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-_LOCAL = ("window", "local", "sliding", "chunk")
 
-
-def drop_softmax_guards(graph: Path) -> int:
-    """Rewrite a decoder's graph without the checks and return how many there were.
-
-    0, with the file untouched, where the folder's config.json mentions attention to a part of the
-    text, or cannot be read. External weights stay where they are.
-    """
-    import onnx
-
-    if not _attends_to_all(graph.parent / "config.json"):
-        return 0
-    model = onnx.load(str(graph), load_external_data=False)
-    dropped = _drop(model.graph)
-    if dropped:
-        onnx.save(model, str(graph))
-    return dropped
-
-
-def _attends_to_all(config: Path) -> bool:
-    try:
-        settings = json.loads(config.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(settings, dict) and not _mentions_part(settings)
-
-
-def _mentions_part(value: Any) -> bool:
-    """Return whether a setting that is not off, or an entry of a list, names attention to a part.
-
-    Texts that are settings themselves are names and paths.
-    """
-    if isinstance(value, dict):
-        named = any(setting for key, setting in value.items() if _is_local(key))
-        return named or any(map(_mentions_part, value.values()))
-    if isinstance(value, list):
-        return any(
-            _mentions_part(one) or (isinstance(one, str) and _is_local(one)) for one in value
-        )
-    return False
-
-
-def _is_local(name: str) -> bool:
-    return any(word in name.lower() for word in _LOCAL)
-
-
-def _drop(graph: Any) -> int:
+def drop_softmax_guards(model: Any) -> int:
+    """Take the checks out of an `onnx.ModelProto` and return how many there were."""
+    graph = model.graph
     producer = {name: node for node in graph.node for name in node.output}
     readers = Counter(name for node in graph.node for name in node.input)
     kept = {value.name for value in graph.output}

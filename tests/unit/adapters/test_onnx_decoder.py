@@ -82,8 +82,31 @@ def test_compacting_the_batch_changes_nothing(requests, monkeypatch):
     compacting = OnnxDecoder(DEMO, decoding=decoding)
     expected = answers_of(compacting, requests)
     assert len({answer.tokens for answer in expected}) > 1
-    monkeypatch.setattr(decoder_session.DecoderSession, "select", lambda *_: None)
+    monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
     assert answers_of(OnnxDecoder(DEMO, decoding=decoding), requests) == expected
+
+
+@pytest.mark.parametrize("copies", [1, 2, 7])
+def test_equal_prompts_are_read_once_and_answered_each_by_its_seed(requests, copies, monkeypatch):
+    repeated = [replace(one, seed=100 * n + one.seed) for n in range(copies) for one in requests]
+    random.Random(3).shuffle(repeated)
+    engine = OnnxDecoder(DEMO, decoding=SAMPLED)
+    read, prefill = [], engine._session.prefill
+    monkeypatch.setattr(
+        engine._session, "prefill", lambda rows, width: read.extend(rows) or prefill(rows, width)
+    )
+    found = answers_of(engine, repeated)
+    # A prompt may begin one batch and end another; a batch of one is read beside its copy.
+    batches = -(-len(repeated) // 16) + len(requests)
+    assert len(read) <= len(requests) + batches
+    assert found == [answers_of(engine, [one])[0] for one in repeated]
+
+
+def test_where_rows_cannot_be_taken_equal_prompts_are_read_each(requests, monkeypatch):
+    repeated = [replace(one, seed=n) for n in range(3) for one in requests[:4]]
+    expected = answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated)
+    monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
+    assert answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated) == expected
 
 
 def test_the_uncut_graph_gives_the_same_answers(requests, monkeypatch):

@@ -43,6 +43,7 @@ class ScriptedSession:
         self.widths = []
         self._scripts, self._end = list(scripts), end
         self.steps = 0
+        self.selects = True
 
     def prefill(self, rows, width, read=None):
         self.widths.append((max(map(len, rows)), width))
@@ -82,11 +83,13 @@ def scripted(tmp_path, monkeypatch):
         if config:
             (folder / "config.json").write_text(json.dumps(config))
         engine = OnnxDecoder(folder, decoding=decoding, chat=chat or Chat(), batch_size=len(texts))
-        scripts = [engine._prompts.encode_fragment(text) for text in texts]
-        answers.session = engine.__dict__["_session"] = ScriptedSession(scripts, 1, reach)
         requests = [
             GenerationRequest(prompt=f"good number {n}?", labels=labels) for n in range(len(texts))
         ]
+        prompts = engine._prompts.encode([request.prompt for request in requests])
+        in_order = sorted(range(len(texts)), key=prompts.__getitem__)  # as the engine takes them
+        scripts = [engine._prompts.encode_fragment(texts[n]) for n in in_order]
+        answers.session = engine.__dict__["_session"] = ScriptedSession(scripts, 1, reach)
         found = dict(engine.generate(requests))
         return [found[n] for n in range(len(texts))]
 

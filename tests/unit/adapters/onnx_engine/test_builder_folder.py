@@ -104,7 +104,7 @@ def test_attention_without_a_window_needs_the_original_config(folder):
     from fairgate.adapters.onnx_engine.folder import ModelFolder
 
     found = ModelFolder.find(folder)
-    facts = read_decoder_graph(found.graph).facts
+    facts = read_decoder_graph(found.graph, attends_to_all=True).facts
     edit_settings(folder, lambda model: model["decoder"].pop("sliding_window"))
     with pytest.raises(ModelError, match=r"config\.json into the folder"):
         refuse_wrong_builds(found, facts)

@@ -26,7 +26,7 @@ def saved(tmp_path, nodes, initializers=()):
 
 
 def test_a_builders_graph_tells_its_windows_and_gets_caches_that_grow():
-    graph = read_decoder_graph(BUILDER / "model.onnx")
+    graph = read_decoder_graph(BUILDER / "model.onnx", attends_to_all=True)
     assert graph.facts.windows == {1: BUILDER_WINDOW}
     assert graph.facts.counts_rows
     assert not graph.facts.cannot_window
@@ -39,7 +39,7 @@ def test_a_builders_graph_tells_its_windows_and_gets_caches_that_grow():
 
 
 def test_the_embedded_graph_is_left_on_disk_but_for_the_cut():
-    graph = read_decoder_graph(DEMO / "model.onnx")
+    graph = read_decoder_graph(DEMO / "model.onnx", attends_to_all=True)
     cut, whole = graph.contents
     assert cut is not None
     assert whole is None
@@ -50,13 +50,13 @@ def test_the_embedded_graph_is_left_on_disk_but_for_the_cut():
 
 def test_a_damaged_graph_is_left_to_the_session(tmp_path):
     (tmp_path / "model.onnx").write_bytes((DEMO / "model.onnx").read_bytes()[:5000])
-    assert read_decoder_graph(tmp_path / "model.onnx") == DecoderGraph()
+    assert read_decoder_graph(tmp_path / "model.onnx", attends_to_all=True) == DecoderGraph()
 
 
 def test_without_the_onnx_package_no_decoder_runs(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModelError, match=r"package 'onnx'.*fairgate\[cpu\]"):
-        read_decoder_graph(DEMO / "model.onnx")
+        read_decoder_graph(DEMO / "model.onnx", attends_to_all=True)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_a_graph_computes_in_is_told(tmp_path, node, kind):
     coarse = kind is np.float16 or any(
         one.i in {TensorProto.FLOAT16, TensorProto.BFLOAT16, 4} for one in node.attribute
     )
-    assert read_decoder_graph(tmp_path / "model.onnx").facts.coarse is coarse
+    assert read_decoder_graph(tmp_path / "model.onnx", attends_to_all=True).facts.coarse is coarse
 
 
 def comparing(op, *, by="Shape", constant="right", number=256, stored="node"):
@@ -133,7 +133,9 @@ def test_other_comparisons_are_no_switch(tmp_path, options):
 )
 def test_experts_that_share_a_product_between_rows_are_told(tmp_path, operator, mixes):
     saved(tmp_path, [helper.make_node(operator, ["position_ids"], ["logits"])])
-    assert read_decoder_graph(tmp_path / "model.onnx").facts.mixes_rows is mixes
+    assert (
+        read_decoder_graph(tmp_path / "model.onnx", attends_to_all=True).facts.mixes_rows is mixes
+    )
 
 
 def test_rows_of_a_graph_that_mixes_them_run_one_by_one(tmp_path, monkeypatch):
