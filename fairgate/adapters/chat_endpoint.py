@@ -29,6 +29,7 @@ from fairgate.domain.executions import Answer as GeneratedAnswer
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.secrets import concealed, concealed_in_answer
+from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import harmless, quoted
 
 _VERSION = "chat-1"
@@ -59,12 +60,14 @@ class ChatEndpoint:
         decoding: Decoding,
         limits: Limits,
         *,
+        used: Used = not_counted,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         """Take address and decoding; nothing is asked and no variable is read yet."""
         self._address = address
         self._decoding = decoding
         self._limits = limits
+        self._used = used
         self._sleep = sleep
         self._url = address.base_url.rstrip("/") + "/chat/completions"
 
@@ -150,12 +153,12 @@ class ChatEndpoint:
                 f"{self._where}: the answer is no completion ({quoted(reason)}); expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
             ) from None
-        usage = value.get("usage")
-        tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
+        usage = usage_of(value)
+        self._used(usage)
         clean = text.encode("utf-8", "replace").decode("utf-8")
         return GeneratedAnswer(
             text=concealed_in_answer(clean, [self._key]),
-            tokens=tokens if isinstance(tokens, int) and 0 <= tokens < 10**9 else 0,
+            tokens=usage.output or 0,
             stopped="length" if choice.get("finish_reason") == "length" else "end",
         )
 

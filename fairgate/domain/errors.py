@@ -7,9 +7,10 @@ catches them. A message says what, where, the offending value, what was expected
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class ExitCode(IntEnum):
@@ -73,8 +74,37 @@ class ApplicationError(FairGateError):
     """The system under test cannot be asked, or what it answers cannot be used."""
 
 
+class BudgetError(FairGateError):
+    """The budget is spent before everything was asked: there is no verdict, the state is kept."""
+
+    exit_code = ExitCode.NO_VERDICT
+
+    def __init__(self, spent: str, *, left: int, next_step: str) -> None:
+        """Take which limit is reached and what was asked, and how many questions are left."""
+        self._spent, self._left, self._next_step = spent, left, next_step
+        questions = "question" if left == 1 else "questions"
+        super().__init__(
+            f"no verdict: {spent}; left: {left:,} {questions}, and those that follow from the "
+            f"answers; {next_step}"
+        )
+
+    def with_left(self, more: int) -> BudgetError:
+        """Return the same where so many further questions wait."""
+        return BudgetError(self._spent, left=self._left + more, next_step=self._next_step)
+
+
 class RetrievalError(FairGateError):
     """The retrieval index cannot be built or read."""
+
+
+class PartlyRetrievedError(FairGateError):
+    """A retriever failed in the middle; what it found before that is not lost."""
+
+    def __init__(self, error: FairGateError, found: Mapping[int, Any]) -> None:
+        """Keep the failure, and by position of the query the documents that were found."""
+        self.error = error
+        self.found = found
+        super().__init__(str(error))
 
 
 class StoreError(FairGateError):

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
 from fairgate.domain.executions import (
     Answer,
     Decoding,
@@ -173,15 +173,25 @@ def _retrieve_queries(
     progress.start("retrieve", len(keys), len(lists))
     for start in range(0, len(missing), _RETRIEVAL_BATCH):
         batch = missing[start : start + _RETRIEVAL_BATCH]
-        results = retriever.retrieve(batch, top_k)
-        store.put_many(
-            RETRIEVALS,
-            [(keys[q], documents_to(found)) for q, found in zip(batch, results, strict=True)],
-        )
-        lists |= dict(zip(batch, results, strict=True))
+        try:
+            results = dict(zip(batch, retriever.retrieve(batch, top_k), strict=True))
+        except PartlyRetrievedError as partly:
+            results = {batch[position]: documents for position, documents in partly.found.items()}
+            _keep_retrieved(results, keys, store)
+            if isinstance(partly.error, BudgetError):
+                raise partly.error.with_left(len(missing) - start - len(batch)) from None
+            raise partly.error from None
+        _keep_retrieved(results, keys, store)
+        lists |= results
         progress.advance(len(batch))
     progress.finish()
     return lists
+
+
+def _keep_retrieved(
+    found: Mapping[str, Sequence[Document]], keys: Mapping[str, str], store: ResultStore
+) -> None:
+    store.put_many(RETRIEVALS, [(keys[query], documents_to(each)) for query, each in found.items()])
 
 
 def _generate(
@@ -225,12 +235,18 @@ def _end_of_answer(labels: tuple[str, ...], stop: Stop | None) -> str:
 def _batches(
     answers: Iterator[tuple[int, Answer]], size: int = 16
 ) -> Iterator[list[tuple[int, Answer]]]:
+    """Yield answers in batches; where they end in an error, those before it are the last batch."""
     batch: list[tuple[int, Answer]] = []
-    for item in answers:
-        batch.append(item)
-        if len(batch) == size:
+    try:
+        for item in answers:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except FairGateError:
+        if batch:
             yield batch
-            batch = []
+        raise
     if batch:
         yield batch
 

@@ -91,6 +91,15 @@ class Application(Protocol):
         ...
 
 
+class RevisedApplication(Application, Protocol):
+    """An application whose state has a revision."""
+
+    @property
+    def revision(self) -> str | None:
+        """Return what changes when the application does; None where it is not known."""
+        ...
+
+
 class OptionScorer(Protocol):
     """A generator that also returns the probability of given answers."""
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.fingerprints import short
 from fairgate.engine.applications import ApplicationSystem, Asked
+from fairgate.engine.budget import BudgetedApplication, Meter
 from fairgate.engine.burn_in import NoStore
 from fairgate.engine.ports import (
     NOTHING,
-    Application,
     Embedder,
     Executed,
     Progress,
     ResultStore,
+    RevisedApplication,
     SystemUnderTest,
     Vectors,
 )
@@ -48,29 +48,22 @@ def application_notices(
     return found
 
 
-class Revised(Application, Protocol):
-    """An application whose state has a revision."""
-
-    @property
-    def revision(self) -> str | None:
-        """Return what changes when the application does; None where it is not known."""
-        ...
-
-
 class OpenApplication:
     """A system under test that is asked from outside."""
 
     def __init__(
         self,
-        application: Revised,
+        application: RevisedApplication,
         resources: Resources,
         *,
+        meter: Meter,
         embedder: EmbedderPolicy,
         capabilities: Capabilities,
         shown: str,
     ) -> None:
-        """Take the application; `shown` is what reports call it."""
+        """Take the application; `shown` is what reports call it, `meter` counts its questions."""
         self._application = application
+        self._meter = meter
         self._resources = resources
         self._embedder = embedder
         self._capabilities = capabilities
@@ -98,19 +91,21 @@ class OpenApplication:
 
     def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
         """Return the application, asked again: its own randomness is all that changes."""
+        self._meter.keeps = False
         return ["asked again"] if number else [], self._asked(NoStore())
 
     @cached_property
     def _system(self) -> ApplicationSystem:
+        return self._asked(self._resources.store if self._is_known() else NoStore())
+
+    def _is_known(self) -> bool:
         # An untrusted application may keep its revision when it changes, or claim another's.
-        believed = not self._resources.runtime.confined
-        known = believed and self._application.revision is not None
-        return self._asked(self._resources.store if known else NoStore())
+        return not self._resources.runtime.confined and self._application.revision is not None
 
     def _asked(self, store: ResultStore) -> ApplicationSystem:
         return ApplicationSystem(
             Asked(
-                application=self._application,
+                application=BudgetedApplication(self._application, self._meter, self._is_known),
                 store=store,
                 takes_documents=self._capabilities.takes_documents,
                 retrievers=self._resources.suite_retrievers,

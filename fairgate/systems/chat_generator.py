@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from fairgate.adapters.http_client.messages import keeps_secrets
+from fairgate.engine.budget import Meter
 from fairgate.engine.ports import Generator
 from fairgate.schema.fields import Strict, Text
 from fairgate.schema.outside import Access
@@ -58,7 +59,7 @@ class EndpointGeneratorPolicy(GeneratorModel):
         return (Access("asks", self.endpoint.base_url, self.endpoint.api_key_env),)
 
 
-def open_chat_generator(chosen: EndpointGeneratorPolicy) -> Generator:
+def open_chat_generator(chosen: EndpointGeneratorPolicy, meter: Meter) -> Generator:
     """Return the generator; nothing is asked yet."""
     from fairgate.adapters.chat_endpoint import ChatAddress, ChatEndpoint
 
@@ -70,4 +71,4 @@ def open_chat_generator(chosen: EndpointGeneratorPolicy) -> Generator:
         system=chosen.system,
         revision=part.revision,
     )
-    return ChatEndpoint(address, chosen.chosen_decoding, limits_of(part))
+    return ChatEndpoint(address, chosen.chosen_decoding, limits_of(part), used=meter.add)

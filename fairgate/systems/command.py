@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field, Tag
 
 from fairgate.adapters.applications.replies import ReplyPaths
+from fairgate.engine.budget import Meter
 from fairgate.schema.fields import ByShape, Strict, Text
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
+from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.replies import OwnResponsePaths, Variable
@@ -76,6 +78,7 @@ class CommandPolicy(SystemModel):
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
+    budget: BudgetField = None
     labels: LabelsPolicy | None = Field(
         default=None, description="Labels of its documents, where it gives none itself."
     )
@@ -132,10 +135,11 @@ class Command(SystemKind[CommandPolicy]):
 
     def open(self, policy: CommandPolicy, resources: Resources) -> OpenApplication:
         """Return the application; the program is started when it is first asked."""
-        part = policy.part
+        part, meter = policy.part, meter_for(policy)
         return OpenApplication(
-            line_application(part, part.response.paths, resources),
+            line_application(part, part.response.paths, resources, meter),
             resources,
+            meter=meter,
             embedder=self.embedder(policy),
             capabilities=self.capabilities(policy),
             shown=f"command {shlex.join(part.run)}",
@@ -143,7 +147,7 @@ class Command(SystemKind[CommandPolicy]):
 
 
 def line_application(
-    part: CommandAsked, paths: ReplyPaths, resources: Resources
+    part: CommandAsked, paths: ReplyPaths, resources: Resources, meter: Meter
 ) -> LineApplication:
     """Return what is asked line by line; the program is not started yet."""
     from fairgate.adapters.applications.over_lines import LineApplication, Program
@@ -157,5 +161,6 @@ def line_application(
             timeout=part.timeout,
             processes=part.processes,
             revision=part.revision,
-        )
+        ),
+        used=meter.add,
     )

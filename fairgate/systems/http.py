@@ -11,10 +11,12 @@ from pydantic import Field, field_validator, model_validator
 from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.adapters.applications.request_template import RequestTemplate, request_template
 from fairgate.adapters.http_client.messages import keeps_secrets
+from fairgate.engine.budget import Meter
 from fairgate.schema.fields import Strict
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
+from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
@@ -111,6 +113,7 @@ class HttpPolicy(SystemModel):
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
+    budget: BudgetField = None
     labels: LabelsPolicy | None = Field(
         default=None, description="Labels of its documents, where it gives none itself."
     )
@@ -160,17 +163,18 @@ class Http(SystemKind[HttpPolicy]):
 
     def open(self, policy: HttpPolicy, resources: Resources) -> OpenApplication:
         """Return the application; it is asked for the first time in the run."""
-        part = policy.http
+        part, meter = policy.http, meter_for(policy)
         return OpenApplication(
-            http_application(part, part.response.paths),
+            http_application(part, part.response.paths, meter),
             resources,
+            meter=meter,
             embedder=self.embedder(policy),
             capabilities=self.capabilities(policy),
             shown=f"http {part.url}",
         )
 
 
-def http_application(part: HttpAsked, paths: ReplyPaths) -> HttpApplication:
+def http_application(part: HttpAsked, paths: ReplyPaths, meter: Meter) -> HttpApplication:
     """Return what is asked over HTTP; nothing is asked yet."""
     from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
 
@@ -184,4 +188,4 @@ def http_application(part: HttpAsked, paths: ReplyPaths) -> HttpApplication:
         revision=part.revision,
         revision_url=part.revision_url,
     )
-    return HttpApplication(address, limits_of(part))
+    return HttpApplication(address, limits_of(part), used=meter.add)

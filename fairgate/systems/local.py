@@ -13,6 +13,7 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.corpora import corpus_findings, long_form
 from fairgate.systems.embedders import EmbedderField, EmbedderPolicy, long_embedder
@@ -68,6 +69,19 @@ class LocalPolicy(SystemModel):
         description="Starts what a retriever or generator asks over the network, for the run.",
     )
 
+    budget: BudgetField = None
+
+    @model_validator(mode="after")
+    def _limits_what_is_asked(self) -> Self:
+        asks = isinstance(self.generator, EndpointGeneratorPolicy) or isinstance(
+            self.retriever, OwnRetrieverPolicy
+        )
+        if self.budget is not None and not asks:
+            raise ValueError(
+                "has a `budget`, but retriever and generator run here and ask nobody; leave it out"
+            )
+        return self
+
     @model_validator(mode="after")
     def _one_embedder(self) -> Self:
         if self.embedder is not None and self.retriever is not None:
@@ -117,7 +131,7 @@ class Local(SystemKind[LocalPolicy]):
 
     def open(self, policy: LocalPolicy, resources: Resources) -> OpenLocal:
         """Return the system; nothing is loaded before it is asked."""
-        return OpenLocal(policy.retriever, policy.generator, resources)
+        return OpenLocal(policy.retriever, policy.generator, resources, meter_for(policy))
 
     def missing(
         self, policy: LocalPolicy, runtime: Runtime

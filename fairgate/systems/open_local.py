@@ -9,6 +9,7 @@ from functools import cached_property
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Chat, Document, Execution
 from fairgate.domain.fingerprints import short
+from fairgate.engine.budget import Budget, BudgetedGenerator, Meter
 from fairgate.engine.burn_in import NoStore, Reordered
 from fairgate.engine.execute import ANSWERS, RETRIEVALS, LocalSystem, System
 from fairgate.engine.ports import (
@@ -37,9 +38,13 @@ class OpenLocal:
         retriever: RetrieverPolicy | OwnRetrieverPolicy | None,
         generator: GeneratorPolicy | EndpointGeneratorPolicy,
         resources: Resources,
+        meter: Meter | None = None,
     ) -> None:
-        """Take the parts that the policy names and what systems share."""
-        self._index = None if retriever is None else _open_retriever(retriever, resources)
+        """Take the parts that the policy names and what systems share; None: without a budget."""
+        self._meter = Meter(Budget()) if meter is None else meter
+        self._index = (
+            None if retriever is None else _open_retriever(retriever, resources, self._meter)
+        )
         self._chosen = generator
         self._resources = resources
 
@@ -68,6 +73,7 @@ class OpenLocal:
 
     def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
         """Return the system with other document orders and sampling seeds, past the store."""
+        self._meter.keeps = False
         parts, changes = self._parts, []
         if number:
             if parts.retrievers:
@@ -85,17 +91,20 @@ class OpenLocal:
 
     @cached_property
     def _system(self) -> LocalSystem:
-        # In a confined run a named revision is the claim of whoever wrote the policy.
-        believed = not self._resources.runtime.confined
-        chosen, kinds = self._chosen, set()
-        if isinstance(chosen, EndpointGeneratorPolicy):
-            known = believed and chosen.endpoint.revision is not None
-            kinds |= set() if known else {ANSWERS}
-        if isinstance(self._index, OpenOwnRetriever):
-            known = believed and self._index.is_known
-            kinds |= set() if known else {RETRIEVALS}
+        kinds = set()
+        if not self._is_generator_known():
+            kinds.add(ANSWERS)
+        if isinstance(self._index, OpenOwnRetriever) and not self._index.is_known():
+            kinds.add(RETRIEVALS)
         store = self._resources.store
         return LocalSystem(self._parts, StoreWithout(store, kinds) if kinds else store)
+
+    def _is_generator_known(self) -> bool:
+        chosen = self._chosen
+        if isinstance(chosen, GeneratorPolicy):
+            return True
+        # In a confined run a named revision is the claim of whoever wrote the policy.
+        return not self._resources.runtime.confined and chosen.endpoint.revision is not None
 
     @cached_property
     def _parts(self) -> System:
@@ -113,7 +122,8 @@ class OpenLocal:
     @cached_property
     def _generator(self) -> Generator:
         if isinstance(self._chosen, EndpointGeneratorPolicy):
-            return open_chat_generator(self._chosen)
+            asked = open_chat_generator(self._chosen, self._meter)
+            return BudgetedGenerator(asked, self._meter, self._is_generator_known)
         return open_generator(self._chosen, self._resources)
 
 
@@ -136,10 +146,10 @@ class StoreWithout:
 
 
 def _open_retriever(
-    policy: RetrieverPolicy | OwnRetrieverPolicy, resources: Resources
+    policy: RetrieverPolicy | OwnRetrieverPolicy, resources: Resources, meter: Meter
 ) -> OpenIndex | OpenOwnRetriever:
     if isinstance(policy, OwnRetrieverPolicy):
-        return OpenOwnRetriever(policy, resources)
+        return OpenOwnRetriever(policy, resources, meter)
     return OpenIndex(policy, resources)
 
 

@@ -13,10 +13,10 @@ from fairgate.adapters.applications.json_paths import json_path
 from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.domain.fingerprints import short
 from fairgate.domain.wording import listed
-from fairgate.engine.ports import Embedder, Retriever
+from fairgate.engine.budget import BudgetedApplication, Meter
+from fairgate.engine.ports import Embedder, Retriever, RevisedApplication
 from fairgate.schema.fields import ByShape, Strict
 from fairgate.schema.outside import Access
-from fairgate.systems.application import Revised
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.http import HttpAsked, http_application
@@ -154,10 +154,11 @@ class OwnRetrieverPolicy(Strict):
 class OpenOwnRetriever:
     """The retriever, opened; it is asked for the first time in the run."""
 
-    def __init__(self, policy: OwnRetrieverPolicy, resources: Resources) -> None:
+    def __init__(self, policy: OwnRetrieverPolicy, resources: Resources, meter: Meter) -> None:
         """Take the policy. Raises UsageError for a function that nobody allowed."""
         self._policy = policy
         self._resources = resources
+        self._meter = meter
         self._application = self._asked()
 
     @cached_property
@@ -165,12 +166,14 @@ class OpenOwnRetriever:
         """Return the retriever."""
         from fairgate.adapters.applications.retrieving import AskedRetriever
 
-        return AskedRetriever(self._application)
+        return AskedRetriever(BudgetedApplication(self._application, self._meter, self.is_known))
 
-    @property
     def is_known(self) -> bool:
-        """Return whether its state has a name, so that what it found may be reused."""
-        return self._application.revision is not None
+        """Return whether its state has a name that counts, so that what it found may be reused.
+
+        In a confined run a named revision is the claim of whoever wrote the policy.
+        """
+        return not self._resources.runtime.confined and self._application.revision is not None
 
     def embedder(self) -> Embedder:
         """Return what embeds the documents that it finds."""
@@ -188,15 +191,15 @@ class OpenOwnRetriever:
             found["retriever revision"] = short(revision)
         return found
 
-    def _asked(self) -> Revised:
+    def _asked(self) -> RevisedApplication:
         way = self._policy.way
         if isinstance(way, StoreSearch):
             return way.search(lambda: self._encoder.queries)
         if isinstance(way, HttpSearch):
-            return http_application(way, way.response.paths)
+            return http_application(way, way.response.paths, self._meter)
         if isinstance(way, CommandSearch):
-            return line_application(way, way.response.paths, self._resources)
-        return call_application(way, way.response.paths, self._resources)
+            return line_application(way, way.response.paths, self._resources, self._meter)
+        return call_application(way, way.response.paths, self._resources, self._meter)
 
     @property
     def _encoder(self) -> Encoder:

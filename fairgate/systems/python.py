@@ -10,10 +10,12 @@ from pydantic import Field, Tag
 from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
+from fairgate.engine.budget import Meter
 from fairgate.schema.fields import ByShape, Strict
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
+from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.replies import OwnResponsePaths
@@ -64,6 +66,7 @@ class PythonPolicy(SystemModel):
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
+    budget: BudgetField = None
     labels: LabelsPolicy | None = Field(
         default=None, description="Labels of its documents, where it gives none itself."
     )
@@ -114,17 +117,20 @@ class Python(SystemKind[PythonPolicy]):
 
     def open(self, policy: PythonPolicy, resources: Resources) -> OpenApplication:
         """Return the application. Raises UsageError where nobody allowed its import."""
-        part = policy.part
+        part, meter = policy.part, meter_for(policy)
         return OpenApplication(
-            call_application(part, part.response.paths, resources),
+            call_application(part, part.response.paths, resources, meter),
             resources,
+            meter=meter,
             embedder=self.embedder(policy),
             capabilities=self.capabilities(policy),
             shown=f"python {part.call}",
         )
 
 
-def call_application(part: PythonAsked, paths: ReplyPaths, resources: Resources) -> CallApplication:
+def call_application(
+    part: PythonAsked, paths: ReplyPaths, resources: Resources, meter: Meter
+) -> CallApplication:
     """Return what is called, not imported yet. Raises UsageError where nobody allowed it."""
     from fairgate.adapters.applications.over_calls import CallApplication, Function
 
@@ -139,5 +145,6 @@ def call_application(part: PythonAsked, paths: ReplyPaths, resources: Resources)
             folder=resources.runtime.root,
             paths=paths,
             revision=part.revision,
-        )
+        ),
+        used=meter.add,
     )

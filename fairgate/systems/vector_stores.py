@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from fairgate.adapters.http_client.messages import keeps_secrets
-from fairgate.engine.ports import Embedder
+from fairgate.engine.ports import Embedder, RevisedApplication
 from fairgate.schema.fields import Strict, Text
 from fairgate.schema.outside import Access
-from fairgate.systems.application import Revised
 from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
 from fairgate.systems.replies import Address, Variable
 
@@ -51,7 +50,7 @@ class StoreSearch(Strict):
         """Return what it reaches, with secrets."""
 
     @abstractmethod
-    def search(self, queries: Callable[[], Embedder]) -> Revised:
+    def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search; nothing is asked yet. `queries` gives what embeds them."""
 
 
@@ -110,7 +109,7 @@ class HttpStoreSearch(StoreSearch):
     def store(self, stored: StoredAt) -> HttpStore:
         """Return the store at an address."""
 
-    def search(self, queries: Callable[[], Embedder]) -> Revised:
+    def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search over HTTP."""
         from fairgate.adapters.applications.http_store import StoredAt
         from fairgate.adapters.applications.vector_search import VectorSearch
@@ -230,7 +229,7 @@ class PgvectorSearch(StoreSearch):
         way = json.dumps(self.model_dump(exclude={"revision", "timeout"}), sort_keys=True)
         return [Access("asks", "PostgreSQL", self.dsn_env, way)]
 
-    def search(self, queries: Callable[[], Embedder]) -> Revised:
+    def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search by SQL."""
         from fairgate.adapters.applications.pgvector import Pgvector, TableAt
         from fairgate.adapters.applications.vector_search import VectorSearch

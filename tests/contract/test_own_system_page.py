@@ -87,5 +87,15 @@ def test_labels_of_the_documents(place, start, blocks):
     assert place.gate(system) == 0, place.err
 
 
+def test_a_budget(place, start, blocks):
+    app = start()
+    app.usage = {"prompt_tokens": 90, "completion_tokens": 10}
+    system = system_of(blocks["yaml"][10])
+    system["http"]["url"] = system["http"]["url"].replace("http://127.0.0.1:8000", app.url)
+    rules = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+    assert place.gate(system, **rules) == 0, place.err
+    assert place.gate({**system, "budget": {"requests": 9}}, "out", "--cache", "new") == 5
+
+
 def test_every_block_is_tried(blocks):
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (10, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (11, 2)

@@ -30,7 +30,7 @@ class Fixed(rag_app.App):
     def __init__(self):
         rag_app.http.server.ThreadingHTTPServer.__init__(self, ("127.0.0.1", {port}), rag_app._Handler)
         self.rules, self.seen, self.faults, self.delay = {{}}, [], [], 0.0
-        self.revision, self.lock = "r1", threading.Lock()
+        self.revision, self.usage, self.lock = "r1", None, threading.Lock()
 Path("pid").write_text(str(os.getpid()))
 Fixed().serve_forever()
 """

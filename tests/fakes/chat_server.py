@@ -19,7 +19,7 @@ class Chat(http.server.BaseHTTPRequestHandler):
             fault = server.faults.pop(0) if server.faults else None
         said = server.answer(body["messages"][-1]["content"])
         choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        whole = {"choices": [choice], "usage": {"completion_tokens": 1}}
+        whole = {"choices": [choice], "usage": server.usage}
         status, value = fault or (200, whole)
         raw = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(status)
@@ -37,6 +37,7 @@ def chat_server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Chat) as server:
         server.daemon_threads = True
         server.seen, server.faults, server.lock = [], [], threading.Lock()
+        server.usage = {"completion_tokens": 1}
         server.answer = lambda prompt: reply(prompt)["answer"]
         server.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

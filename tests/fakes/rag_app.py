@@ -52,7 +52,7 @@ class App(http.server.ThreadingHTTPServer):
     def __init__(self, **rules):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.rules, self.seen, self.faults, self.delay = rules, [], [], 0.0
-        self.revision = "r1"
+        self.revision, self.usage = "r1", None
         self.lock = threading.Lock()
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -77,6 +77,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(*fault)
             return
         found = reply(body["question"], body.get("documents"), **app.rules)
+        if app.usage is not None:
+            found["usage"] = app.usage
         self._send(200, {}, json.dumps(found).encode())
 
     def _send(self, status, headers, raw):

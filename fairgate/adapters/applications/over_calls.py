@@ -27,6 +27,7 @@ from fairgate.adapters.applications.json_paths import json_path
 from fairgate.adapters.applications.replies import ReplyPaths, reply_of
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import harmless, quoted
 
 _VERSION = "python-1"
@@ -49,9 +50,10 @@ class Function:
 class CallApplication:
     """A port `Application`: a call a question."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, *, used: Used = not_counted) -> None:
         """Take the function's name; nothing is imported yet."""
         self._named = function
+        self._used = used
 
     @property
     def name(self) -> str:
@@ -78,11 +80,13 @@ class CallApplication:
         with asyncio.Runner() as runner:
             for position, question in enumerate(questions):
                 value = self._called(question, runner)
+                self._used(usage_of(value))
                 try:
-                    yield position, reply_of(value, self._paths(value))
+                    reply = reply_of(value, self._paths(value))
                 except ApplicationError as error:
                     about = f"asked the question {quoted(question.query)}"
                     raise ApplicationError(f"{self.name}, {about}: {error}") from None
+                yield position, reply
 
     def _called(self, question: Question, runner: asyncio.Runner) -> Any:
         """Return what the function returns, as JSON values as far as it can be read as such."""

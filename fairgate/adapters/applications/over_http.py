@@ -23,6 +23,7 @@ from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
+from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import quoted
 
 _VERSION = "http-1"
@@ -54,10 +55,12 @@ class HttpApplication:
         address: HttpAddress,
         limits: Limits,
         *,
+        used: Used = not_counted,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         """Take the address; nothing is asked and no variable is read yet."""
         self._address = address
+        self._used = used
         self._limits = limits
         self._sleep = sleep
 
@@ -111,11 +114,13 @@ class HttpApplication:
             about = f"the question {quoted(questions[position].query)}"
             answer = self._fine(asked, about)
             try:
-                found = reply_of(parsed_json(answer.body), self._address.paths)
-                yield position, without_secrets(found, self._secrets)
+                value = parsed_json(answer.body)
+                self._used(usage_of(value))
+                found = without_secrets(reply_of(value, self._address.paths), self._secrets)
             except ApplicationError as error:
                 text = concealed(str(error), self._secrets)
                 raise ApplicationError(f"{self.name}, {about}: {text}") from None
+            yield position, found
 
     def _asked(self, request: Request) -> Answer | HttpError:
         try:

@@ -17,8 +17,7 @@ import queue
 import shlex
 import signal
 import tempfile
-from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,6 +34,7 @@ from fairgate.adapters.event_loop import Group
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
+from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import quoted
 
 _VERSION = "command-1"
@@ -61,9 +61,10 @@ class Program:
 class LineApplication:
     """A port `Application`: a line in, a line out."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, used: Used = not_counted) -> None:
         """Take the program; nothing is started yet."""
         self._program = program
+        self._used = used
 
     @property
     def name(self) -> str:
@@ -90,48 +91,53 @@ class LineApplication:
         """
         environment = program_environment(self._program.env)
         secrets = [value for name, value in environment.items() if name in self._program.env]
-        todo = deque(enumerate(questions))
-        done: queue.SimpleQueue[tuple[int, Reply] | BaseException] = queue.SimpleQueue()
+        todo = iter(enumerate(questions))
+        done: Done = queue.SimpleQueue()
         group = Group()
         try:
-            for _ in range(min(self._program.processes, len(questions))):
-                run = _Run(self.name, self._program, secrets)
+            running = min(self._program.processes, len(questions))
+            for _ in range(running):
+                run = _Run(self.name, self._program, secrets, self._used)
                 work = group.submit(run.work(todo, done, environment))
                 work.add_done_callback(lambda ended: _pass_on(ended, done))
-            for _ in questions:
+            while running:
                 found = done.get()
                 if isinstance(found, BaseException):
                     raise found
-                yield found
+                if found is None:
+                    running -= 1
+                else:
+                    yield found
             group.finish()
         finally:
             group.end()
 
 
-def _pass_on(
-    ended: Future[None], done: queue.SimpleQueue[tuple[int, Reply] | BaseException]
-) -> None:
-    """Pass an unexpected error to the caller, which would wait for ever otherwise."""
-    error = None if ended.cancelled() else ended.exception()
-    if error is not None:
-        done.put(error)
+Done = queue.SimpleQueue[tuple[int, Reply] | BaseException | None]
+"""Replies, failures, and None for each process that has ended."""
+
+
+def _pass_on(ended: Future[None], done: Done) -> None:
+    """Tell the caller that a process ended, or its error: it would wait for ever otherwise."""
+    done.put(None if ended.cancelled() else ended.exception())
 
 
 class _Run:
     """One process of the program, on the event loop."""
 
-    def __init__(self, name: str, program: Program, secrets: Sequence[str]) -> None:
+    def __init__(self, name: str, program: Program, secrets: Sequence[str], used: Used) -> None:
         self._name = name
+        self._used = used
         self._program = program
         self._secrets = [secret for secret in secrets if secret]
 
     async def work(
         self,
-        todo: deque[tuple[int, Question]],
-        done: queue.SimpleQueue[tuple[int, Reply] | BaseException],
+        todo: Iterator[tuple[int, Question]],
+        done: Done,
         environment: Mapping[str, str],
     ) -> None:
-        """Answer questions until there are none; the first failure ends them."""
+        """Answer questions, shared with other processes, until there are none, or one fails."""
         with tempfile.TemporaryFile() as messages:
             try:
                 process = await self._started(environment, messages)
@@ -139,8 +145,7 @@ class _Run:
                 done.put(error)
                 return
             try:
-                while todo:
-                    position, question = todo.popleft()
+                for position, question in todo:
                     done.put((position, await self._reply(process, position, question)))
             except ApplicationError as error:
                 reason = f"{error}{self._last_words(messages)}"
@@ -176,6 +181,7 @@ class _Run:
             async with asyncio.timeout(self._program.timeout):
                 value = await self._exchanged(process, {"id": position, **asdict(question)})
             _require_reply(value, position)
+            self._used(usage_of(value))
             return without_secrets(reply_of(value, self._program.paths), self._secrets)
         except TimeoutError:
             text = f"no reply within {self._program.timeout:g} s"

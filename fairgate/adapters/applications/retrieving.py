@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairgate.domain.applications import Question
-from fairgate.domain.errors import RetrievalError
+from fairgate.domain.errors import FairGateError, PartlyRetrievedError, RetrievalError
 from fairgate.domain.executions import Document
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Application, Vectors
@@ -29,23 +29,26 @@ class AskedRetriever:
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its first `top_k` documents.
 
-        Raises ApplicationError where it cannot be asked, RetrievalError where it returns nothing,
-        or a document without its text.
+        Raises RetrievalError where it returns nothing; PartlyRetrievedError, with what was found
+        until then, where it cannot be asked any more or returns a document without its text.
         """
         questions = [
             Question(query=query, text=query, instruction="", prompt=query, top_k=top_k)
             for query in queries
         ]
         found: dict[int, list[Document]] = {}
-        for position, reply in self._application.ask(questions):
-            documents = list(reply.documents or ())[:top_k]
-            if any(document.text is None for document in documents):
-                raise RetrievalError(
-                    f"{self._application.name}, asked for {quoted(queries[position])}: a document "
-                    "has an id and no text, so the prompt could not show it; name the place of the "
-                    "text (`response.document.text`, in a vector store `text`)"
-                )
-            found[position] = documents
+        try:
+            for position, reply in self._application.ask(questions):
+                documents = list(reply.documents or ())[:top_k]
+                if any(document.text is None for document in documents):
+                    raise RetrievalError(
+                        f"{self._application.name}, asked for {quoted(queries[position])}: a "
+                        "document has an id and no text, so the prompt could not show it; name "
+                        "the place of the text (`response.document.text`, in a vector store `text`)"
+                    )
+                found[position] = documents
+        except FairGateError as error:
+            raise PartlyRetrievedError(error, found) from error
         if len(found) < len(questions):
             raise RetrievalError(
                 f"{self._application.name} found nothing for {len(questions) - len(found)} of "

@@ -1,0 +1,222 @@
+"""A budget stops a run before it asks more, and the next run goes on from the store."""
+
+import sys
+
+import pytest
+from fakes import rag_app
+from fakes.chat_server import chat_server
+
+from fairgate.domain.applications import Question, Reply
+from fairgate.domain.errors import BudgetError
+from fairgate.domain.usage import Usage, usage_of
+from fairgate.engine.budget import Budget, BudgetedApplication, Meter
+
+NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+ASKED = 138
+"""Questions about 6 sources."""
+REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
+SEARCH = """\
+import json, sys
+sys.path.insert(0, {folder!r})
+from rag_app import retrieve
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({{"id": asked["id"], "documents": retrieve(asked["query"])}}), flush=True)
+"""
+
+
+@pytest.fixture
+def chat():
+    with chat_server() as server:
+        server.usage = REPORTED
+        yield server
+
+
+@pytest.fixture
+def app(start):
+    found = start()
+    found.usage = REPORTED
+    return found
+
+
+@pytest.fixture
+def systems(place, app, chat):
+    """Return how a policy asks each kind of system, all of them with a revision."""
+    place.sources(6)
+    folder = rag_app.__file__.rpartition("/")[0]
+    (place.root / "search.py").write_text(SEARCH.format(folder=folder))
+    own = {"revision": "r1"}
+    endpoint = {"generator": {"endpoint": {"base_url": chat.url, "model": "small", **own}}}
+    documents = {"request": {"question": "{{query}}"}, "response": {"documents": "$.contexts[*]"}}
+    search = {"run": [sys.executable, "search.py"], **own}
+    return {
+        "http": {"http": {"url": f"{app.url}/ask", **documents, **own}},
+        "command": {"command": {"run": [sys.executable, rag_app.__file__], "processes": 3, **own}},
+        "python": {"python": {"call": "fakes.rag_app:ask", **own}},
+        "endpoint": {**endpoint, "retriever": {"http": {"url": f"{app.url}/ask", **documents, **own}}},
+        "retriever": {**endpoint, "retriever": {"command": search}},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def asked(app, chat):
+    """Return what came to the servers."""
+    return lambda: [*app.seen, *chat.seen]
+
+
+def files_of(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
+def test_a_run_in_parts_ends_with_the_files_of_one_in_one(place, systems, app, chat, name):
+    system = systems[name]
+    assert place.gate({**system, "budget": {"requests": 10_000}}) == 0, place.err
+    whole, needed = files_of(place.root / "out"), len(app.seen) + len(chat.seen)
+    app.seen.clear()
+    chat.seen.clear()
+    (place.root / "out").rename(place.root / "whole")
+    told = []
+    for _ in range(9):
+        code = place.gate({**system, "budget": {"requests": 60}}, "out", "--cache", "parts")
+        if code == 0:
+            break
+        assert code == 5, place.err
+        assert not (place.root / "out").exists()
+        told.append(place.err)
+    assert code == 0
+    assert files_of(place.root / "out") == whole
+    assert len(told) == (-(-2 * ASKED // 60) if "generator" in system else -(-ASKED // 60)) - 1
+    assert all("the budget of 60 requests is spent. Asked in this run: 60 q" in t for t in told)
+    assert f"left: {ASKED - 60} questions, and those" in told[0]
+    assert "the answers are stored: run again to go on from there" in told[0]
+    assert len(app.seen) + len(chat.seen) == needed  # nothing was asked twice
+
+
+def test_a_budget_that_is_just_enough_is_enough(place, systems):
+    assert place.gate({**systems["http"], "budget": {"requests": ASKED}}) == 0, place.err
+    assert place.gate({**systems["http"], "budget": {"requests": 1}}) == 0  # all of it is stored
+
+
+def test_questions_of_attribution_count(place, start, systems):
+    system = systems["http"]
+    request = {"question": "{{query}}", "documents": "{{documents}}"}
+    url = f"{start(biased=['A Black'], poisoned=['An Asian']).url}/ask"
+    system["http"] |= {"request": request, "url": url}
+    assert place.gate({**system, "budget": {"requests": ASKED}}) == 5
+    assert f"Asked in this run: {ASKED} questions; left: " in place.err
+    assert place.gate({**system, "budget": {"requests": ASKED}}) in (0, 1), place.err
+    (attribution,) = place.record()["attribution"]
+    assert attribution["crossed"] > 0
+
+
+LIMITS = [
+    ({"tokens": 5000}, "the budget of 5,000 tokens is spent. Asked in this run: 5"),
+    ({"money": 0.0495}, "0.0495 of money is spent"),
+    ({"money": 0.0105, "prices": {"input": 2.0, "output": 3.0}}, "0.0105 of money is spent"),
+]
+
+
+@pytest.mark.parametrize(("budget", "words"), LIMITS)
+@pytest.mark.parametrize("name", ["http", "endpoint"])
+def test_tokens_and_money_are_what_answers_report(place, systems, asked, name, budget, words):
+    system = {key: part for key, part in systems[name].items() if key != "retriever"}
+    code, total = 5, 0
+    while code == 5:
+        code = place.gate({**system, "budget": budget}, **NO_RETRIEVAL)
+        fresh = len(asked()) - total
+        total += fresh
+        if code == 5:
+            assert 50 <= fresh < 50 + 4  # what was under way is finished, and counted
+            assert words in place.err
+            assert f"{fresh} questions, 5,{fresh - 50}00 tokens, " in place.err
+    assert code == 0, place.err
+    assert total == ASKED
+
+
+@pytest.mark.parametrize("name", ["http", "command", "python", "endpoint"])
+def test_a_limit_that_cannot_be_kept_is_no_verdict(place, systems, app, chat, name):
+    system = {key: part for key, part in systems[name].items() if key != "retriever"}
+    app.usage = chat.usage = {"total_tokens": -1, "cost": None}
+    for limit in ("tokens", "money") if name == "http" else ("tokens",):
+        assert place.gate({**system, "budget": {limit: 5}}) == 2
+        assert f"the budget limits `{limit}`, but an answer reports no" in place.err
+        assert "limit `requests` or `seconds` instead" in place.err
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        *({name: value} for name in ("requests", "tokens", "seconds", "money") for value in (0, -1, True, "9", [])),
+        {"requests": 1.5}, {"tokens": 10**13}, {"seconds": float("nan")}, {"money": float("inf")},
+        {}, {"prices": {"input": 1.0, "output": 1.0}, "requests": 1}, {"minutes": 3}, 7,
+        {"money": 1.0, "prices": {"input": -1.0, "output": 1.0}},
+    ],
+)  # fmt: skip
+def test_a_budget_that_is_none_is_an_error_of_the_policy(place, systems, budget):
+    assert place.gate({**systems["http"], "budget": budget}) == 2
+    assert "app.yaml:3:" in place.err
+    assert "internal error" not in place.err
+
+
+def test_a_budget_of_what_is_never_asked_is_an_error_of_the_policy(place):
+    system = {"generator": {"model": "demo-slm"}, "budget": {"requests": 9}}
+    assert place.gate(system) == 2
+    assert "ask nobody" in place.err
+
+
+def test_without_a_revision_nothing_is_kept_and_that_is_said(place, systems, app):
+    system = {"http": {k: v for k, v in systems["http"]["http"].items() if k != "revision"}}
+    for _ in range(2):
+        app.seen.clear()
+        assert place.gate({**system, "budget": {"requests": 20}}) == 5
+        assert "the answers are not stored" in place.err
+        assert "name its `revision`" in place.err
+        assert len(app.seen) == 20
+
+
+@pytest.mark.parametrize("found", [None, -1, True, "many", float("nan"), 10**400, [], {}])
+def test_what_is_no_count_is_not_reported(found):
+    names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost")
+    assert usage_of({"usage": dict.fromkeys(names, found)}) == Usage()
+    assert usage_of({"usage": found}) == usage_of(found) == Usage()
+
+
+def test_tokens_are_the_total_or_those_read_and_written():
+    assert usage_of({"usage": {"input_tokens": 3, "output_tokens": 4}}).tokens == 7
+    assert usage_of({"usage": {"input_tokens": 3, "total_tokens": 9}}).tokens == 9
+    assert usage_of({"usage": {"input_tokens": 3}}).tokens is None
+
+
+class Slow:
+    """An application that takes a second for each answer, by a clock of its own."""
+
+    name, fingerprint, revision = "slow", "slow", "1"
+
+    def __init__(self):
+        self.now = 0.0
+
+    def ask(self, questions):
+        for position, _ in enumerate(questions):
+            self.now += 1.0
+            yield position, Reply(answer="x")
+
+
+def test_seconds_run_from_the_first_question():
+    slow = Slow()
+    meter = Meter(Budget(seconds=3.0), clock=lambda: slow.now)
+    slow.now = 100.0
+    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
+    asked = BudgetedApplication(slow, meter, lambda: True).ask(questions)
+    found = []
+    with pytest.raises(BudgetError, match=r"3 seconds is spent.*3 questions.*left: 2 q"):
+        found.extend(position for position, _ in asked)
+    assert found == [0, 1, 2]
+
+
+def test_money_of_answers_without_tokens_is_not_taken_for_none():
+    meter = Meter(Budget(money=1.0))
+    meter.add(Usage(money=0.0))
+    assert meter.spent == ""
+    meter.add(Usage(money=1.0))
+    assert meter.spent == "1 of money"
