@@ -166,15 +166,15 @@ def _source(row: Mapping[str, object]) -> Source:
 
 def _relations(names: Sequence[str]) -> list[MetamorphicRelation]:
     """Return the relations asked for, all on written pairs by default."""
-    able = [relation for relation in RELATIONS if relation.takes_pairs]
+    able = [one for one in RELATIONS if one.takes_pairs and not one.judge_instruction]
     if not names:
         return able
     found = [RELATIONS[name] for name in relations_named(names)]
-    other = [relation.id for relation in found if not relation.takes_pairs]
+    other = [relation.id for relation in found if relation not in able]
     if other or not found:
         raise UsageError(
-            f"--relation {' '.join(other or names)}: makes its follow-ups itself, or is no "
-            f"relation; expected {listed([relation.id for relation in able])}"
+            f"--relation {' '.join(other or names)}: makes its follow-ups itself, compares open "
+            f"answers, or is no relation; expected {listed([relation.id for relation in able])}"
         )
     return found
 

@@ -12,7 +12,7 @@ from fairgate.cli import main
 from fairgate.generation.model_pairs import is_english
 from fairgate.relations.catalogue import RELATIONS
 
-ON_PAIRS = [relation for relation in RELATIONS if relation.takes_pairs]
+ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and not one.judge_instruction]
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
     (generated.root / "answers.jsonl").touch()
     (generated.root / "p.yaml").write_text(
         "version: 1\nname: p\nsystem: {recorded: answers.jsonl}\nsuites:\n"
-        "  - {id: s, sources: pairs.jsonl, relations: [meta-fair/*]}\n"
+        f"  - {{id: s, sources: pairs.jsonl, relations: {[one.id for one in ON_PAIRS]}}}\n"
         "gates:\n  - {metric: asr/generation, max: 0.1}\n"
     )
     code, said = generated.command("plan", "p.yaml")
