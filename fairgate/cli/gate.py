@@ -191,7 +191,8 @@ def _checked(loaded: LoadedPolicy) -> str:
         own = SuitePlan(cases=plan.cases_of(name), units=plan.units_of(name))
         lines += suite.describe(own)
         if suite.crossing in ("sampled", "all") and can.gives_documents and can.repeatable:
-            most = most_questions(own.units, is_greedy=kind.is_greedy(policy.system))
+            greedy = kind.is_greedy(policy.system)
+            most = most_questions(own.units, is_greedy=greedy, pairs=suite.most_crossed)
             lines.append(
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairgate.cli.saying import say
+from fairgate.domain.wording import harmless
 from fairgate.engine.ports import SILENT, Progress
 
 _HEARTBEAT_SECONDS = 15.0
@@ -65,6 +66,10 @@ class Heartbeat:
         """Go back to the stage around this one."""
         self._stages.pop()
 
+    def note(self, text: str) -> None:
+        """Print what follows and what it costs."""
+        say(f"fairgate: {text}")
+
 
 class Bars:
     """A bar for each stage that has something to do."""
@@ -95,6 +100,13 @@ class Bars:
         if self._live is not None and not self._tasks:
             self._live.stop()
             self._live = None
+
+    def note(self, text: str) -> None:
+        """Print what follows and what it costs, above the bars."""
+        if self._live is None:
+            say(f"fairgate: {text}")
+        else:
+            self._live.console.print(f"fairgate: {harmless(text)}", markup=False, highlight=False)
 
 
 def _rich_progress() -> Any:

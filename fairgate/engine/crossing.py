@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from fairgate.domain.cases import Case
 from fairgate.domain.keys import crossed_key, repeat_key
@@ -41,7 +41,8 @@ class Crossing:
         known = {(c.suite, c.key): c for c in answered.plan.cases if c.suite in crossing}
         cases: dict[tuple[str, str], Case] = {}
         judged = answered.judged if crossing else ()
-        for item in _drawn(judged, answered.executions, crossing, seed):
+        most = {name: suites[name].most_crossed for name in crossing}
+        for item in _drawn(judged, answered.executions, crossing, most, seed):
             unit = item.unit
             again = suites[unit.suite].repeats + 1
             source, follow_up = (known[unit.suite, key] for key in keys_of(item))
@@ -55,14 +56,24 @@ class Crossing:
         return list(cases.values())
 
 
-def most_questions(units: Sequence[Unit], *, is_greedy: bool) -> int:
-    """Return how many questions `cross` can add for these pairs.
+def crossing_price(cases: Sequence[Case]) -> str:
+    """Return what the crossed cases are for, how many there are, and how to have fewer."""
+    pairs = sum(case.documents_of is not None for case in cases) // 2
+    return (
+        f"{len(cases):,} questions to separate retriever and generator in {pairs:,} pairs, less "
+        "those in store; a suite's `attribution_pairs` allows fewer, `attribution: off` none"
+    )
+
+
+def most_questions(units: Sequence[Unit], *, is_greedy: bool, pairs: int | None = None) -> int:
+    """Return how many questions crossing can add for at most so many of these pairs.
 
     Two for each pair; sampled answers are also asked again, once for the pair and once for its
     source (a greedy one is known already).
     """
-    again = 0 if is_greedy else len(units) + len({unit.asks[SOURCE] for unit in units})
-    return 2 * len(units) + again
+    crossed = len(units) if pairs is None else min(pairs, len(units))
+    sources = min(crossed, len({unit.asks[SOURCE] for unit in units}))
+    return 2 * crossed + (0 if is_greedy else crossed + sources)
 
 
 def _again(case: Case, number: int) -> Case:
@@ -78,21 +89,55 @@ def _crossed(case: Case, other: str) -> Case:
 
 
 def _drawn(
-    judged: Sequence[Judged], executions: Executed, crossing: Mapping[str, str], seed: int
+    judged: Sequence[Judged],
+    executions: Executed,
+    crossing: Mapping[str, str],
+    most: Mapping[str, int | None],
+    seed: int,
 ) -> Iterator[Judged]:
-    """Yield the pairs to cross, arm by arm: the violated ones and as many satisfied ones."""
+    """Yield the pairs to cross: of each arm the violated ones and as many satisfied ones.
+
+    Where a suite allows fewer, each of its strata (arm and verdict) is a random sample; what a
+    stratum found counts for all of it.
+    """
+    strata: dict[tuple[str, bool, bool], list[Judged]] = {}
     arms: dict[tuple[str, bool], list[Judged]] = {}
     for item in judged:
         unit = item.unit
         if unit.suite in crossing and documents_of_pair(item, executions) is Documents.DIFFERENT:
-            arms.setdefault((unit.suite, unit.is_control), []).append(item)
-    for (suite, _), items in arms.items():
-        violated = [item for item in items if item.decision == 1.0]
-        satisfied = [item for item in items if item.decision == 0.0]
-        wanted = len(satisfied) if crossing[suite] == "all" else max(len(violated), FEWEST)
-        chosen = sorted(satisfied, key=lambda item: _drawing_order(seed, item.unit))[:wanted]
-        keys = {item.unit.key for item in (*violated, *chosen)}
-        yield from (item for item in items if item.unit.key in keys)
+            arm = unit.suite, unit.is_control
+            arms.setdefault(arm, []).append(item)
+            strata.setdefault((*arm, item.decision == 1.0), []).append(item)
+    sizes: dict[str, dict[tuple[str, bool, bool], int]] = {}
+    for (suite, is_control, is_violated), items in strata.items():
+        violated = len(strata.get((suite, is_control, True), ()))
+        sampled = not is_violated and crossing[suite] != "all"
+        wanted = max(violated, FEWEST) if sampled else len(items)
+        of_suite = sizes.setdefault(suite, {})
+        of_suite[suite, is_control, is_violated] = min(len(items), wanted)
+    chosen = set()
+    for suite, of_suite in sizes.items():
+        for stratum, taken in _shared(of_suite, most[suite]).items():
+            ranked = sorted(strata[stratum], key=lambda item: _drawing_order(seed, item.unit))
+            chosen |= {(suite, item.unit.key) for item in ranked[:taken]}
+    for items in arms.values():
+        yield from (item for item in items if (item.unit.suite, item.unit.key) in chosen)
+
+
+Stratum = TypeVar("Stratum")
+
+
+def _shared(sizes: Mapping[Stratum, int], most: int | None) -> dict[Stratum, int]:
+    """Return how many of each stratum are taken: all, or equal parts of `most`, small ones whole.
+
+    Equal parts, because a stratum of which nothing is read leaves no result at all.
+    """
+    shares: dict[Stratum, int] = {}
+    left = sum(sizes.values()) if most is None else most
+    for place, (stratum, size) in enumerate(sorted(sizes.items(), key=lambda one: one[1])):
+        shares[stratum] = min(size, left // (len(sizes) - place))
+        left -= shares[stratum]
+    return shares
 
 
 def _drawing_order(seed: int, unit: Unit) -> str:

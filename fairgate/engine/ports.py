@@ -135,17 +135,28 @@ class Progress(Protocol):
         """End the stage."""
         ...
 
+    def note(self, text: str) -> None:
+        """Say what the stages that follow are for and what they cost."""
+        ...
+
 
 class Staged:
     """Progress of a part of a run: its stages are named after it."""
 
-    def __init__(self, inner: Progress, part: str) -> None:
-        """Take the progress of the run and what the part is called."""
+    def __init__(self, inner: Progress, part: str, price: str = "") -> None:
+        """Take the progress of the run, what the part is called, and what it costs."""
         self._inner = inner
         self._part = part
+        self._price = price
 
     def start(self, stage: str, total: int, cached: int) -> None:
-        """Begin a stage of the part: `attribution: generate`."""
+        """Begin a stage of the part: `attribution: generate`; the first with work tells the price.
+
+        A recorded system has no stages: it is asked nothing.
+        """
+        if self._price and cached < total:
+            self.note(self._price)
+            self._price = ""
         self._inner.start(f"{self._part}: {stage}", total, cached)
 
     def advance(self, steps: int) -> None:
@@ -155,6 +166,10 @@ class Staged:
     def finish(self) -> None:
         """End the stage."""
         self._inner.finish()
+
+    def note(self, text: str) -> None:
+        """Pass the words on, after the name of the part."""
+        self._inner.note(f"{self._part}: {text}")
 
 
 class Silent:
@@ -168,6 +183,9 @@ class Silent:
 
     def finish(self) -> None:
         """Ignore the end."""
+
+    def note(self, text: str) -> None:
+        """Ignore the words."""
 
 
 SILENT = Silent()

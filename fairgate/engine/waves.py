@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.engine.crossing import Crossing
+from fairgate.engine.crossing import Crossing, crossing_price
 from fairgate.engine.judge import judge, readings_of
 from fairgate.engine.ports import Progress, Staged, SystemUnderTest
 from fairgate.engine.wave import Answered, Wave
@@ -121,7 +121,8 @@ def answer_waves(
         if cases:
             asked = TestPlan(cases=cases, units=())
             part = _PARTS.get(wave.id, wave.id)
-            shown = progress if wave is WAVES[0] else Staged(progress, part)
+            price = crossing_price(cases) if wave.id == Crossing.id else ""
+            shown = progress if wave is WAVES[0] else Staged(progress, part, price)
             executions.update(sut.execute(asked, shown, executions))
         if wave is not WAVES[0]:
             answered.added.extend(cases)

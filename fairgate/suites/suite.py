@@ -161,6 +161,11 @@ class Suite(Protocol):
         ...
 
     @property
+    def most_crossed(self) -> int | None:
+        """Most pairs that attribution crosses; None: as many as `crossing` says."""
+        ...
+
+    @property
     def repeats(self) -> int:
         """How often each case is asked."""
         ...

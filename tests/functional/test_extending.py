@@ -110,6 +110,7 @@ class PingSuite:
     unstable_margin = 0.0
     columns = ("no",)
     crossing = None
+    most_crossed = None
     repeats = 1
     has_control_arm = False
 

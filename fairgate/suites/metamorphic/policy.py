@@ -190,6 +190,12 @@ class SuitePolicy(SuiteModel):
         "a suite with written pairs.",
     )
 
+    attribution_pairs: Annotated[int, Field(ge=8)] | None = Field(
+        default=None,
+        description="Cross at most so many pairs: fewer extra questions, wider intervals. Each "
+        "costs two questions, four where answers are sampled.",
+    )
+
     @field_validator("bands")
     @classmethod
     def _rising_bands(cls, bands: str | list[float]) -> str | list[float]:

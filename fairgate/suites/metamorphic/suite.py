@@ -79,6 +79,11 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return "off" if written else self.policy.attribution
 
     @property
+    def most_crossed(self) -> int | None:
+        """Return the policy's choice."""
+        return self.policy.attribution_pairs
+
+    @property
     def repeats(self) -> int:
         """Return the policy's choice."""
         return self.policy.repeats

@@ -73,6 +73,11 @@ class QuestionItemSuite(NamedByPolicy[BbqSuitePolicy]):
         return COLUMNS
 
     @property
+    def most_crossed(self) -> None:
+        """Return nothing: there are no pairs."""
+        return
+
+    @property
     def crossing(self) -> None:
         """Return None: an item has no follow-up to cross with."""
 

@@ -21,6 +21,9 @@ class Recorded:
     def finish(self):
         pass
 
+    def note(self, text):
+        pass
+
 
 def test_what_is_left_is_told_at_the_pace_so_far(monkeypatch):
     clock, said = [0.0], []

@@ -67,6 +67,68 @@ def test_all_crosses_every_pair_whose_documents_differ():
     assert len(crossed_keys(bench.run(plant))) == 2 * 20 * 15
 
 
+@pytest.mark.parametrize("most", [8, 41, 100, 10_000])
+@pytest.mark.parametrize("bench", [BENCH, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("attribution", ["sampled", "all"])
+def test_no_more_pairs_are_crossed_than_the_suite_allows(bench, most, attribution):
+    plant = Plant(neutral_retrieval=0.5, retrieval=MEN)
+    limited = policy_of(attribution=attribution, attribution_pairs=most)
+    free = replace(bench, policy=policy_of(attribution=attribution)).run(plant)
+    run = replace(bench, policy=limited).run(plant)
+    pairs = len(crossed_keys(run)) // 2
+    assert pairs == min(most, len(crossed_keys(free)) // 2)
+    assert set(crossed_keys(run)) <= set(crossed_keys(free))
+    asked = sum(bench is SAMPLED or case.documents_of is not None for case in run.added)
+    units = run.result.plan.units
+    assert asked <= most_questions(units, is_greedy=bench is BENCH, pairs=most)
+    if most == 10_000:
+        assert run.result.attribution == free.result.attribution
+
+
+def test_a_sample_of_the_pairs_finds_what_all_of_them_do():
+    """Each stratum is drawn from alike and counts for its size, so that no part is favoured."""
+    plant = Plant(neutral_retrieval=1.0, retrieval={"A man": 0.6}, biased={"A woman": 0.6})
+    everything, whole = amounts(replace(BENCH, policy=policy_of(attribution="all")).run(plant))
+    assert everything["retrieval"] > 0.02
+    assert everything["generator"] > 0.02
+    found = [
+        amounts(
+            replace(BENCH, policy=replace_seed(policy_of(attribution_pairs=100), seed)).run(plant)
+        )
+        for seed in range(8)
+    ]
+    for name, amount in everything.items():
+        mean = sum(parts[name] for parts, _ in found) / len(found)
+        assert mean == pytest.approx(amount, abs=0.02)
+    assert all(one.total == pytest.approx(whole.total, abs=0.05) for _, one in found)
+
+
+def replace_seed(policy, seed):
+    return policy.model_copy(update={"seed": seed})
+
+
+def test_the_price_is_told_before_the_questions_are_asked_and_never_of_a_recording():
+    said = []
+
+    class Listening(type(SILENT)):
+        def start(self, stage, total, cached):
+            said.append(stage)
+
+        def note(self, text):
+            said.append(text)
+
+    plant = Plant(retrieval=MEN)
+    bench = replace(BENCH, policy=policy_of(attribution_pairs=10))
+    run = run_gate(bench.given(), bench.system(plant), Listening())
+    place = next(n for n, one in enumerate(said) if one.startswith("attribution: "))
+    assert f"{len(run.added):,} questions" in said[place]
+    assert f"in {len(crossed_keys(run)) // 2} pairs" in said[place]
+    assert 0 < len(crossed_keys(run)) <= 20
+    assert "`attribution_pairs`" in said[place]
+    assert said[place + 1].startswith("attribution: ")
+    assert sum("attribution_pairs" in one for one in said) == 1
+
+
 @pytest.mark.parametrize("bench", [BENCH, SAMPLED], ids=["greedy", "sampled"])
 def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
     everything = replace(bench, policy=policy_of(attribution="all"))
