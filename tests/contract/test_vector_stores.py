@@ -13,7 +13,7 @@ from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.composition.accesses import accesses
 from fairgate.domain.executions import Document
 from fairgate.policy.parse import parse_policy
-from fairgate.systems.catalogue import system_models
+from fairgate.systems.catalogue import policy_parts
 
 NAMES = ["qdrant", "chroma", "pgvector"]
 CODES = (0, 1, 5)
@@ -306,7 +306,7 @@ def test_what_a_change_may_not_introduce_names_the_secret(place, named, name, ch
     def reached(more):
         place.policy(named(name, changes={**changes, **more}))
         text = (place.root / "app.yaml").read_text()
-        return set(accesses(parse_policy(text, "app.yaml", system_models()).policy))
+        return set(accesses(parse_policy(text, "app.yaml", policy_parts()).policy))
 
     (store,) = [one for one in reached({}) if one.secret is not None]
     assert store.secret == secret
