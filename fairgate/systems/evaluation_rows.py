@@ -1,22 +1,24 @@
-"""Answers in the rows of other evaluation tools, found by the text of the question.
+"""Answers in the rows of other tools and in traces, found by the text of the question.
 
-Ragas and deepeval keep a JSON object a question: the question, the answer, the contexts. No key of
-FairGate's is in them, so a row answers the case whose query, text or prompt is its question.
+Ragas and deepeval keep a JSON object a question: the question, the answer, the contexts; a trace
+has them in its spans. No key of FairGate's is in them, so a row answers the case whose query, text
+or prompt is its question.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, field_validator
 
 from fairgate.adapters.applications.json_paths import json_path
 from fairgate.adapters.applications.replies import ReplyPaths, reply_of
 from fairgate.adapters.files.tables import read_json_objects
+from fairgate.adapters.files.traces import read_traces
 from fairgate.domain.applications import Reply
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
@@ -38,6 +40,8 @@ class RowPaths(ResponsePaths):
         return checked_path(path, single=True)
 
 
+OTLP = "otlp"
+"""Traces with OpenInference's attributes, which have no rows."""
 TOOLS = {
     "ragas": RowPaths(
         question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
@@ -47,7 +51,7 @@ TOOLS = {
     ),
 }
 ColumnsField = Annotated[
-    Annotated[Literal["ragas", "deepeval"], Tag("<scalar>")]
+    Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
     | Annotated[RowPaths, Tag("<mapping>")],
     ByShape,
 ]
@@ -59,6 +63,8 @@ class RowAnswers:
 
     replies: Mapping[str, Reply]
     fingerprint: str
+    notices: tuple[str, ...] = ()
+    """What of the file answers nothing."""
 
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case; None where no row asks it, for repeats and crossed cases."""
@@ -82,35 +88,66 @@ class RowAnswers:
 
 
 def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
-    """Read a JSON Lines file of another tool. Raises DataError with `path:line`.
+    """Read what another tool wrote: a row a question, or traces. Raises DataError with the place.
 
     Two different answers to one question are an error; the same row twice is one answer.
     """
+    notices: list[str] = []
+    answered = _of_traces(path, notices) if columns == OTLP else _of_rows(path, columns)
+    replies: dict[str, Reply] = {}
+    places: dict[str, str] = {}
+    for place, question, reply in answered:
+        first = places.setdefault(question, place)
+        if replies.setdefault(question, reply) != reply:
+            raise DataError(
+                f"{place}: the question {quoted(question)} was answered differently at {first}; "
+                "expected one answer a question: remove one of the two"
+            )
+    if not replies:
+        found = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
+        raise DataError(found)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return RowAnswers(replies=replies, fingerprint=digest, notices=tuple(notices))
+
+
+def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Reply]]:
     chosen = TOOLS[columns] if isinstance(columns, str) else columns
     question = json_path(chosen.question)
     paths: ReplyPaths = chosen.paths
     if isinstance(columns, str):  # both tools write null where nothing was retrieved
         paths = replace(paths, may_lack_documents=True)
-    replies: dict[str, Reply] = {}
-    lines: dict[str, int] = {}
     for line, row in read_json_objects(str(path)):
+        place = f"{path}:{line}"
         found = question.find(row)
         if not found or not isinstance(found[0], str):
             raise DataError(
-                f"{path}:{line}: no text at `{chosen.question}`; expected the question, found "
+                f"{place}: no text at `{chosen.question}`; expected the question, found "
                 f"{', '.join(quoted(name) for name in list(row)[:8]) or 'nothing'}; see `columns`"
             )
-        try:
-            reply = reply_of(row, paths)
-        except ApplicationError as error:
-            raise DataError(f"{path}:{line}: {error}") from None
-        first = lines.setdefault(found[0], line)
-        if replies.setdefault(found[0], reply) != reply:
-            raise DataError(
-                f"{path}:{line}: the question {quoted(found[0])} was answered differently on line "
-                f"{first}; expected one answer a question: remove one of the two"
+        yield place, found[0], _reply(row, paths, place)
+
+
+def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Reply]]:
+    """Yield the traces with a question and an answer; add a notice of those without."""
+    traces = read_traces(str(path))
+    paths = ReplyPaths(answer=json_path("$.answer"), documents=json_path("$.documents"))
+    for trace in traces:
+        if trace.question is not None and trace.answer is not None:
+            documents = None if trace.documents is None else list(trace.documents)
+            row = {"answer": trace.answer, "documents": documents}
+            reply = _reply(row, replace(paths, may_lack_documents=True), trace.place)
+            yield trace.place, trace.question, reply
+    for lacking in ("question", "answer"):
+        without = [trace for trace in traces if getattr(trace, lacking) is None]
+        if without:
+            notices.append(
+                f"{without[0].place}: has no {lacking}, as {len(without):,} of {len(traces):,} "
+                "traces; a trace that was cut off or failed answers nothing: record it again"
             )
-    if not replies:
-        raise DataError(f"{path}: is empty; expected a JSON object a question")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return RowAnswers(replies=replies, fingerprint=digest)
+
+
+def _reply(row: Mapping[str, Any], paths: ReplyPaths, place: str) -> Reply:
+    try:
+        return reply_of(row, paths)
+    except ApplicationError as error:
+        raise DataError(f"{place}: {error}") from None

@@ -54,7 +54,8 @@ class RecordedPolicy(SystemModel):
     columns: ColumnsField | None = Field(
         default=None,
         description="Rows of another tool, found by the text of the question: `ragas`, `deepeval`, "
-        "or where question, answer and documents stand. Left out: FairGate's own lines, by key.",
+        "`otlp` (traces with OpenInference's attributes, as OTLP-JSON), or where question, answer "
+        "and documents stand. Left out: FairGate's own lines, by key.",
     )
     embedder: EmbedderField | None = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."
@@ -144,6 +145,8 @@ def _examined_rows(path: Path, columns: str | RowPaths, plan: TestPlan | None) -
         summary = f"answers: {len(cases) - len(missing):,} of {len(cases):,} questions answered"
         named = f"; first missing: {', '.join(map(quoted, missing[:_NAMED]))}" if missing else ""
         yield Finding(place=("recorded",), sentence=summary + named, is_problem=False)
+    for notice in rows.notices if rows else ():
+        yield Finding(place=("recorded",), sentence=notice, is_problem=False)
 
 
 def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
@@ -214,7 +217,9 @@ class OpenRecorded:
         runtime = self._resources.runtime
         path = existing(self._policy.recorded, runtime.root, confined=runtime.confined)
         if self._policy.columns is not None:
-            return read_rows(path, self._policy.columns)
+            rows = read_rows(path, self._policy.columns)
+            self._resources.collect(list(rows.notices))
+            return rows
         return read_recorded(str(path))
 
 

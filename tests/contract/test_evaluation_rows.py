@@ -73,7 +73,8 @@ def test_what_is_wrong_with_a_row_is_said_with_its_line(place, rows):
     put(place, [*found, {**found[0], "response": "mixed"}])
     assert place.gate(system, **TEXTS) == 4
     assert "rows.jsonl:369: the question" in place.err
-    assert "answered differently on line 1" in place.err
+    assert "answered differently at " in place.err
+    assert "rows.jsonl:1; expected one answer" in place.err
     put(place, [{**found[0], "retrieved_contexts": "one text"}])
     assert place.gate(system, **TEXTS) == 4
     assert "rows.jsonl:1: the answer has no list at `$.retrieved_contexts`" in place.err
@@ -128,9 +129,9 @@ def test_the_forms_on_the_page_are_these(place):
     blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     named = [YAML(typ="safe").load(block)["system"] for block in blocks]
     forms = [system for system in named if "columns" in system]
-    assert len(forms) == 2
+    assert len(forms) == 3
     for system in forms:
         (place.root / "data").mkdir(exist_ok=True)
-        (place.root / "data" / "rows.jsonl").touch()
+        (place.root / system["recorded"]).touch()
         place.policy(system)
         assert place.call("check", "app.yaml") == 0, place.err

@@ -1,0 +1,328 @@
+"""Traces with OpenInference's attributes, as OTLP-JSON, are recorded answers."""
+
+import json
+from itertools import chain
+
+import pytest
+from fakes.rag_app import reply
+
+from fairgate.adapters.files.traces import read_traces
+from fairgate.domain.errors import DataError
+
+
+def attribute(name, value):
+    """One attribute as OTLP writes it; lists and mappings with their types."""
+    return {"key": name, "value": typed(value)}
+
+
+def typed(value):
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case float():
+            return {"doubleValue": value}
+        case str():
+            return {"stringValue": value}
+        case list():
+            return {"arrayValue": {"values": [typed(each) for each in value]}}
+        case dict():
+            return {"kvlistValue": {"values": [attribute(n, v) for n, v in value.items()]}}
+
+
+def span(trace, name, kind, attributes, *, parent="", start=0, **more):
+    kinds = {"openinference.span.kind": kind} if kind else {}
+    return {
+        "traceId": trace,
+        "spanId": f"{trace}-{name}",
+        "parentSpanId": f"{trace}-{parent}" if parent else "",
+        "name": name,
+        "startTimeUnixNano": str(1_700_000_000_000_000_000 + start),
+        "attributes": [attribute(n, v) for n, v in {**kinds, **attributes}.items()],
+        **more,
+    }
+
+
+def exported(*spans):
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [*spans]}]}]}
+
+
+def flat(documents, prefix="retrieval.documents"):
+    """Documents as OpenInference writes them: an attribute for each part."""
+    return {
+        f"{prefix}.{n}.document.{name}": value
+        for n, document in enumerate(documents)
+        for name, value in document.items()
+    }
+
+
+def told(documents):
+    return [
+        {"id": d["id"], "content": d["text"], "metadata": json.dumps({"label": d["label"]})}
+        for d in documents
+    ]
+
+
+def trace(number, query, found):
+    """One question to a chain with a retriever and a model, inside a span of a web framework."""
+    name = f"t{number}"
+    return [
+        span(name, "retrieve", "RETRIEVER", {"input.value": query, **flat(told(found["contexts"]))}, parent="chain", start=2),
+        span(name, "model", "LLM", {"llm.output_messages.0.message.content": found["answer"]}, parent="chain", start=3),
+        span(name, "chain", "CHAIN", {"input.value": query, "output.value": found["answer"]}, parent="http", start=1),
+        span(name, "http", None, {"http.method": "POST"}),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def recorded(place):
+    """Return a function that gates traces of the plan's questions, each written by `writes`."""
+    place.sources(6)
+
+    def run(
+        writes=trace,
+        join=lambda traces: json.dumps(exported(*chain.from_iterable(traces)), indent=1),
+    ):
+        (place.root / "traces.json").touch()
+        place.policy({"recorded": "traces.json", "columns": "otlp"})
+        assert place.call("plan", "app.yaml") == 0, place.err
+        queries = [json.loads(line)["query"] for line in place.out.splitlines()]
+        traces = [writes(n, q, reply(q)) for n, q in enumerate(dict.fromkeys(queries))]
+        (place.root / "traces.json").write_text(join(traces))
+        return place.call("run", "app.yaml", "--out", "out", "--quiet")
+
+    return run
+
+
+def test_traces_are_judged_like_the_application_itself(place, recorded, ways):
+    place.gate(ways["python"](), "own")
+    assert recorded() == 0, place.err
+    assert place.record()["measurements"] == place.record("own")["measurements"]
+    assert place.call("check", "app.yaml") == 0
+    assert "answers: 138 of 138 questions answered" in place.out
+
+
+def split(traces):
+    """Return spans of one trace in several exports, as a collector writes them: a line a batch."""
+    spans = [*chain.from_iterable(traces)]
+    return "\n".join(json.dumps(exported(*spans[n::3])) for n in range(3)) + "\n\n"
+
+
+def several(traces):
+    resources = [exported(*spans)["resourceSpans"][0] for spans in traces]
+    return json.dumps({"resourceSpans": resources})
+
+
+def older(traces):
+    text = json.dumps(exported(*chain.from_iterable(traces)))
+    return text.replace("scopeSpans", "instrumentationLibrarySpans")
+
+
+def snake(traces):
+    text = json.dumps(exported(*chain.from_iterable(traces)))
+    for name, other in (
+        ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("traceId", "trace_id"),
+        ("parentSpanId", "parent_span_id"), ("spanId", "span_id"), ("stringValue", "string_value"),
+        ("startTimeUnixNano", "start_time_unix_nano"),
+    ):  # fmt: skip
+        text = text.replace(name, other)
+    return text
+
+
+@pytest.mark.parametrize("join", [split, several, older, snake])
+def test_every_form_of_file_says_the_same(place, recorded, join):
+    recorded()
+    one = place.record()["measurements"]
+    assert recorded(join=join) == 0, place.err
+    assert place.record()["measurements"] == one
+
+
+def read(tmp_path, *spans):
+    file = tmp_path / "traces.json"
+    file.write_text(json.dumps(exported(*spans)))
+    return read_traces(str(file))
+
+
+def only(tmp_path, *spans):
+    (found,) = read(tmp_path, *spans)
+    return found
+
+
+CHAIN = {"input.value": "q", "output.value": "a"}
+ONE = {"id": "1", "content": "one", "score": 0.5}
+TWO = {"id": 2, "content": "two"}
+READ = [
+    {"id": "1", "text": "one", "label": None, "score": 0.5},
+    {"id": 2, "text": "two", "label": None, "score": None},
+]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        flat([ONE, TWO]),
+        {"retrieval.documents": [{"document": ONE}, {"document": TWO}]},
+        {"retrieval.documents": [{f"document.{n}": v for n, v in d.items()} for d in (ONE, TWO)]},
+        {"retrieval": {"documents": [{"document": ONE}, {"document": TWO}]}},
+        dict(reversed(flat([ONE, TWO]).items())),
+    ],
+)
+def test_documents_may_be_single_attributes_or_lists_of_mappings(tmp_path, attributes):
+    found = only(tmp_path, span("t", "r", "RETRIEVER", {"input.value": "q", **attributes}))
+    assert list(found.documents) == READ
+
+
+def test_ten_documents_keep_their_order(tmp_path):
+    documents = [{"id": str(n), "content": "x"} for n in range(12)]
+    found = only(tmp_path, span("t", "r", "RETRIEVER", flat(documents)))
+    assert [document["id"] for document in found.documents] == [str(n) for n in range(12)]
+
+
+def test_what_the_reranker_left_is_what_the_model_saw(tmp_path):
+    found = only(
+        tmp_path,
+        span("t", "rerank", "RERANKER", flat([TWO], "reranker.output_documents"), parent="c", start=2),
+        span("t", "find", "RETRIEVER", flat([ONE, TWO]), parent="c", start=1),
+        span("t", "c", "CHAIN", CHAIN),
+    )  # fmt: skip
+    assert [document["id"] for document in found.documents] == [2]
+
+
+def test_two_retrievers_show_each_document_once_in_the_order_of_time(tmp_path):
+    found = only(
+        tmp_path,
+        span("t", "late", "RETRIEVER", flat([TWO, ONE]), parent="c", start=2),
+        span("t", "early", "RETRIEVER", flat([ONE]), parent="c", start=1),
+        span("t", "c", "CHAIN", CHAIN),
+    )
+    assert list(found.documents) == READ
+
+
+def test_without_documents_the_answer_counts_alone(tmp_path):
+    one = span("t", "c", "CHAIN", CHAIN)
+    assert only(tmp_path, one).documents is None
+    found = only(tmp_path, one, span("t", "r", "RETRIEVER", {"input.value": "q"}, parent="c"))
+    assert (found.question, found.answer, found.documents) == ("q", "a", None)
+
+
+JSON = {"input.mime_type": "application/json", "output.mime_type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("given", "question", "answer"),
+    [
+        ({"input.value": '{"question": "q", "user": "u"}', "output.value": '{"answer": "a", "id": "7"}'}, "q", "a"),
+        ({"input.value": '{"anything": "q"}', "output.value": '"a"'}, "q", "a"),
+        ({"input.value": '{"x": "q", "y": "r"}', "output.value": '["a"]'}, None, None),
+        ({"input.value": '{"question": "q', "output.value": '{"answer": "a'}, None, None),
+        ({"input.value": 7, "output.value": ["a"]}, None, None),
+        ({"input.value": '{"question": "q"}', "output.value": '{"answer": ""}'}, "q", ""),
+    ],
+)  # fmt: skip
+def test_objects_say_question_and_answer_by_name(tmp_path, given, question, answer):
+    found = only(tmp_path, span("t", "c", "CHAIN", {**JSON, **given}))
+    assert (found.question, found.answer) == (question, answer)
+
+
+def test_text_that_looks_like_json_is_text_where_nothing_says_otherwise(tmp_path):
+    found = only(tmp_path, span("t", "c", "CHAIN", {"input.value": '{"x"', "output.value": "{}"}))
+    assert (found.question, found.answer) == ('{"x"', "{}")
+
+
+def model(name, content, **more):
+    return span("t", name, "LLM", {"llm.output_messages.0.message.content": content}, **more)
+
+
+RETRIEVER = span("t", "r", "RETRIEVER", {"input.value": "q"}, parent="gone")
+
+
+@pytest.mark.parametrize(
+    ("spans", "answer"),
+    [
+        ([RETRIEVER, model("m", "a", parent="gone")], "a"),
+        ([RETRIEVER], None),
+        ([RETRIEVER, model("m", "rewritten", parent="gone"), model("n", "a", parent="gone")], None),
+        ([RETRIEVER, model("m", "a", parent="gone", status={"code": 2})], None),
+        ([span("t", "c", "CHAIN", {"input.value": "q"}), model("m", "a", parent="c")], "a"),
+        ([span("t", "c", "CHAIN", CHAIN, status={"code": "STATUS_CODE_ERROR"})], None),
+        ([span("t", "c", "CHAIN", CHAIN, status={"code": 1})], "a"),
+        ([span("t", "c", "CHAIN", {"input.value": "q"}), model("m", "b", parent="c"), model("n", "a", parent="c")], None),
+    ],
+)  # fmt: skip
+def test_a_trace_that_was_cut_off_never_answers_with_a_guess(tmp_path, spans, answer):
+    found = only(tmp_path, *spans)
+    assert (found.question, found.answer) == ("q", answer)
+
+
+def test_spans_around_each_other_end(tmp_path):
+    spans = [
+        span("t", "a", "CHAIN", CHAIN, parent="b"),
+        span("t", "b", None, {}, parent="a"),
+    ]
+    assert only(tmp_path, *spans).question == "q"
+
+
+def test_a_span_that_was_exported_twice_is_one(tmp_path):
+    one = span("t", "c", "CHAIN", CHAIN)
+    assert only(tmp_path, one, one).answer == "a"
+
+
+def test_no_answer_is_no_verdict_and_is_told(place, recorded):
+    def cut(number, query, found):
+        spans = trace(number, query, found)
+        return spans if number else [one for one in spans if one["name"] == "retrieve"]
+
+    assert recorded(cut) == 5
+    assert "trace 't0': has no answer, as 1 of 138 traces" in place.err
+    assert place.call("check", "app.yaml") == 0
+    assert "answers: 137 of 138 questions answered" in place.out
+    assert "has no answer" in place.out
+
+
+def test_two_answers_to_one_question_are_refused(place, recorded):
+    def twice(number, query, found):
+        other = {**found, "answer": "negative" if found["answer"] == "positive" else "positive"}
+        return trace(number, query, found) + ([] if number else trace("again", query, other))
+
+    assert recorded(twice) == 4
+    assert "trace 'tagain': the question" in place.err
+    assert "was answered differently at " in place.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        ("[]", "no object with `resourceSpans`"),
+        ('{"resourceMetrics": []}', "no object with `resourceSpans`"),
+        ('{"resourceSpans": {}}', "`resourceSpans` is {}; expected a list"),
+        ('{"resourceSpans": [{"scopeSpans": [{"spans": [3]}]}]}', "`spans` is [3]; expected a list"),
+        ('{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}', "no `traceId` or `spanId`"),
+        ('{"resourceSpans": []}', "none of its 0 spans"),
+        (json.dumps(exported(span("t", "http", None, {}))), "none of its 1 spans has the attribute"),
+        (json.dumps(exported())[:-5], "traces.json:1:"),
+        (json.dumps(exported()) + "\n" + json.dumps(exported())[:-5], "traces.json:2:"),
+        (json.dumps(exported(), indent=1)[:-3], "expected OTLP-JSON, whole"),
+        (json.dumps(exported(span("t", "r", "RETRIEVER", {"retrieval.documents.0.document.score": "x"}))), None),
+    ],
+)  # fmt: skip
+def test_what_is_no_trace_is_explained(tmp_path, content, words):
+    file = tmp_path / "traces.json"
+    file.write_text(content)
+    if words is None:
+        assert read_traces(str(file))[0].documents is not None  # read as a reply: refused there
+        return
+    with pytest.raises(DataError) as caught:
+        read_traces(str(file))
+    assert words in str(caught.value)
+
+
+def test_a_document_that_cannot_be_read_is_refused_with_its_trace(place, recorded):
+    def strange(number, query, found):
+        spans = trace(number, query, found)
+        spans[0]["attributes"].append(attribute("retrieval.documents.0.document.score", "high"))
+        return spans
+
+    assert recorded(strange) == 4
+    assert "trace 't0': `$.score` is" in place.err
