@@ -36,6 +36,14 @@ from fairgate.domain.wording import quoted
     "--format", "form", type=click.Choice(["text", "md", "json"]), default="text",
     show_default=True, help="How the result is printed.",
 )  # fmt: skip
+@click.option(
+    "--save", is_flag=True,
+    help="Keep the score beside POLICY, as <policy>.kill-score.json: later reports show it.",
+)  # fmt: skip
+@click.option(
+    "--badge", type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the score for an endpoint badge of shields.io.",
+)  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @runtime_options
 def mutate(policy: Path, run: Path, **options: Any) -> int:
@@ -45,7 +53,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     which rule, and what no rule sees. Asks no model, and changes nothing in RUN. Exits 0 whatever
     the score: it is about the policy, not about the system.
     """
-    from fairgate.composition.mutating import mutation_test
+    from fairgate.composition.mutating import keep_score, mutation_test
     from fairgate.engine.kill_score import GRID, Search
     from fairgate.engine.mutants import Mutant
     from fairgate.reports import kill_tables
@@ -78,6 +86,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
         "json": kill_tables.kill_score_json,
     }[options["form"]]
     click.echo(render(found))
+    keep_score(found, policy, runtime, save=options["save"], badge=options["badge"])
     return ExitCode.PASS
 
 

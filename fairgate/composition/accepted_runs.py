@@ -8,8 +8,10 @@ from pathlib import Path, PurePosixPath
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.files.json_file import read_whole
+from fairgate.adapters.files.kill_score import kill_score_path, policy_hash, read_kill_score
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.domain.errors import BaselineError, DataError
+from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.wording import quoted
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput
@@ -48,18 +50,32 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     budget. Raises BaselineError where a named file does not exist, or one cannot be read.
     """
     baseline, path = _locate_baseline(loaded, policy, named)
+    score, notices = _kill_score(loaded, policy)
+    found = References(baseline=baseline, baseline_path=path, kill_score=score, notices=notices)
     if not loaded.policy.has_budget:
-        return References(baseline=baseline, baseline_path=path)
+        return found
     at = accepted_path(policy, loaded, Reference.ANCHOR)
     anchor = None
     if named != NO_BASELINE and at.is_file():
         anchor = read_baseline(at, loaded.policy.name, Reference.ANCHOR)
-    return References(
-        baseline=baseline,
-        baseline_path=path,
-        anchor=anchor,
-        anchor_path=NO_BASELINE if named == NO_BASELINE else str(at),
+    return replace(
+        found, anchor=anchor, anchor_path=NO_BASELINE if named == NO_BASELINE else str(at)
     )
+
+
+def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:
+    """Return what is kept beside the policy, of this version of it, and what is wrong with it."""
+    path = kill_score_path(policy)
+    try:
+        score = read_kill_score(path)
+    except DataError as error:
+        return None, [f"the kill score is not shown: {error}"]
+    if score is None:
+        return None, []
+    if score.policy_hash != policy_hash(loaded.policy.model_dump_json()):
+        other = f"the kill score in {path} is of another version of the policy"
+        return None, [f"{other}; make it again with `fairgate mutate POLICY RUN --save`"]
+    return score, []
 
 
 def _locate_baseline(

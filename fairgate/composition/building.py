@@ -74,8 +74,10 @@ class Composition:
             baseline_path=references.baseline_path,
             anchor=references.anchor,
             anchor_path=references.anchor_path,
+            kill_score=references.kill_score,
             provenance=provenance,
             notices=[
+                *references.notices,
                 *_not_there(references),
                 *judged,
                 *self._kind.notices(policy.system),

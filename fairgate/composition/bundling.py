@@ -38,7 +38,7 @@ REQUIRED = frozenset(
     }
 )
 OPTIONAL = frozenset({"baseline.json", "anchor.json", "report.html"})
-_NOT_RECOMPUTED = frozenset({"attribution", "instability", "notices", "provenance"})
+_NOT_RECOMPUTED = frozenset({"attribution", "instability", "kill_score", "notices", "provenance"})
 """Parts of the run record that no verdict rests on and that need answers or the machine."""
 _TEXTS = frozenset({"reasons", "note", "warnings"})
 _TOLERANCE = 2e-6

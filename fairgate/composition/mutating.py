@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fairgate.adapters.files.durable import write_text
+from fairgate.adapters.files.kill_score import (
+    kill_score_badge,
+    kill_score_path,
+    policy_hash,
+    write_kill_score,
+)
 from fairgate.composition.accepted_runs import locate_references
 from fairgate.composition.building import Composition
+from fairgate.composition.loading import load_policy
 from fairgate.composition.run_folder import earlier_run, replay
+from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.runtime import Runtime
+from fairgate.engine.kill_score import KillScore
 from fairgate.engine.mutation_test import MutationTest
 from fairgate.engine.ports import SILENT
 
@@ -24,3 +34,24 @@ def mutation_test(
     )
     system = Composition(loaded, runtime, SILENT).replayed(earlier_run(run, loaded))
     return MutationTest(given, replayed.executions, system)
+
+
+def keep_score(
+    found: KillScore, policy: Path, runtime: Runtime, *, save: bool, badge: Path | None
+) -> None:
+    """Write what later reports and badges show of a policy's kill score."""
+    loaded = load_policy(policy, runtime)
+    score = KeptKillScore(
+        policy_hash=policy_hash(loaded.policy.model_dump_json()),
+        strength=found.search.stated,
+        seeds=found.search.seeds,
+        sources=found.sources,
+        caught=found.caught,
+        mutants=found.mutants,
+        false_kills=found.false_kills,
+        controls=sum(item.stated.runs for item in found.controls),
+    )
+    if save:
+        write_kill_score(kill_score_path(policy), score)
+    if badge is not None:
+        write_text(badge, kill_score_badge(score), option="--badge")

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.findings import Attribution, IdentityFinding, Instability
+from fairgate.domain.findings import Attribution, IdentityFinding, Instability, KeptKillScore
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.units import Judged
 
@@ -165,6 +165,8 @@ class GateResult:
     """Empty where no rule has a budget."""
     anchor_overlap: Overlap | None = None
     """How the run's cases relate to the anchor's; None without one."""
+    kill_score: KeptKillScore | None = None
+    """What the policy caught when it was tested; None where that is not known of this version."""
 
     @property
     def incompatible(self) -> list[str]:

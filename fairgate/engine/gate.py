@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.findings import IdentityFinding
+from fairgate.domain.findings import IdentityFinding, KeptKillScore
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
 from fairgate.domain.units import Judged
 from fairgate.engine.attribution import attribute
@@ -49,6 +49,7 @@ class GateInput:
     """The run since which budgets count; None where there is none, or no rule has a budget."""
     anchor_path: str = ""
     """Empty where no rule has a budget."""
+    kill_score: KeptKillScore | None = None
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
 
@@ -120,6 +121,7 @@ def result_of(
         kinds={suite.id: suite.kind for suite in policy.suites},
         anchor_path=given.anchor_path,
         anchor_overlap=since,
+        kill_score=given.kill_score,
     )
 
 

@@ -6,9 +6,11 @@ passes one by one. The budget counts from the anchor, which stays until another 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fairgate.domain.findings import KeptKillScore
 from fairgate.engine.baseline import Baseline
 from fairgate.policy.gates import GatePolicy, RegressionPolicy
 
@@ -61,6 +63,9 @@ class References:
     anchor: Baseline | None = None
     anchor_path: str = ""
     """Empty where no rule has a budget."""
+    kill_score: KeptKillScore | None = None
+    """Of this version of the policy; nothing is compared with it."""
+    notices: Sequence[str] = ()
 
 
 NO_REFERENCES = References(baseline=None, baseline_path="none")

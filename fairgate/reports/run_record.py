@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 
+from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
 from fairgate.domain.units import Judged, Reason
@@ -64,6 +65,7 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
             for found in result.attribution
         ],
         "instability": _plain(result.instability),
+        "kill_score": _kill_score(result.kill_score),
         "fingerprint": {
             suite: dict(sorted(own.items())) for suite, own in sorted(must_match.items())
         },
@@ -75,6 +77,12 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
         },
         "notices": list(result.notices),
     }
+
+
+def _kill_score(found: KeptKillScore | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    return {"share": round(found.share, 6), **_record(found, without=("policy_hash",))}
 
 
 def _measurement(item: Measurement) -> dict[str, object]:

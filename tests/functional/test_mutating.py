@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from fairgate.adapters.files.kill_score import read_kill_score
+from fairgate.domain.errors import DataError
+
 GLOBAL = """\
   - {metric: asr/generation/controlled, max: 0.40}
   - {metric: unreadable/net, max: 0.02}
@@ -137,3 +140,80 @@ def test_a_suggested_line_catches_what_the_policy_misses(ran):
     assert all(strength <= 0.5 for strength in smallest(after, "term").values())
     assert after["false_kills"]["failed"] == 0
     assert not [s for s in after["suggestions"] if s["reach"] == "term"]
+
+
+def kept(workspace):
+    return workspace.root / "policy.kill-score.json"
+
+
+def test_a_kept_score_is_shown_by_later_runs_and_on_a_badge(ran):
+    workspace = ran()
+    assert workspace.record()["kill_score"] is None
+    score = score_of(workspace, "--kinds", "refusals", "--save", "--badge", "badge.json")
+    first = kept(workspace).read_bytes()
+    assert workspace.run("run", "policy.yaml", "--out", "later", "--quiet") == 0
+    shown = workspace.record("later")["kill_score"]
+    assert shown["share"] == round(score["score"]["share"], 6)
+    assert (shown["caught"], shown["mutants"]) == (
+        score["score"]["caught"],
+        score["score"]["mutants"],
+    )
+    assert shown["strength"] == 0.5
+    report = (workspace.root / "later" / "report.md").read_text()
+    assert f"it caught {shown['caught']} of {shown['mutants']} biased or worse variants" in report
+    badge = json.loads((workspace.root / "badge.json").read_text())
+    assert badge["schemaVersion"] == 1
+    assert badge["message"] == f"{int(100 * shown['share'])} %"
+    # The same score is the same file, and the run whose bundle is made has it too.
+    score_of(workspace, "--kinds", "refusals", "--save")
+    assert kept(workspace).read_bytes() == first
+    assert workspace.run("bundle", "later", "--out", "b.zip") == 0, workspace.err
+    assert workspace.run("bundle", "verify", "b.zip") == 0, workspace.err
+
+
+def test_the_score_of_another_version_of_the_policy_is_not_shown(ran):
+    workspace = ran()
+    score_of(workspace, "--kinds", "refusals", "--save")
+    policy = workspace.root / "policy.yaml"
+    text = policy.read_text()
+    policy.write_text(f"{text}# a comment changes nothing\n")
+    assert workspace.run("run", "policy.yaml", "--out", "later", "--quiet") == 0
+    assert workspace.record("later")["kill_score"] is not None
+    policy.write_text(text.replace("max: 0.25", "max: 0.9"))
+    assert workspace.run("run", "policy.yaml", "--out", "later", "--quiet") == 0
+    assert workspace.record("later")["kill_score"] is None
+    assert "is of another version of the policy" in str(workspace.record("later")["notices"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", "null", "{", '{"policy_hash": "x"}'],
+)
+def test_a_file_that_is_no_kill_score_is_told_and_not_shown(ran, text):
+    workspace = ran()
+    kept(workspace).write_text(text)
+    assert workspace.run("run", "policy.yaml", "--out", "later", "--quiet") == 0
+    assert workspace.record("later")["kill_score"] is None
+    assert "the kill score is not shown" in str(workspace.record("later")["notices"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("caught", value) for value in (-1, 10**6, 1.5, "1", None, True)),
+        *(("mutants", value) for value in (0, -1, None)),
+        *(("strength", value) for value in (0, 1.5, "0.3")),
+        ("policy_hash", 7),
+        ("false_kills", 10**6),
+        ("more", 1),
+    ],
+)
+def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
+    path = tmp_path / "p.kill-score.json"
+    counts = {"seeds": 2, "sources": 5, "caught": 3, "mutants": 4, "false_kills": 0, "controls": 2}
+    score = {"policy_hash": "ab", "strength": 0.3, **counts}
+    path.write_text(json.dumps(score))
+    assert read_kill_score(path).share == 0.75
+    path.write_text(json.dumps({**score, field: value}))
+    with pytest.raises(DataError, match="no kill score"):
+        read_kill_score(path)

@@ -29,7 +29,7 @@ def evidence(material: Material) -> Iterator[Section]:
         id="evidence",
         title="Evidence and provenance",
         blocks=[
-            KeyValues(rows=[*_decided(material), *_baseline(material), *_anchor(material)]),
+            KeyValues(rows=[*_decided(material), *_references(material)]),
             KeyValues(rows=[*_suites(material), *_under_test(material), *_environment(material)]),
         ],
         worth=20,
@@ -80,6 +80,20 @@ def _baseline(material: Material) -> Iterator[tuple[Inline, Inline]]:
                  for key in rule.change.decided_once})  # fmt: skip
     words += [f"; {not_compared(apart)}"] if apart else []
     yield "baseline", words
+
+
+def _references(material: Material) -> Iterator[tuple[Inline, Inline]]:
+    yield from _baseline(material)
+    yield from _anchor(material)
+    score = material.result.kill_score
+    if score is not None:
+        words = (
+            f"{int(100 * score.share)} %: it caught {score.caught:,} of {score.mutants:,} biased "
+            f"or worse variants of a run of {figures.count(score.sources, 'source')}, with "
+            f"{100 * score.strength:.0f} % of the cases changed; a rule failed "
+            f"{score.false_kills:,} of {score.controls:,} variants that are about no identity"
+        )
+        yield "kill score of the policy", words
 
 
 def _anchor(material: Material) -> Iterator[tuple[Inline, Inline]]:
