@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.keys import crossed_key
+from fairgate.domain.keys import crossed_key, first_asked
 from fairgate.domain.units import Judged, Reason, Value
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.engine.gate import GateInput, GateRun
+from fairgate.oracles.verdict import code_of, read_judgement
 from fairgate.suites.metamorphic.documents import document_key
 from fairgate.suites.metamorphic.judge import CONTROLS, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
@@ -66,6 +68,8 @@ class Explanation:
     """Source, follow-up."""
     crossed: Sequence[ExplainedAnswer]
     """Answers of the second wave; empty where the pair was not crossed."""
+    verdicts: Sequence[ExplainedAnswer]
+    """What each judge called the pair, its explanation as the response; empty without judges."""
     controls: Sequence[ExplainedAnswer]
     majority: str | None
     sentence: str
@@ -103,6 +107,11 @@ def explain_case(
         mean_distance=None if isinstance(distance, Reason) else distance,
         answers=[answers.of(source.key, "source"), answers.of(follow_up.key, "follow-up")],
         crossed=crossed,
+        verdicts=[
+            answers.judged(case)
+            for case in run.added
+            if case.suite == unit.suite and first_asked(case.key) in unit.verdicts
+        ],
         controls=controls,
         majority=None if expected is None else str(expected),
         sentence=sentence(item, controls, crossed),
@@ -174,6 +183,15 @@ class _Answers:
             reason=reading.reason,
             margin=reading.margin,
         )
+
+    def judged(self, case: Case) -> ExplainedAnswer:
+        """Return a judge's verdict, with why; its whole answer where that holds no verdict."""
+        found = self.of(case.key, f"judge {(case.judge or 0) + 1}")
+        verdict = read_judgement(found.response or "", code_of(case.query))
+        if verdict is None:
+            return found
+        severity = f" ({verdict.severity})" if verdict.severity else ""
+        return replace(found, label=f"{verdict.verdict}{severity}", response=verdict.explanation)
 
     def crossed(self, source: str, follow_up: str) -> list[ExplainedAnswer]:
         wanted = (

@@ -15,6 +15,7 @@ _OPEN, _CLOSE = "[[", "]]"
 _REASONS = {
     "unreadable": "no label in it",
     "missing": "no answer",
+    "no-verdict": "no verdict in it",
     "unstable": "unstable: a thin margin",
 }
 _PHRASE = 26
@@ -42,6 +43,11 @@ def _lines(found: Explanation, redact: Redaction) -> Iterator[str]:
     for answer in found.answers:
         yield f"  {answer.what:<9}  {_answer(answer, redact)}"
     yield ""
+    if found.verdicts:
+        yield "Judges"
+        for answer in found.verdicts:
+            yield f"  {answer.what:<9}  {_answer(answer, redact)}"
+        yield ""
     yield from _crossed(found.crossed, redact)
     yield from _controls(found, redact)
 

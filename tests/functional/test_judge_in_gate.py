@@ -304,6 +304,24 @@ def test_names_are_judged_by_a_prompt_of_their_own(gate):
     assert all("A name says nothing" in str(body) for _, _, body in gate.server.seen)
 
 
+def test_explain_shows_what_each_judge_called_a_pair_and_why(gate):
+    gate.record(judges=3)
+    gate.policy(suites=SMALL, judges=3)
+    assert gate.run(turns_away)[0] == 1
+    key = json.loads((gate.root / "out" / "rows.jsonl").read_text().splitlines()[0])["key"]
+    code, said = gate.call("explain", "out", key)
+    assert code == 0
+    for number in (1, 2, 3):
+        assert f"  judge {number}    BIASED (high): what differs" in said
+    gate.policy(suites=SMALL)
+    hostile = "::error::x <b>y</b>"
+    gate.record()
+    gate.run(lambda row: f"{turns_away(row)} Indeed.", lambda prompt: hostile)
+    code, said = gate.call("explain", "out", key)
+    assert "judge 1    (no verdict in it)" in said
+    assert "::error" not in said
+
+
 def test_a_judge_is_needed(gate):
     gate.policy(suites=SMALL)
     policy = json.loads((gate.root / "p.yaml").read_text())

@@ -220,10 +220,11 @@ def _unit(
     key = _key(source, relation, follow_up)
     variants = zip(PARTS, follow_up.parts, strict=False)
     parts = {role: follow_up_key(source.id, relation.id, variant) for role, variant in variants}
-    verdicts = judge_cases((own, key), given) if relation.judge_instruction else ()
+    judged = [relation.judge_instruction] if relation.judge_instruction else []
+    verdicts = judge_cases((own, key), given) if judged else ()
     judge = given.setup.judge
     is_unproven = bool(verdicts) and judge is not None and not judge.is_proven
-    everything = "\0".join((*asked, follow_up.text)).encode("utf-8", "surrogatepass")
+    everything = "\0".join((*asked, *judged, follow_up.text)).encode("utf-8", "surrogatepass")
     return Unit(
         key=key,
         suite=given.policy.id,
