@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
-from fairgate.cli.options import echo_json, json_option
+from fairgate.cli.options import (
+    EXISTING_FILE,
+    echo_json,
+    json_option,
+    runtime_of,
+    runtime_options,
+)
 from fairgate.domain.errors import ExitCode
 
 
@@ -17,8 +26,9 @@ def relations() -> None:
 @json_option
 def list_relations(shape: str) -> int:
     """List every relation: id, what it does, paper, oracle, default, measured precision."""
+    from fairgate.adapters.measured_precision import precision_of
     from fairgate.relations.catalogue import RELATIONS
-    from fairgate.relations.described import default_of, oracle_of, precision_of
+    from fairgate.relations.described import default_of, oracle_of
 
     if shape == "json":
         echo_json(
@@ -29,7 +39,7 @@ def list_relations(shape: str) -> int:
                     "paper": one.paper,
                     "oracle": oracle_of(one),
                     "advisory": one.advisory,
-                    "precision": precision_of(one),
+                    "precision": precision_of(one.id),
                 }
                 for one in RELATIONS
             ]
@@ -37,7 +47,7 @@ def list_relations(shape: str) -> int:
         return ExitCode.PASS
     for relation in RELATIONS:
         facts = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
-        precision = f"precision {precision_of(relation)}"
+        precision = f"precision {precision_of(relation.id)}"
         click.echo(f"{relation.id:<32} {relation.title} — {'; '.join((*facts, precision))}")
     return ExitCode.PASS
 
@@ -46,8 +56,9 @@ def list_relations(shape: str) -> int:
 @click.argument("relation")
 def explain_relation(relation: str) -> int:
     """Explain RELATION: transformation, when it holds and when not, oracle, examples."""
+    from fairgate.adapters.measured_precision import precision_of
     from fairgate.relations.catalogue import RELATIONS
-    from fairgate.relations.described import oracle_of, precision_of
+    from fairgate.relations.described import oracle_of
 
     found = RELATIONS[relation]
     lines = [
@@ -56,7 +67,7 @@ def explain_relation(relation: str) -> int:
         found.description,
         f"Must hold: {found.expects}",
         f"Not owed where: {found.not_owed}",
-        f"Oracle: {oracle_of(found)}. Precision: {precision_of(found)}.",
+        f"Oracle: {oracle_of(found)}. Precision: {precision_of(found.id)}.",
         "A violation fails the build." if not found.advisory else "Advisory: reported only.",
         "",
     ]
@@ -67,6 +78,40 @@ def explain_relation(relation: str) -> int:
         lines += [""]
     lines += [f"not for    {item.text!r}: {item.reason}" for item in found.NOT_APPLICABLE]
     click.echo("\n".join(lines))
+    return ExitCode.PASS
+
+
+@relations.command("measure")
+@click.argument("labelled", type=EXISTING_FILE, required=False, metavar="[LABELLED]")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the figures."
+)
+@json_option
+@runtime_options
+def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
+    """Measure on labelled answers how many reported violations are real differences.
+
+    LABELLED (JSONL; default: the answers that FairGate ships) has a row for each pair of answers:
+    {"relation", "source", "follow_up", "differs", "task"?, "items"?}. `relation` is an id or a
+    family, `differs` whether a person reads a difference that the relation compares.
+    """
+    from fairgate.composition.measuring import (
+        embedded_labels,
+        figure_lines,
+        measure_relations,
+        record_of,
+        write_precision,
+    )
+
+    path = labelled or embedded_labels()
+    found = measure_relations(path, runtime_of(options))
+    if out is not None:
+        write_precision(found, path, out)
+    if options["shape"] == "json":
+        echo_json(record_of(found, path))
+        return ExitCode.PASS
+    for line in figure_lines(found):
+        click.echo(line)
     return ExitCode.PASS
 
 

@@ -8,10 +8,11 @@ import click
 import pytest
 from ruamel.yaml import YAML
 
+from fairgate.adapters.measured_precision import precision_of
 from fairgate.cli import cli
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.described import default_of, oracle_of, precision_of
+from fairgate.relations.described import default_of, oracle_of
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -79,12 +80,17 @@ def test_relations_page(check_page):
     lines.append("| relation | paper | oracle | default | precision |\n|---|---|---|---|---|\n")
     lines += [
         f"| [`{r.id}`](#{r.id.replace('/', '')}) | {r.paper} | {oracle_of(r)} | {default_of(r)} | "
-        f"{precision_of(r)} |\n"
+        f"{precision_of(r.id)} |\n"
         for r in RELATIONS
     ]
     lines.append(
-        "\n*Gating*: a violation counts in every rule that names its metric. *Precision*: the share "
-        "of\nviolations that people called biased; *not measured* is no promise.\n"
+        "\n*Gating*: a violation counts in every rule that names its metric. *Precision*: the share of "
+        "the\nviolations reported on labelled answers that are real differences, with its 95 % interval; "
+        "`fairgate\nrelations measure` prints it, and takes answers of your own. The shipped ones "
+        "were written and labelled\nfor FairGate, many of them in wordings that are hard to read, and "
+        "less than half of them differ: the\nfigure says how answers are read and compared. Whether a "
+        "difference in your system is unfair, or a\npair a good one, it does not say. Relations that "
+        "only a judge reads have the judge's record instead\n(`fairgate judge evaluate`).\n"
     )
     for relation in RELATIONS:
         lines.append(f"\n## `{relation.id}`\n\n{relation.title}: {relation.paper}.\n\n")

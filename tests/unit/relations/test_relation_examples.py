@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
-from fairgate.domain.cases import Case, Source
+from fairgate.domain.cases import Source
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.executions import Execution
 from fairgate.domain.keys import follow_up_key
 from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.compared import claim_of_answers
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable
 
@@ -49,18 +48,8 @@ def test_examples_pass_the_linter(relation, example):
 
 @pytest.mark.parametrize(("relation", "example", "said"), ANSWERS)
 def test_example_answers_get_the_verdict_that_is_documented(relation, example, said):
-    asked = relation.asks(source_of(example), None)
-    case = Case(
-        key="s1", suite="s", query=example.source, instruction=asked.instruction,
-        labels=asked.labels, options=asked.options, cluster="s1",
-    )  # fmt: skip
-    embedding = None if asked.embedding is None else "s1"
-    oracle = relation.oracle(None)
-    source, follow_up = (
-        oracle.read(Execution(key="s1", suite="s", response=text), replace(case, embeds=embeds))
-        for text, embeds in ((said.source, None), (said.follow_up, embedding))
-    )
-    claim = relation.claims(source, follow_up, source)["generation"]
+    answers = (said.source, said.follow_up)
+    claim = claim_of_answers(relation, source_of(example), None, answers)
     verdict = {0.0: "satisfied", 1.0: "violated"}.get(claim, "inconclusive")
     if relation.judge_instruction:
         assert verdict == "inconclusive", "two open answers tell nothing without a judge"

@@ -1,0 +1,32 @@
+"""What a relation says of two answers, without a plan and a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fairgate.domain.cases import Case, Source, Task
+from fairgate.domain.executions import Execution
+from fairgate.domain.units import Claim
+from fairgate.oracles.tone import ReadsTogether
+from fairgate.relations.relation import MetamorphicRelation
+
+
+def claim_of_answers(
+    relation: MetamorphicRelation, source: Source, task: Task | None, answers: Sequence[str]
+) -> Claim:
+    """Return the claim `generation` about the answers to a source and its follow-up."""
+    asked = relation.asks(source, task)
+    oracle = relation.oracle(task)
+    if isinstance(oracle, ReadsTogether):
+        oracle.prepare(answers)
+    case = Case(
+        key="s", suite="s", query=relation.source_text(source), instruction=asked.instruction,
+        labels=asked.labels, options=asked.options, cluster="s",
+    )  # fmt: skip
+    cases = (case, case if asked.embedding is None else replace(case, embeds="s"))
+    first, second = (
+        oracle.read(Execution(key="s", suite="s", response=answer), each)
+        for answer, each in zip(answers, cases, strict=True)
+    )
+    return relation.claims(first, second, first)["generation"]
