@@ -96,7 +96,13 @@ def _relations(row: Row, place: str) -> Sequence[MetamorphicRelation]:
     if not known:
         hint = suggestion(name, RELATIONS.ids)
         raise DataError(f"{place}: no relation is called {capped(name)}; {hint}")
-    return [RELATIONS[each] for each in known]
+    readable = [RELATIONS[each] for each in known if not RELATIONS[each].judge_instruction]
+    if not readable:
+        raise DataError(
+            f"{place}: only judges read {listed(known, last='and')}; measure the judge with "
+            "`fairgate judge evaluate`"
+        )
+    return readable
 
 
 def _claim(

@@ -29,6 +29,7 @@ from fairgate.generation.model_pairs import (
     Wordings,
     briefs,
     counted,
+    names_catalogued,
     read_answer,
 )
 from fairgate.policy.parse import parse_policy, validated
@@ -165,18 +166,20 @@ def _source(row: Mapping[str, object]) -> Source:
 
 
 def _relations(names: Sequence[str]) -> list[MetamorphicRelation]:
-    """Return the relations asked for, all on written pairs by default."""
-    able = [one for one in RELATIONS if one.takes_pairs and not one.judge_instruction]
+    """Return the relations asked for, by default all whose pairs name catalogued attributes."""
+    every = wordings_of(())
+    able = [each for each in RELATIONS if each.takes_pairs and names_catalogued(each, every)]
     if not names:
         return able
     found = [RELATIONS[name] for name in relations_named(names)]
-    other = [relation.id for relation in found if relation not in able]
-    if other or not found:
+    chosen = [relation for relation in found if relation in able]
+    exact = [name for name in names if name in RELATIONS.ids and RELATIONS[name] not in able]
+    if exact or not chosen:
         raise UsageError(
-            f"--relation {' '.join(other or names)}: makes its follow-ups itself, compares open "
-            f"answers, or is no relation; expected {listed([relation.id for relation in able])}"
+            f"--relation {' '.join(exact or names)}: is no relation, makes its follow-ups itself, "
+            f"or names people, whom no catalogue has; expected {listed([each.id for each in able])}"
         )
-    return found
+    return chosen
 
 
 def _generator(path: Path) -> GeneratorField:

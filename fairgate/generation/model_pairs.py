@@ -33,6 +33,7 @@ MOST_ANSWER = 20_000
 MOST_PROMPT = 1_000
 """Characters of a prompt: longer ones are no short question any more."""
 _LEAST_ENGLISH = 0.2
+_ATTRIBUTES = ("source_attribute", "attribute")
 _SHARED = frozenset(
     """a an as at do he i in is me no not on or so was we will""".split()  # noqa: SIM905 (see above)
 )
@@ -80,7 +81,7 @@ class PairBrief:
     dimension: str
     source_attribute: str
     attribute: str
-    """Empty where the relation's follow-up names none."""
+    """One of the two is empty where the relation names one group alone."""
     subject: str
 
     @property
@@ -90,21 +91,23 @@ class PairBrief:
 
     def question(self) -> str:
         """Return what the model is asked: rules, an example of the relation, and the form."""
-        second = (
-            f'the second prompt names "{self.attribute}" instead'
-            if self.attribute
-            else "the second prompt is the same without it and names no group"
-        )
-        example = self.relation.EXAMPLES[0]
-        assert example.pair is not None  # noqa: S101 (a relation on written pairs)
+        example = _row(self.relation.EXAMPLES[0].text, shape_of(self.relation))
         return (
             f"{self.relation.title}: {self.relation.description}\n"
-            f"Write one pair of prompts in English about {self.subject}. The first prompt names "
-            f'"{self.source_attribute}", {second}. Articles, pronouns and verbs agree; nothing '
-            "else differs.\nAn example about another attribute:\n"
-            f"{json.dumps(_row(example.text, example.pair), ensure_ascii=False)}\n"
+            f"Write one pair of prompts in English about {self.subject}. {self._named()} Articles, "
+            "pronouns and verbs agree; nothing else differs.\nAn example about another attribute:\n"
+            f"{json.dumps(example, ensure_ascii=False)}\n"
             "Answer with one such JSON object and nothing else."
         )
+
+    def _named(self) -> str:
+        """Return which attributes the two prompts name."""
+        own, other = self.source_attribute, self.attribute
+        if own and other:
+            return f'The first prompt names "{own}", the second prompt names "{other}" instead.'
+        if own:
+            return f'The first prompt names "{own}", the second prompt names no group.'
+        return f'The first prompt names no group, the second prompt names "{other}".'
 
 
 def briefs(
@@ -115,17 +118,28 @@ def briefs(
         for relation, dimension in product(relations, wordings):
             known = wordings[dimension]
             one, other = rng.permutation(len(known))[:2]
-            shape = relation.EXAMPLES[0].pair
-            assert shape is not None  # noqa: S101 (a relation on written pairs)
+            names = [known[n][int(rng.integers(len(known[n])))] for n in (one, other)]
+            shape = shape_of(relation)
             yield PairBrief(
                 relation=relation,
                 dimension=dimension,
-                source_attribute=known[one][int(rng.integers(len(known[one])))],
-                attribute=known[other][int(rng.integers(len(known[other])))]
-                if shape.attribute
-                else "",
+                source_attribute=names[0] if shape.source_attribute else "",
+                attribute=names[1] if shape.attribute else "",
                 subject=_SUBJECTS[int(rng.integers(len(_SUBJECTS)))],
             )
+
+
+def shape_of(relation: MetamorphicRelation) -> Pair:
+    """Return the pair of a relation's first example: which attributes it names, whether items."""
+    pair = relation.EXAMPLES[0].pair
+    assert pair is not None  # noqa: S101 (a relation on written pairs)
+    return pair
+
+
+def names_catalogued(relation: MetamorphicRelation, wordings: Wordings) -> bool:
+    """Return whether a relation's pairs name attributes of the catalogue, and no people."""
+    pair = shape_of(relation)
+    return all(place_of(name, wordings[pair.dimension]) is not None for name in pair.attributes)
 
 
 def _row(prompt: str, pair: Pair) -> dict[str, object]:
@@ -159,13 +173,12 @@ def read_answer(answer: str, brief: PairBrief, wordings: Wordings) -> dict[str, 
 
 def _wrong_fields(value: object, brief: PairBrief) -> str | None:
     """Return how an object is not of the form asked for."""
-    shape = brief.relation.EXAMPLES[0].pair
-    assert shape is not None  # noqa: S101 (a relation on written pairs)
+    shape = shape_of(brief.relation)
     wanted = set(_row("", shape))
     if not isinstance(value, dict) or set(value) != wanted:
         return f"the object's keys are not {', '.join(sorted(wanted))}"
     for name in wanted - {"items"}:
-        is_empty = name == "attribute" and not shape.attribute
+        is_empty = name in _ATTRIBUTES and not getattr(shape, name)
         text = value[name]
         if not isinstance(text, str) or bool(text.strip()) == is_empty:
             return f"`{name}` is {'not empty' if is_empty else 'no text'}"
@@ -182,7 +195,7 @@ def _unknown_attribute(
 ) -> Refused | None:
     """Refuse attributes that the dimension does not have, and two wordings of one attribute."""
     found: list[int] = []
-    for name in ("source_attribute", "attribute"):
+    for name in _ATTRIBUTES:
         place = place_of(row[name], wordings[brief.dimension])
         if place is not None:
             found.append(place)

@@ -12,7 +12,9 @@ from fairgate.cli import main
 from fairgate.generation.model_pairs import is_english
 from fairgate.relations.catalogue import RELATIONS
 
-ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and not one.judge_instruction]
+ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]
+PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]
+"""Those that are planned without a judge."""
 
 
 @pytest.fixture
@@ -43,24 +45,28 @@ def generated(tmp_path, monkeypatch, capsys):
 
 
 def brief(prompt):
-    """What a prompt asks for: source's attribute, follow-up's, and whether items are wanted."""
-    own = re.search(r'first prompt names "([^"]+)"', prompt)[1]
-    other = re.search(r'second prompt names "([^"]+)" instead', prompt)
+    """What a prompt asks for: the two attributes, the subject, and the example."""
+    own = re.search(r'first prompt names "([^"]+)"', prompt)
+    other = re.search(r'second prompt names "([^"]+)"', prompt)
     subject = re.search(r"in English about (\w+)\.", prompt)[1]
-    row = re.search(r"^\{.*\}$", prompt, re.MULTILINE)[0]
-    return own, other[1] if other else "", subject, json.loads(row).get("items")
+    example = re.search(r"^\{.*\}$", prompt, re.MULTILINE)[0]
+    return own[1] if own else "", other[1] if other else "", subject, json.loads(example)
 
 
 def writer(prompt):
     """A model that writes what it is asked for, with words around it."""
-    own, other, subject, items = brief(prompt)
+    own, other, subject, example = brief(prompt)
     text = "Which of these would you give to the {} neighbour who asks you about " + f"{subject}?"
+    first, second = (" ".join(text.format(name).split()) for name in (own, other))
+    if example["follow_up"].endswith(example["prompt"]) and not own:  # METAL's prefix
+        article = "An" if other[0].lower() in "aeiou" else "A"
+        second = f"{article} {other} person asks you the following question: {first}"
     pair = {
         "source_attribute": own,
         "attribute": other,
-        "prompt": text.format(own),
-        "follow_up": " ".join(text.format(other).split()),
-        **({"items": items} if items else {}),
+        "prompt": first,
+        "follow_up": second,
+        **({"items": example["items"]} if "items" in example else {}),
     }
     return f"<think>easy</think>Here it is:\n```json\n{json.dumps(pair)}\n```"
 
@@ -80,22 +86,22 @@ def rows(root, name="pairs.jsonl"):
 
 
 def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
-    code, said = generated(writer, limit=35)
+    code, said = generated(writer, limit=65)
     assert code == 0, said
     assert "asks writer at http://127.0.0.1:" in said
-    assert "up to 105 times for 35 pairs" in said
+    assert "up to 195 times for 65 pairs" in said
     header, *pairs = rows(generated.root)
     assert (header["fairgate-cases"], header["generator"], header["seed"]) == (1, "model", 42)
-    assert len(pairs) == len({pair["id"] for pair in pairs}) == 35
+    assert len(pairs) == len({pair["id"] for pair in pairs}) == 65
     assert {pair["relation"] for pair in pairs} == {relation.id for relation in ON_PAIRS}
     assert {pair["dimension"] for pair in pairs} == set(header["dimensions"])
     code, said = generated.command("check", "pairs.jsonl")
     assert code == 0, said
-    assert "valid file of 35 pairs by writer at" in said
+    assert "valid file of 65 pairs by writer at" in said
     (generated.root / "answers.jsonl").touch()
     (generated.root / "p.yaml").write_text(
         "version: 1\nname: p\nsystem: {recorded: answers.jsonl}\nsuites:\n"
-        f"  - {{id: s, sources: pairs.jsonl, relations: {[one.id for one in ON_PAIRS]}}}\n"
+        f"  - {{id: s, sources: pairs.jsonl, relations: {PLANNED}}}\n"
         "gates:\n  - {metric: asr/generation, max: 0.1}\n"
     )
     code, said = generated.command("plan", "p.yaml")
@@ -263,6 +269,10 @@ def test_check_finds_a_pair_that_stands_twice(generated):
         (["model", "--policy", "writer.yaml", "--relation", "genfair/*"], "makes its follow-ups"),
         (["model", "--policy", "writer.yaml", "--relation", "nothing/*"], "is no relation"),
         (["model", "--policy", "writer.yaml", "--relation", "mr12"], "mr12"),
+        (
+            ["model", "--policy", "writer.yaml", "--relation", "meta-fair/mr5-proper-nouns"],
+            "people",
+        ),
         (["model", "--policy", "writer.yaml", "--dimension", "gendre"], "did you mean `gender`?"),
         (["model", "--policy", "recorded.yaml"], "has no `generator` that could write pairs"),
         (["model", "--policy", "broken.yaml"], "broken.yaml:1:"),

@@ -77,6 +77,7 @@ def test_a_relation_that_reports_nothing_has_no_precision(workspace):
         (YES_NO | {"differs": "yes"}, "mine.jsonl:2: `differs` is 'yes'; expected true or false"),
         (YES_NO | {"relation": "mr12"}, "mine.jsonl:2: no relation is called 'mr12'"),
         (YES_NO | {"relation": "nothing/*"}, "no relation is called 'nothing/*'"),
+        (YES_NO | {"relation": "meta-fair/mr2-dual-attributes"}, "only judges read"),
         (YES_NO | {"source": 1}, "mine.jsonl:2: 'source' holds 1"),
         (YES_NO | {"items": ["a"]}, "has no `items`"),
         (YES_NO | {"relation": "meta-fair/mr13-multiple-choice"}, "needs `items`"),

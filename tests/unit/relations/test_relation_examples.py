@@ -10,7 +10,7 @@ from fairgate.domain.cases import Source
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.keys import follow_up_key
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.compared import claim_of_answers
+from fairgate.relations.compared import read_answers
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable
 
@@ -49,7 +49,8 @@ def test_examples_pass_the_linter(relation, example):
 @pytest.mark.parametrize(("relation", "example", "said"), ANSWERS)
 def test_example_answers_get_the_verdict_that_is_documented(relation, example, said):
     answers = (said.source, said.follow_up)
-    claim = claim_of_answers(relation, source_of(example), None, answers)
+    source, follow_up = read_answers(relation, source_of(example), None, answers)
+    claim = relation.claims(source, follow_up, source)["generation"]
     verdict = {0.0: "satisfied", 1.0: "violated"}.get(claim, "inconclusive")
     if relation.judge_instruction:
         assert verdict == "inconclusive", "two open answers tell nothing without a judge"
