@@ -53,6 +53,7 @@ def run(policy: Path, **options: Any) -> int:
     """
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.building import Composition
+    from fairgate.composition.pace import pace_notices
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
     from fairgate.engine.gate import run_gate
@@ -75,7 +76,8 @@ def run(policy: Path, **options: Any) -> int:
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
     write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
-    code = _say(view, done, composition.notices, report_only=report_only)
+    notices = [*composition.notices, *pace_notices(composition, given)]
+    code = _say(view, done, notices, report_only=report_only)
     if options["open_page"]:
         _open(folder.path / PAGE)
     return code

@@ -17,7 +17,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import must_match
 from fairgate.engine.environment import environment_notices
 from fairgate.engine.gate import GateInput
-from fairgate.engine.ports import Progress, SystemUnderTest
+from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
@@ -49,6 +49,16 @@ class Composition:
     def notices(self) -> list[str]:
         """Return what adapters report: repaired files, left-out rows. Not part of a result."""
         return self._resources.notices
+
+    @property
+    def answer_seconds(self) -> list[float]:
+        """Return how long each answer took that was asked from outside, not from the store."""
+        return [seconds for meter in self._resources.meters for seconds in meter.latencies]
+
+    @property
+    def store(self) -> ResultStore:
+        """Return the store of results."""
+        return self._resources.store
 
     def gate_input(
         self, references: References, under_test: Mapping[str, str] | None = None

@@ -8,6 +8,7 @@ Answers from the store cost nothing. Attribution's questions and those of replic
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -62,8 +63,14 @@ class Meter:
         self.requests = 0
         self.keeps = True
         """Whether answers are stored; not those of replicas, which are asked past the store."""
+        self.latencies = array("d")
+        """Seconds from handing out each question to its answer, in the order of the answers."""
         self._tokens = 0
         self._money = 0.0
+
+    def now(self) -> float:
+        """Return seconds, from any beginning."""
+        return self._clock()
 
     @property
     def spent(self) -> str:
@@ -128,6 +135,7 @@ class _WhileItLasts(Sequence[T]):
         self._inner = inner
         self._meter = meter
         self.handed_out = 0
+        self._began: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -142,12 +150,17 @@ class _WhileItLasts(Sequence[T]):
         return self._inner[index]
 
     def __iter__(self) -> Iterator[T]:
-        for each in self._inner:
+        for position, each in enumerate(self._inner):
             if self._meter.spent:
                 return
             self._meter.hand_out()
             self.handed_out += 1
+            self._began[position] = self._meter.now()
             yield each
+
+    def answered(self, position: int) -> None:
+        """Keep how long the answer took."""
+        self._meter.latencies.append(self._meter.now() - self._began.pop(position))
 
     def require_all(self, *, is_kept: bool) -> None:
         """Raise BudgetError where not all were asked."""
@@ -197,7 +210,9 @@ class BudgetedApplication:
         """Yield `(position in questions, reply)`; raises BudgetError after those handed out."""
         allowed = _WhileItLasts(questions, self._meter)
         with closing(self._inner.ask(allowed)) as coming:
-            yield from coming
+            for position, reply in coming:
+                allowed.answered(position)
+                yield position, reply
         allowed.require_all(is_kept=self._is_kept())
 
 
@@ -218,5 +233,7 @@ class BudgetedGenerator:
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position in requests, answer)`; raises BudgetError after those handed out."""
         allowed = _WhileItLasts(requests, self._meter)
-        yield from self._inner.generate(allowed)
+        for position, answer in self._inner.generate(allowed):
+            allowed.answered(position)
+            yield position, answer
         allowed.require_all(is_kept=self._is_kept())

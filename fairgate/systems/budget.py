@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from fairgate.engine.budget import Budget, Meter, Prices
 from fairgate.schema.fields import Strict
 from fairgate.schema.system import SystemModel
+from fairgate.systems.resources import Resources
 
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Amount = Annotated[float, Field(gt=0, le=1e12)]
@@ -61,19 +62,20 @@ BudgetField = Annotated[
 ]
 
 
-def meter_for(system: SystemModel) -> Meter:
+def meter_for(system: SystemModel, resources: Resources) -> Meter:
     """Return what counts a run's questions, without limits where the policy sets none."""
     part: BudgetPart | None = getattr(system, "budget", None)
-    if part is None:
-        return Meter(Budget())
+    meter = Meter(Budget() if part is None else _limits(part))
+    resources.meters.append(meter)
+    return meter
+
+
+def _limits(part: BudgetPart) -> Budget:
     told = part.prices
-    prices = None if told is None else Prices(input=told.input, output=told.output)
-    return Meter(
-        Budget(
-            requests=part.requests,
-            tokens=part.tokens,
-            seconds=part.seconds,
-            money=part.money,
-            prices=prices,
-        )
+    return Budget(
+        requests=part.requests,
+        tokens=part.tokens,
+        seconds=part.seconds,
+        money=part.money,
+        prices=None if told is None else Prices(input=told.input, output=told.output),
     )

@@ -135,7 +135,7 @@ class Command(SystemKind[CommandPolicy]):
 
     def open(self, policy: CommandPolicy, resources: Resources) -> OpenApplication:
         """Return the application; the program is started when it is first asked."""
-        part, meter = policy.part, meter_for(policy)
+        part, meter = policy.part, meter_for(policy, resources)
         return OpenApplication(
             line_application(part, part.response.paths, resources, meter),
             resources,

@@ -163,7 +163,7 @@ class Http(SystemKind[HttpPolicy]):
 
     def open(self, policy: HttpPolicy, resources: Resources) -> OpenApplication:
         """Return the application; it is asked for the first time in the run."""
-        part, meter = policy.http, meter_for(policy)
+        part, meter = policy.http, meter_for(policy, resources)
         return OpenApplication(
             http_application(part, part.response.paths, meter),
             resources,

@@ -131,7 +131,9 @@ class Local(SystemKind[LocalPolicy]):
 
     def open(self, policy: LocalPolicy, resources: Resources) -> OpenLocal:
         """Return the system; nothing is loaded before it is asked."""
-        return OpenLocal(policy.retriever, policy.generator, resources, meter_for(policy))
+        return OpenLocal(
+            policy.retriever, policy.generator, resources, meter_for(policy, resources)
+        )
 
     def missing(
         self, policy: LocalPolicy, runtime: Runtime

@@ -117,7 +117,7 @@ class Python(SystemKind[PythonPolicy]):
 
     def open(self, policy: PythonPolicy, resources: Resources) -> OpenApplication:
         """Return the application. Raises UsageError where nobody allowed its import."""
-        part, meter = policy.part, meter_for(policy)
+        part, meter = policy.part, meter_for(policy, resources)
         return OpenApplication(
             call_application(part, part.response.paths, resources, meter),
             resources,

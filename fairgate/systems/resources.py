@@ -12,6 +12,7 @@ from fairgate.adapters.git_calls import tracked_below
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
+from fairgate.engine.budget import Meter
 from fairgate.engine.ports import Embedder, Progress, Retriever
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.model_files import local_folder
@@ -37,6 +38,8 @@ class Resources:
         self.suite_retrievers = suite_retrievers
         self.suites_under_test = suites_under_test
         """What those retrievers search, by name, with fingerprints."""
+        self.meters: list[Meter] = []
+        """What counts the questions to systems that are asked from outside."""
         self._notices: list[list[str]] = []
         self._encoders: dict[tuple[EmbedderPolicy, bool], Encoder] = {}
 
