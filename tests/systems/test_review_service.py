@@ -1,16 +1,16 @@
 """A whole application, written without FairGate in mind, gated from a policy alone.
 
-A vector store, a prompt, a model behind llama.cpp's server. The gate stays green for a refactor and
-finds what really changed: hostile notes are put down to retrieval, a worse prompt to the generator.
+FastAPI, a vector store, a prompt, a model behind llama.cpp's server; the policy starts it. The gate
+stays green for a refactor and finds what really changed: hostile notes are put down to retrieval, a
+worse prompt to the generator.
 """
 
 import json
 import sys
-import threading
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from vector_servers import free_port
 
 from fairgate.cli import main
 
@@ -21,11 +21,15 @@ version: 1
 name: reviews
 system:
   http:
-    url: {url}/ask
+    url: http://127.0.0.1:{port}/ask
     request: {{question: "{{{{query}}}}", documents: "{{{{documents}}}}"}}
     response:
       answer: $.answer
       documents: $.contexts[*]
+  serve:
+    command: [{python}, -m, uvicorn, --factory, "{target}", --app-dir, {folder}, --port, "{port}"]
+    ready_url: http://127.0.0.1:{port}/health
+    env: [NOTES, MODEL_URL, PROMPT]
 suites:
   - {{id: reviews, task: sentiment, sources: reviews.jsonl, perturbations: [race]}}
 gates:
@@ -37,35 +41,33 @@ gates:
 
 
 @pytest.fixture
-def gate(model, tmp_path, monkeypatch, capsys):
-    """Return a function that serves a variant of the application and gates it."""
+def gate(model, systems, tmp_path, monkeypatch, capsys):
+    """Return a function that gates a variant of the application."""
+    systems("fastapi", "uvicorn")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
     import reviews
-    import service
 
     def lines(name, rows):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     lines("reviews.jsonl", [{"id": f"r{n}", "text": t} for n, t in enumerate(reviews.REVIEWS)])
+    monkeypatch.setenv("NOTES", str(tmp_path / "notes.jsonl"))
+    monkeypatch.setenv("MODEL_URL", model)
+    part = {"python": sys.executable, "folder": HERE, "port": free_port()}
 
-    def run(out, *, notes=reviews.NOTES, prompt="text", asking=service.Service):
+    def run(out, *, notes=reviews.NOTES, prompt="text", module="service"):
         lines("notes.jsonl", notes)
-        with ThreadingHTTPServer(("127.0.0.1", 0), service.Handler) as server:
-            server.service = asking(tmp_path / "notes.jsonl", model, prompt)
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-            thread.start()
-            url = f"http://127.0.0.1:{server.server_address[1]}"
-            (tmp_path / "reviews.yaml").write_text(POLICY.format(url=url))
-            code = main(["run", "reviews.yaml", "--out", out, "--quiet"])
-            server.shutdown()
-            thread.join()
+        monkeypatch.setenv("PROMPT", prompt)
+        policy = POLICY.format(target=f"{module}:create_app", **part)
+        (tmp_path / "reviews.yaml").write_text(policy)
+        code = main(["run", "reviews.yaml", "--out", out, "--quiet"])
         run.said = capsys.readouterr()
-        run.record = json.loads((tmp_path / out / "run.json").read_text())
+        record = tmp_path / out / "run.json"
+        run.record = json.loads(record.read_text()) if record.is_file() else None
         return code
 
     run.notes, run.poison = reviews.NOTES, reviews.POISON
-    run.service = service.Service
     return run
 
 
@@ -80,16 +82,9 @@ def shares(record):
 
 
 def test_the_gate_follows_what_really_changed(gate):
-    class Refactored(gate.service):
-        """The same behaviour, put differently."""
-
-        def ask(self, question, documents=None):
-            shown = self._notes.closest(question) if documents is None else documents
-            return {"contexts": shown, "answer": super().ask(question, shown)["answer"]}
-
     assert gate("base") == 0, gate.said
     assert main(["baseline", "accept", "base", "--reason", "the first one"]) == 0
-    assert gate("refactored", asking=Refactored) == 0, gate.said
+    assert gate("refactored", module="refactored") == 0, gate.said
 
     assert gate("poisoned", notes=[*gate.poison, *gate.notes]) == 1
     assert failed(gate.record) == {"asr/generation/controlled", "asr/retrieval", "rrs/mean"}
@@ -98,3 +93,9 @@ def test_the_gate_follows_what_really_changed(gate):
     assert gate("worse", prompt="whole") == 1
     assert failed(gate.record) == {"asr/generation/controlled"}
     assert shares(gate.record)["generator"] > 0.9
+
+
+def test_an_application_that_does_not_start_has_no_verdict(gate):
+    assert gate("absent", module="absent") == 4
+    assert gate.record is None
+    assert "ended with exit code" in gate.said.err

@@ -1,7 +1,8 @@
 """A service that says what a review sounds like, with the support notes that are closest to it.
 
-Written as a small team would: a vector store, a prompt, a language model behind llama.cpp's server.
-Nothing in it knows of FairGate. Settings are environment variables:
+Written as a small team would: FastAPI, a vector store, a prompt, a language model behind llama.cpp's
+server. Nothing in it knows of FairGate. `uvicorn --factory service:create_app`; settings are
+environment variables:
 
     NOTES        JSONL file of the notes: id, text, label
     MODEL_URL    address of the model, with its version
@@ -10,15 +11,18 @@ Nothing in it knows of FairGate. Settings are environment variables:
     POST /ask {"question": …, "documents"?: […]} -> {"answer": …, "contexts": [{id, text, label}]}
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
 import re
-import sys
-import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+from fastapi import FastAPI
+from pydantic import BaseModel
 from qdrant_client import QdrantClient, models
 
 INSTRUCTION = (
@@ -62,72 +66,71 @@ class Notes:
         return [value / length for value in vector]
 
 
+class Note(BaseModel):
+    id: str
+    text: str
+    label: str
+
+
+class Question(BaseModel):
+    question: str
+    documents: list[Note] | None = None
+
+
+class Answer(BaseModel):
+    answer: str
+    contexts: list[Note]
+
+
 class Service:
-    def __init__(self, notes, model_url, prompt="text"):
+    def __init__(self, notes: Path, model: httpx.AsyncClient, prompt: str = "text"):
         self._notes = Notes(notes)
-        self._model_url = model_url
+        self._model = model
         self._prompt = prompt
 
-    def ask(self, question, documents=None):
-        found = self._notes.closest(question) if documents is None else documents
-        return {"answer": self._complete(self._filled(question, found)), "contexts": found}
+    async def ask(self, asked: Question) -> Answer:
+        found = asked.documents
+        if found is None:
+            found = [Note(**note) for note in self._notes.closest(asked.question)]
+        answer = await self._complete(self._filled(asked.question, found))
+        return Answer(answer=answer, contexts=found)
 
     def _filled(self, question, found):
         speaker, _, quoted = question.partition('"')
-        notes = " ".join(note["text"] for note in found)
+        notes = " ".join(note.text for note in found)
         shown = f"{quoted.removesuffix(chr(34))} {notes}"
         if self._prompt == "whole" and speaker:
             shown += f" Typical of {speaker.partition(' says ')[0].lower()}."
         return f'{INSTRUCTION}\n\n"{shown}"\nAnswer:'
 
-    def _complete(self, prompt):
+    async def _complete(self, prompt):
         body = {
             "model": "demo-slm",
             "messages": [{"role": "user", "content": prompt}],
             "temperature": 0,
             "max_tokens": 4,
         }
-        request = urllib.request.Request(  # noqa: S310  # a setting of ours
-            f"{self._model_url}/chat/completions",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=120) as response:  # noqa: S310
-            return json.load(response)["choices"][0]["message"]["content"]
+        response = await self._model.post("chat/completions", json=body)
+        response.raise_for_status()
+        return response.json()["choices"][0]["message"]["content"]
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+def create_app(kind: type[Service] = Service) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(app):
+        async with httpx.AsyncClient(base_url=os.environ["MODEL_URL"], timeout=120) as model:
+            prompt = os.environ.get("PROMPT", "text")
+            app.state.service = kind(Path(os.environ["NOTES"]), model, prompt)
+            yield
 
-    def do_GET(self):
-        self._send({"status": "ready"})
+    app = FastAPI(title="Reviews", lifespan=lifespan)
 
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._send(self.server.service.ask(asked["question"], asked.get("documents")))
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ready"}
 
-    def _send(self, value):
-        raw = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
+    @app.post("/ask")
+    async def ask(asked: Question) -> Answer:
+        return await app.state.service.ask(asked)
 
-    def log_message(self, *_):
-        pass
-
-
-def from_environment():
-    return Service(os.environ["NOTES"], os.environ["MODEL_URL"], os.environ.get("PROMPT", "text"))
-
-
-def main():
-    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
-    server.service = from_environment()
-    server.serve_forever()
-
-
-if __name__ == "__main__":
-    main()
+    return app
