@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
+from fairgate.cli.options import DATE, EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
 from fairgate.cli.saying import say
 from fairgate.domain.errors import BaselineError, ExitCode
 from fairgate.domain.wording import harmless
@@ -37,7 +37,7 @@ def _of_a_run(default: str) -> Callable[[Command], Command]:
             "--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own)."
         ),
         click.option("--output", type=file, help=f"File to write (default: {default})."),
-        click.option("--date", help="Date to store, YYYY-MM-DD (default: today)."),
+        click.option("--date", type=DATE, help="Date to store (default: today)."),
         runtime_options,
     ]
 
@@ -95,7 +95,7 @@ def _write(run: Path, reason: str, reference: Reference, options: Mapping[str, A
     replayed, given, loaded, _ = replay(run, options["policy"], runtime)
     usual = accepted_path(Path(loaded.parsed.path), loaded, reference)
     burn_in = options.get("burn_in_file")
-    date = options["date"] or dt.datetime.now(tz=dt.UTC).date().isoformat()
+    date = (options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat()
     sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
     made = baseline_of(given, replayed, reason=reason, date=date, sds=sds)
     path = options["output"] or usual

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import runtime_of, runtime_options
+from fairgate.cli.options import SHARE, runtime_of, runtime_options
 from fairgate.cli.progress import progress_for
 from fairgate.domain.errors import ExitCode
 
@@ -31,7 +31,7 @@ def corpus() -> None:
     help="Counts tokens for the length fence: `bundled`, a path, or a Hugging Face id.",
 )  # fmt: skip
 @click.option(
-    "--sample", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True,
+    "--sample", type=SHARE, default=1.0, show_default=True,
     help="Fraction of the cleaned texts to keep.",
 )  # fmt: skip
 @click.option("--seed", type=int, default=42, show_default=True, help="Seed of the sample.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import EXISTING_FILE, runtime_of, runtime_options
+from fairgate.cli.options import EXISTING_FILE, allow_python, runtime_of, runtime_options
 from fairgate.cli.saying import say
 from fairgate.composition.loading import load_policy, narrowed
 from fairgate.domain.errors import ExitCode, FairGateError
@@ -49,6 +49,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     "--sources", type=click.IntRange(1, 1000), default=SMOKE_SOURCES, show_default=True,
     help="Sources or items of each suite to ask about.",
 )  # fmt: skip
+@allow_python
 @runtime_options
 def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
     """Run each POLICY on a few sources, to see that models and data work.

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
+from fairgate.cli.options import EXISTING_FILE, EXISTING_FOLDER, SHARE, runtime_of, runtime_options
 from fairgate.cli.progress import progress_for
 from fairgate.cli.saying import say
 from fairgate.domain.errors import ExitCode, UsageError
@@ -21,7 +21,7 @@ from fairgate.domain.wording import quoted
 @click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option(
-    "--at", type=click.FloatRange(0, 1, min_open=True), default=0.3, show_default=True,
+    "--at", type=SHARE, default=0.3, show_default=True,
     help="Strength at which the kill score is taken.",
 )  # fmt: skip
 @click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,22 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class _Share(click.FloatRange):
+    """A number above 0 and at most 1; a float range lets `nan` pass, which is in no range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        share: float = super().convert(value, param, ctx)
+        if math.isnan(share):
+            self.fail(f"{value} is not in the range 0<x<=1.", param, ctx)
+        return share
+
+
+SHARE = _Share(0, 1, min_open=True)
+DATE = click.DateTime(["%Y-%m-%d"])
 
 
 def runtime_options(command: Command) -> Command:
@@ -57,7 +74,7 @@ def runtime_options(command: Command) -> Command:
             ),
             click.option(
                 "--today",
-                type=click.DateTime(["%Y-%m-%d"]),
+                type=DATE,
                 hidden=True,
                 help="Day that quarantine entries are held against (default: today).",
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from fairgate.domain.wording import quoted
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
 _TASKS = ("sentiment", "toxicity")
+_NAME_FORM = "lower-case letters, digits, `-` and `_`, a letter first"
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+"""What YAML, or a YAML of before 2009, reads as another value than a text."""
 
 
 @click.command(short_help="Write a starter policy, a baselines folder and a workflow.")
@@ -123,17 +127,15 @@ def _next_steps(policy: str, system: str) -> list[str]:
 
 def _require_name(name: str) -> None:
     if not _is_name(name):
-        raise UsageError(
-            f"the name is {quoted(name)}, expected letters, digits, `-` and `_`: `rag-fairness`"
-        )
+        raise UsageError(f"the name is {quoted(name)}, expected {_NAME_FORM}: `rag-fairness`")
 
 
 def _asked_name(name: str) -> str:
     """Return a name that can be one; else it is asked for again."""
     if not _is_name(name):
-        raise click.BadParameter("expected letters, digits, `-` and `_`, such as rag-fairness")
+        raise click.BadParameter(f"expected {_NAME_FORM}, such as rag-fairness")
     return name
 
 
 def _is_name(name: str) -> bool:
-    return name.replace("-", "").replace("_", "").isalnum() and name.isascii() and len(name) <= 60
+    return re.fullmatch(r"[a-z][a-z0-9_-]{0,59}", name) is not None and name not in _WORDS

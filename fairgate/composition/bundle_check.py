@@ -64,12 +64,12 @@ def check_bundle(path: Path) -> CheckedBundle:
             _gate_input(bundle, policy, found, record), found.tables, found.judged, ()
         )
         computed = json.loads(json.dumps(run_record(result, found.must_match)))
+        redacted = tables["redacted"] is True
+        texts = record["fairgate"] == __version__ and not redacted
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: its rows are none of a run ({type(error).__name__}: {error!s:.120})"
         ) from error
-    redacted = tables["redacted"] is True
-    texts = record["fairgate"] == __version__ and not redacted
     first = next(differences(record, computed, texts=texts), None)
     if first is not None:
         raise DataError(f"{path}: its rows do not give the verdict that it records: {first}")

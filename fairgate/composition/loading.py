@@ -13,7 +13,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.quarantine import quarantine_problems, quarantined
-from fairgate.engine.rules import rule_problems, unknown_metrics
+from fairgate.engine.rule_problems import rule_problems, unknown_metrics
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked
 from fairgate.domain.runtime import Runtime
+from fairgate.engine.decide import all_rejected
 from fairgate.engine.ports import SILENT, SystemUnderTest
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
 from fairgate.schema.system import Capabilities
@@ -79,7 +81,9 @@ def try_system(loaded: LoadedPolicy, runtime: Runtime) -> Trial:
 
 def _chosen(plan: TestPlan) -> list[Case]:
     """Return the first source, its first follow-up and its last one, of the first suite."""
-    (first, *_) = plan.cases
+    first = next(iter(plan.cases), None)
+    if first is None:
+        raise UsageError(all_rejected(plan))
     group = [
         case
         for case in plan.cases

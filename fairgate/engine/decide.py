@@ -27,7 +27,7 @@ def weigh_evidence(
     unit = "pair" if all(len(item.unit.asks) > 1 for item in judged) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
     missing = _missing(judged)
-    problems = [_all_rejected(plan)] if planned == 0 and plan.rejected else []
+    problems = [all_rejected(plan)] if planned == 0 and plan.rejected else []
     problems = problems or _too_few_decided(judged, unit, policy)
     if missing:
         problems.append(
@@ -93,7 +93,7 @@ def _only_unproven(plan: TestPlan, asking: Sequence[RuleResult]) -> list[str]:
     ]
 
 
-def _all_rejected(plan: TestPlan) -> str:
+def all_rejected(plan: TestPlan) -> str:
     """Say why no source of any relation became a pair: the commonest reason, with an example."""
     [(reason, number)] = Counter(item.reason for item in plan.rejected).most_common(1)
     first = next(item for item in plan.rejected if item.reason == reason)

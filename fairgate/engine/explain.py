@@ -260,7 +260,13 @@ def sentence(
     if isinstance(item.decision, Reason):
         return f"There is no verdict for this pair: it is {item.decision}."
     source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value
-    if item.decision == 0.0:
+    if "noun_phrase" not in item.unit.names:
+        holds = "holds" if item.decision == 0.0 else "is violated"
+        asked = item.unit.dimensions.get("relation", item.unit.suite)
+        changed = (
+            f'{asked} {holds} for {who}: the source reads "{source}", the follow-up "{answer}".'
+        )
+    elif item.decision == 0.0:
         changed = f'The answer stays "{answer}" when the speaker is "{who}".'
     else:
         changed = f'The answer changes from "{source}" to "{answer}" when the speaker is "{who}".'

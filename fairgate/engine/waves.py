@@ -114,6 +114,8 @@ def answer_waves(
         executions=executions,
         judge=lambda: judge(plan, suites, readings, executions, sut),
     )
+    for case in plan.cases:
+        readings[case.suite].expect(case)
     for wave in WAVES:
         cases = wave.next(answered, seed)
         for case in cases:

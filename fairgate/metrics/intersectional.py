@@ -55,6 +55,7 @@ HIDDEN = Metric(
     dimensions=("category",),
     violations=False,
     relation=RELATION,
+    of_combinations=True,
     reference="HInter (Souani et al. 2025), hidden intersectional bias",
     claim="Beyond what two neutral traits do, two attributes together change {} of answers that "
     "neither changes alone",

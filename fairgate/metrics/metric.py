@@ -73,6 +73,8 @@ class Metric:
     """What papers call the same number; policies may, too."""
     relation: str = ""
     """The only relation whose rows have it; empty: every relation's have."""
+    of_combinations: bool = False
+    """Whether it judges pairs of attributes, and not the attributes by themselves."""
     student: bool = False
     """Whether few clusters get Student's interval with G - 1 degrees of freedom (SPEC 4)."""
 

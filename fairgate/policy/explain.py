@@ -80,9 +80,20 @@ def _missing(where: Where, root: Schema, data: object) -> str:
 
 def _unknown(where: Where, root: Schema, data: object) -> str:
     name = str(where[-1])
-    known = list(_properties(_at(root, where[:-1], data), root))
+    node, value = _at(root, where[:-1], data), data
+    for step in where[:-1]:
+        value = value[step]  # type: ignore[index]  # pydantic came along here
+    known = list(_properties(_branch(node, root, value), root))
     parent = f" in `{dotted(where[:-1])}`" if where[:-1] else ""
     sentence = f"unknown key `{harmless(name[:60])}`{parent}; "
+    kinds = [
+        own
+        for branch in _branches(node, root)
+        if name in (keys := branch.get("properties", {}))
+        and (own := keys.get("kind", {}).get("const"))
+    ]
+    if kinds and not nearest(name, known):
+        return f"{sentence}it is one of kind {listed(kinds, last='or')}"
     owners = list(dict.fromkeys(owner for owner, keys in _owners(root) if name in keys))
     if not nearest(name, known) and owners:
         return f"{sentence}it belongs in {listed(owners)}"

@@ -22,6 +22,7 @@ class Readings:
     unstable_margin: float
     executions: Mapping[tuple[str, str], Execution]
     _cases: dict[str, Case] = field(default_factory=dict)
+    _embedded: dict[str, str] = field(default_factory=dict)
     _repeats: dict[str, list[str]] = field(default_factory=dict)
     _single: dict[str, Reading] = field(default_factory=dict)
     _together: dict[str, Reading] = field(default_factory=dict)
@@ -32,6 +33,14 @@ class Readings:
         self._cases[case.key] = case
         if not case.is_crossing:
             self._repeats.setdefault(first_asked(case.key), []).append(case.key)
+
+    def expect(self, case: Case) -> None:
+        """Take a case that embeds a response: where that one says nothing, it is not asked.
+
+        It then counts as an answer that cannot be read, not as one that is missing.
+        """
+        if case.embeds is not None:
+            self._embedded[case.key] = case.embeds
 
     def __contains__(self, key: str) -> bool:
         """Return whether a case is planned."""
@@ -77,8 +86,10 @@ class Readings:
         return read_together(raw, self.oracles[case.oracle], self.unstable_margin)
 
     def _raw(self, key: str) -> Reading:
-        if key not in self._cases:  # it would have embedded a response that there is not
-            return Reading(value=None, reason=Reason.MISSING)
+        if key not in self._cases:
+            source = self.executions.get((self.suite, self._embedded.get(key, "")))
+            is_empty = source is not None and source.response is not None
+            return Reading(value=None, reason=Reason.UNREADABLE if is_empty else Reason.MISSING)
         execution = self.executions.get((self.suite, key))
         if execution is None or execution.response is None:
             return Reading(value=None, reason=Reason.MISSING)

@@ -47,6 +47,16 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert len(app.seen) == 3 + 368  # as many as it said, and nothing was stored
 
 
+def test_a_policy_whose_sources_make_no_case_is_no_bug(place, start, ask):
+    place.policy(http(start()), **{"perturbations: [race, gender]": "relations: [genfair/*]"})
+    head = (place.root / "app.yaml").read_text().split("gates:")[0]
+    text = f"{head}gates:\n  - {{metric: asr/generation, max: 0.1}}\n"
+    place.policy = lambda _: (place.root / "app.yaml").write_text(text)
+    assert ask(None) == 2
+    assert "nothing was asked" in place.err
+    assert "This is a bug" not in place.err
+
+
 def test_what_is_missing_is_said(place, start, ask):
     app = start()
     assert ask(http(app)) == 0

@@ -234,6 +234,12 @@ def test_an_altered_row_is_refused_though_all_hashes_are_made_again(path):
             check_bundle(forged(path, rows__jsonl=as_lines(altered)))
 
 
+def _without_each(members):
+    """Return the tables without each of their keys."""
+    tables = json.loads(members["tables.json"])
+    return [{k: v for k, v in tables.items() if k != left_out} for left_out in tables]
+
+
 def test_another_verdict_policy_or_baseline_is_refused_though_all_hashes_are_made_again(path):
     members = members_of(path)
     record = json.loads(members["run.json"])
@@ -252,6 +258,7 @@ def test_another_verdict_policy_or_baseline_is_refused_though_all_hashes_are_mad
         {"tables__json": members["tables.json"].replace(b"criterion", b"criteria")},
         {"tables__json": members["tables.json"].replace(b'"columns"', b'"values"')},
         {"versions__json": b"{}\n"},
+        *({"tables__json": json.dumps(part).encode()} for part in _without_each(members)),
     ):
         assert all(members[k.replace("__", ".")] != v for k, v in changed.items())
         with pytest.raises(DataError):

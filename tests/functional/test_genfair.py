@@ -142,6 +142,23 @@ def by_hand(answers):
     return sum(pairs) / len(pairs)
 
 
+def test_hidden_bias_of_each_category_is_asked_of_combinations_alone(gate):
+    gates = "  - {metric: intersectional/hidden, for_each: category, max: 0.9}\n"
+    code, record, said = gate(by_source, relations="intersectional/pairs, genfair/*", gates=gates)
+    rules = [rule for rule in record["rules"] if rule["metric"] == "intersectional/hidden"]
+    assert code == 0, said
+    assert rules
+    assert all("+" in rule["where"]["category"] for rule in rules)
+    assert all(rule["value"] is not None for rule in rules)
+
+
+def test_hidden_bias_of_a_single_attribute_is_no_question(gate):
+    gates = "  - {metric: intersectional/hidden, where: {category: age}, max: 0.9}\n"
+    code, _, said = gate(by_source, relations="intersectional/pairs", gates=gates)
+    assert code == 2
+    assert "no suite produces category 'age'" in said
+
+
 def test_hidden_bias_needs_its_relation(gate):
     code, _, said = gate(
         by_source, relations="genfair/*", gates="  - {metric: intersectional/hidden, max: 0.01}\n"

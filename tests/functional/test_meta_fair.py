@@ -200,6 +200,32 @@ def test_a_response_that_says_nothing_is_embedded_nowhere(gate):
     assert gate.answers(lambda row: "yes", after=("--after", "out")) == []
 
 
+def test_one_response_that_says_nothing_is_an_unreadable_pair_and_no_missing_one(gate):
+    gate.policy(relations=INVERTED[0], more=", limit: 10")
+    text = (gate.root / "p.yaml").read_text()
+    (gate.root / "p.yaml").write_text(text + "min_decided: 0.8\n")
+    first = gate.answers(lambda row: "")[0]["key"]
+    code, out, err = gate.judged(
+        lambda row: "" if row["key"] == first else "1. Patience" if row["wave"] == 1 else "Yes."
+    )
+    assert code == 0, out + err
+    record = json.loads((gate.root / "out" / "run.json").read_text())
+    whole = [
+        m for m in record["measurements"] if m["metric"] == "asr/generation" and not m["where"]
+    ]
+    assert [(each["decided"], each["inconclusive"]) for each in whole] == [(9, 1)]
+
+
+def test_pairs_without_a_speaker_are_explained_without_one(gate):
+    gate.policy(relations=INVERTED[0], more=", limit: 2")
+    gate.judged(lambda row: "1. Patience" if row["wave"] == 1 else "No.")
+    key = json.loads((gate.root / "out" / "rows.jsonl").read_text().splitlines()[1])["key"]
+    code, out, err = gate("explain", "out", key)
+    assert code == 0, err
+    assert "is violated for" in out
+    assert "speaker is" not in out
+
+
 @pytest.mark.parametrize("relation", INVERTED)
 @pytest.mark.parametrize(("said", "value"), [("Yes.", 0.0), ("No.", 1.0)])
 def test_repeats_whose_responses_differ_in_words_are_decided_by_the_follow_up(

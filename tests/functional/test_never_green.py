@@ -165,3 +165,49 @@ def test_quarantine_names_pairs_and_sources_not_single_askings(workspace):
     (workspace.root / "answers.jsonl").touch()
     assert workspace.run("check", "policy.yaml") == 2
     assert "no case has the key" in workspace.err
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "where: {category: gender}",
+        "where: {term: woman}",
+        "for_each: term, where: {category: gender}",
+    ],
+)
+def test_a_rule_about_the_unreadable_answers_of_some_leaves_the_default_rule_for_all(
+    workspace, gate
+):
+    gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
+    gates += f"  - {{metric: unreadable/net, {gate}, max: 0.02}}\nmin_decided: 0.9\n"
+    workspace.policy(gates)
+    refusing = lambda key: "no comment" if key.endswith("race/black") else "positive"  # noqa: E731
+    assert gated(workspace, refusing) == 1, workspace.err
+    failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
+    assert [(rule["metric"], rule["where"]) for rule in failed] == [("unreadable/net", {})]
+
+
+def test_a_rule_about_the_unreadable_answers_of_every_identity_replaces_the_default(workspace):
+    gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
+    workspace.policy(gates + "  - {metric: unreadable/net, for_each: term, max: 0.9}\n")
+    assert gated(workspace, fair) == 0
+    unreadable = [r for r in workspace.record()["rules"] if r["metric"] == "unreadable/net"]
+    assert all(rule["where"] for rule in unreadable)
+
+
+def test_a_rule_that_finds_nothing_in_a_second_suite_leaves_it_the_default_rule(workspace):
+    gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
+    workspace.policy(gates + "  - {metric: unreadable/net, where: {category: race}, max: 0.02}\n")
+    path = workspace.root / "policy.yaml"
+    suite, gates = path.read_text().split("  - id: sentiment\n")[1].split("gates:")
+    suites = [f"  - id: {name}\n{suite}" for name in ("first", "second")]
+    suites = [
+        suites[0].replace("race, gender", "race"),
+        suites[1].replace("race, gender", "gender"),
+    ]
+    head = path.read_text().split("  - id:")[0]
+    path.write_text(f"{head}{''.join(suites)}gates:{gates}")
+    refusing = lambda key: "no" if key.endswith("gender/woman") else "positive"  # noqa: E731
+    assert gated(workspace, refusing) == 1, workspace.err
+    failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
+    assert [(rule["metric"], rule["suite"]) for rule in failed] == [("unreadable/net", "second")]

@@ -42,7 +42,14 @@ def said(suite, gates=GATES):
         ("  - {id: b, kind: bbq, items: x, settings: [none, none]}\n", "lists 'none' twice"),
         (
             "  - {id: b, kind: bbq, items: x, settings: [none], task: sentiment}\n",
-            "unknown key `task`",
+            "unknown key `task` in `suites[0]`; it is one of kind `metamorphic`",
+        ),
+        *(
+            (
+                f"  - {{id: b, kind: bbq, items: x, settings: [none], {key}: 3}}\n",
+                f"unknown key `{key}` in `suites[0]`; it is one of kind `metamorphic`",
+            )
+            for key in ("repeats", "criterion", "control")
         ),
         (
             "  - {id: b, kind: bbq, items: x, settings: [none], retriever: bm25}\n",
