@@ -118,13 +118,13 @@ def markdown_figure(text: str) -> str:
 
 def _split_prose(text: str) -> list[str]:
     """Split at spaces, but keep what stands between two single backticks together."""
-    return re.findall(r"`[^`]+`\S*|\S+", text)
+    return re.findall(r"\(?`[^`]+`\S*|\S+", text)
 
 
 def _prose_token(token: str) -> str:
-    quoted = re.fullmatch(r"`([^`]+)`([.,;:)]*)", token)
+    quoted = re.fullmatch(r"(\(?)`([^`]+)`([.,;:)]*)", token)
     if quoted:
-        return _code(quoted[1]) + quoted[2]
+        return quoted[1] + _code(quoted[2]) + quoted[3]
     if _PLAIN_TOKEN.fullmatch(token) and not _LIVE.search(token):
         return token
     # What ends a clause is ours and stays outside: a code span is there to be copied.

@@ -42,6 +42,7 @@ def test_names(text, expected):
         ("9.4 % is at most 15.0 % (p = 0.004)", "9.4 % is at most 15.0 % (p = 0.004)"),
         ("fewer than min_decided asks for", "fewer than `min_decided` asks for"),
         ("set `control: none`; or else", "set `control: none`; or else"),
+        ("with none (`--baseline none`): first", "with none (`--baseline none`): first"),
         ("ask @octocat", "ask `@octocat`"),
         ("1. item", "`1.` item"),
         ("at most 1. Then", "at most 1. Then"),
