@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from fairgate.cli.github_inputs import Inputs, input_options, read_inputs
+from fairgate.cli.github_inputs import (
+    Inputs,
+    input_options,
+    policies_in,
+    read_inputs,
+)
 from fairgate.cli.progress import progress_for
 from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, Problem, UsageError
 from fairgate.domain.wording import harmless
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from fairgate.composition.change import JudgedChange
     from fairgate.composition.ci_files import ChangeReport
     from fairgate.composition.pull_requests import CommentMode
+    from fairgate.composition.several_policies import SeveralReports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,40 +108,55 @@ def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
 def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     from fairgate.adapters.github.event import read_event, read_roots
     from fairgate.composition.ci_files import report_change
-    from fairgate.composition.presenting import view_of
     from fairgate.composition.pull_requests import github_api, refuse_untrusted, resolved
-    from fairgate.reports.console import render_console
-    from fairgate.reports.formats import FORMATS
+    from fairgate.composition.several_policies import SeveralReports
 
     roots = read_roots(environment)
     api = github_api(roots, inputs.token)
     event = resolved(read_event(environment, inputs.number), api)
     refuse_untrusted(event)
-    judged, remarks = _judged(inputs, event, environment, api)
-    name = judged.decides.given.policy.name
-    folder = inputs.report_dir or inputs.scratch / "reports" / name
-    report = report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
-    decides = judged.decides
-    for notice in decides.notices:
-        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    view = view_of(
-        decides.run, decides.given, folder, tuple(FORMATS), report_only=inputs.report_only
-    )
-    click.echo(render_console(view))
-    posting = Posting(event=event, roots=roots, api=api)
-    _publish(report, inputs, posting, environment)
-    code = decides.run.result.exit_code
+    several = len(inputs.policies) > 1
+    reports = []
+    for policy in inputs.policies:
+        judged, remarks = _judged(inputs, policy, event, environment, api)
+        name = judged.decides.given.policy.name
+        folder = inputs.report_dir or inputs.scratch / "reports" / name
+        if several and inputs.report_dir:
+            folder = inputs.report_dir / name
+        reports.append(
+            report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
+        )
+        _say(judged, folder, report_only=inputs.report_only)
+    report = SeveralReports(reports=reports, place=place) if several else reports[0]
+    _publish(report, inputs, Posting(event=event, roots=roots, api=api), environment)
+    code = report.exit_code
     return ExitCode.PASS if inputs.report_only and code in _VERDICTS else code
 
 
+def _say(judged: JudgedChange, folder: Path, *, report_only: bool) -> None:
+    from fairgate.composition.presenting import view_of
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import FORMATS
+
+    decides = judged.decides
+    for notice in decides.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    view = view_of(decides.run, decides.given, folder, tuple(FORMATS), report_only=report_only)
+    click.echo(render_console(view))
+
+
 def _judged(
-    inputs: Inputs, event: Event, environment: Mapping[str, str], api: GitHubApi | None
+    inputs: Inputs,
+    policy: str,
+    event: Event,
+    environment: Mapping[str, str],
+    api: GitHubApi | None,
 ) -> tuple[JudgedChange, list[str]]:
     from fairgate.composition.change import Judge
     from fairgate.composition.pull_requests import base_commit, objection_to_introduce
     from fairgate.composition.self_approval import objection_to_allow
 
-    judge = Judge(inputs.policy, inputs.runtime, progress_for(quiet=False))
+    judge = Judge(policy, inputs.runtime, progress_for(quiet=False))
     base = base_commit(event, inputs.root, inputs.workspace, api)
     if base is None:
         return judge.checkout(), []
@@ -152,7 +173,10 @@ def _judged(
 
 
 def _publish(
-    report: ChangeReport, inputs: Inputs, posting: Posting, environment: Mapping[str, str]
+    report: ChangeReport | SeveralReports,
+    inputs: Inputs,
+    posting: Posting,
+    environment: Mapping[str, str],
 ) -> None:
     """Report to runner and pull request; failures in here are warnings."""
     from fairgate.adapters.github import runner
@@ -161,7 +185,7 @@ def _publish(
     event, roots = posting.event, posting.roots
     plan = CommentPlan(
         mode=inputs.comment,
-        key=inputs.comment_key or report.view.policy,
+        key=inputs.comment_key or report.key,
         report_url=f"{roots.server}/{event.repository}/actions/runs/{event.run_id}",
     )
     posted, warning = comment(report, event, plan, posting.api, roots)
@@ -233,20 +257,20 @@ def _report_error(
     if account.options is not None and code is not ExitCode.INTERRUPTED:
         # Last, for it may take long: everything else is reported by then.
         first = problems[0]
-        _comment_error(
-            str(first) if first.path else first.message, code, account.options, environment
-        )
+        _comment_error(str(first) if first.path else first.message, code, account, environment)
 
 
 def _comment_error(
-    problem: str, code: ExitCode, options: Mapping[str, str], environment: Mapping[str, str]
+    problem: str, code: ExitCode, account: Account, environment: Mapping[str, str]
 ) -> None:
     """Keep an earlier verdict from standing on the pull request as if it were this run's."""
     from fairgate.adapters.github import runner
     from fairgate.adapters.github.event import read_event, read_roots
     from fairgate.composition.pull_requests import CommentPlan, github_api, resolved
+    from fairgate.composition.several_policies import several_key
     from fairgate.composition.stopped_runs import StoppedRun, comment_stopped_run, policy_name
 
+    options, place = account.options or {}, account.place
     roots = read_roots(environment)
     api = github_api(roots, options["github_token"])
     if api is None:
@@ -258,7 +282,11 @@ def _comment_error(
     plan = CommentPlan(
         mode=cast("CommentMode", options["comment"]),
         key=options["comment_key"]
-        or policy_name(event, workspace, options["root"], options["policy"], api),
+        or (
+            several_key(place)
+            if len(policies_in(options["policy"])) > 1
+            else policy_name(event, workspace, options["root"], options["policy"].strip(), api)
+        ),
         report_url=f"{roots.server}/{event.repository}/actions/runs/{event.run_id}",
     )
     stopped = StoppedRun(exit_code=int(code), problem=problem, head=event.head_sha)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ _DEFAULTS = {
     "report_only": "false",
 }
 _HELP = {
-    "policy": "Policy file, relative to the root of the checkout.",
+    "policy": "Policy file, relative to the root of the checkout; several, each on a line.",
     "root": "Folder that paths start at and may not leave, relative to the workspace.",
     "device": "`cpu` or `cuda`.",
     "comment": "`on-change`, `always`, `on-failure` or `never`.",
@@ -56,7 +56,8 @@ _HELP = {
 class Inputs:
     """What the workflow asks for, valid."""
 
-    policy: str
+    policies: tuple[str, ...]
+    """At least one, each by its path below `root`."""
     workspace: Path
     """The runner's folder for checkouts."""
     root: Path
@@ -73,7 +74,7 @@ class Inputs:
 
     def __repr__(self) -> str:
         """Say which policy, never the token."""
-        return f"Inputs({self.policy!r})"
+        return f"Inputs({', '.join(self.policies)!r})"
 
 
 def input_options(command: Command) -> Command:
@@ -101,9 +102,8 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         if options[name] not in known
     ]
     root = _root(workspace, options["root"], problems)
-    policy = _inside(root, options["policy"], "policy", problems)
-    if not options["policy"].strip():
-        problems.append("policy is empty, expected the path of a policy file")
+    policies = [_inside(root, name, "policy", problems) for name in policies_in(options["policy"])]
+    problems += _unclear_policies(options["policy"])
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
     problems += _stores_in(workspace, options["cache_dir"], environment)
@@ -115,7 +115,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     scratch = _scratch(environment)
     cache = Path(options["cache_dir"]).absolute() if options["cache_dir"] else scratch / "cache"
     return Inputs(
-        policy=policy.relative_to(root).as_posix(),
+        policies=tuple(policy.relative_to(root).as_posix() for policy in policies),
         workspace=workspace,
         root=root,
         scratch=scratch,
@@ -134,6 +134,27 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         number=int(number) if number else None,
         token=options["github_token"],
     )
+
+
+def policies_in(text: str) -> list[str]:
+    """Return the policies that the input names, each on a line of its own."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _unclear_policies(text: str) -> Iterator[str]:
+    """Yield what is wrong with the input besides where its paths lead."""
+    named = policies_in(text)
+    if not named:
+        yield "policy is empty, expected the path of a policy file"
+    for name in named:
+        if set(name) & set("*?["):
+            yield (
+                f"policy is {quoted(name)}, expected a path: a change could take its own policy "
+                "out of a pattern; name each policy on a line of its own"
+            )
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        yield f"policy names {listed(twice, last='and')} twice"
 
 
 def _stores_in(workspace: Path, cache_dir: str, environment: Mapping[str, str]) -> list[str]:

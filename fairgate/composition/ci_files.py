@@ -14,6 +14,7 @@ from fairgate.composition.run_folder import RunFolder, write_run
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports.affected import leading
 from fairgate.reports.formats import FORMATS
+from fairgate.reports.markdown import COMMENT_LIMIT
 from fairgate.reports.present import present
 from fairgate.reports.pull_request import Edits, Notes, job_summary, pull_request_comment
 from fairgate.reports.spans import Inline, Kind, Span
@@ -49,14 +50,19 @@ class ChangeReport:
         warns = bool(self.view.alerts)
         return self.exit_code != 0 or is_open or warns or self.edits_rules
 
-    def comment(self, report_url: str) -> str:
-        """Return the comment without its marker."""
-        return pull_request_comment(self.view, self.notes, report_url=report_url)
+    @property
+    def key(self) -> str:
+        """Return what distinguishes its comment from those of other gates."""
+        return self.view.policy
 
-    def summary(self, remarks: Sequence[str] = ()) -> str:
+    def comment(self, report_url: str, most: int = COMMENT_LIMIT) -> str:
+        """Return the comment without its marker, in at most so many characters."""
+        return pull_request_comment(self.view, self.notes, report_url=report_url, most=most)
+
+    def summary(self, remarks: Sequence[str] = (), most: int = SUMMARY_BYTES) -> str:
         """Return the job summary; `remarks` are what happened since."""
         notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
-        return job_summary(self.view, notes, limit=SUMMARY_BYTES)
+        return job_summary(self.view, notes, limit=most)
 
 
 def report_change(

@@ -18,7 +18,7 @@ from fairgate.reports.markdown import (
     render_comment,
     render_report,
 )
-from fairgate.reports.spans import Inline, code, joined, strong
+from fairgate.reports.spans import Inline, Kind, Span, code, joined, strong
 from fairgate.reports.view import View
 
 _LISTED = 20
@@ -88,14 +88,37 @@ def _listed(title: str, items: Sequence[str]) -> list[Block]:
     return [Text(lines=[title]), Text(lines=[*items[:_LISTED], *last], form=Form.LIST)]
 
 
-def pull_request_comment(view: View, notes: Notes, *, report_url: str) -> str:
-    """Return the comment without its marker, within GitHub's limit."""
+def pull_request_comment(
+    view: View, notes: Notes, *, report_url: str, most: int = COMMENT_LIMIT
+) -> str:
+    """Return the comment without its marker, in at most so many characters as GitHub counts."""
     extra = render_notes(notes)
 
     def render(limit: int) -> str:
         return _joined(render_comment(view, limit=limit, report_url=report_url), extra)
 
-    return _within(render, COMMENT_LIMIT, length, COMMENT_LIMIT - length(extra))
+    return _within(render, most, length, most - length(extra))
+
+
+def several_head(views: Sequence[View]) -> str:
+    """Return what stands above the reports of several policies: which ended how."""
+    worst = next((view for view in views if view.exit_code), views[0])
+    bad = sum(bool(view.exit_code) for view in views)
+    words = f"{bad} of {len(views)} policies did not pass" if bad else f"{len(views)} policies pass"
+    title = render_blocks(
+        [Text(lines=[[Span(worst.outcome.value, Kind.MARK), f" FairGate: {words}"]])]
+    )
+    table = Table(
+        label="Policies",
+        columns=[Column(head="policy"), Column(head="outcome"), Column(head="")],
+        rows=[
+            Row(cells=[
+                code(view.policy), [Span(view.outcome.value, Kind.MARK), f" {view.word}"], view.lead
+            ])
+            for view in views
+        ],
+    )  # fmt: skip
+    return f"### {title.strip()}\n\n{render_blocks([table])}"
 
 
 def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: str) -> str:

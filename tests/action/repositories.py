@@ -156,10 +156,10 @@ class History:
         ]
         self.write("answers.jsonl", "\n".join(lines) + "\n")
 
-    def accept(self, reason="start"):
+    def accept(self, reason="start", policy="policies/small.yaml"):
         """Make the checked-out state the baseline; the gate's own code is of no interest."""
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
+            main(["run", policy, "--out", "out", "--quiet"])
             code = main(["baseline", "accept", "out", "--reason", reason, "--date", "2026-01-01"])
         assert code == 0
 

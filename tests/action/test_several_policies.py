@@ -1,0 +1,125 @@
+"""Several policies in one step: all are judged, the worst decides, and there is one comment."""
+
+import json
+from pathlib import Path
+
+import pytest
+from action.repositories import POLICY, worse
+
+from fairgate.composition import several_policies
+from fairgate.reports.markdown import length
+
+BOTH = "policies/small.yaml\n  policies/other.yaml\n"
+OTHER = POLICY.replace("name: small", "name: other").replace("answers.jsonl", "others.jsonl")
+
+
+@pytest.fixture
+def two(history):
+    """Return the repository with a second policy on answers of its own, and its baseline."""
+    history.write("policies/other.yaml", OTHER)
+    history.write("others.jsonl", history.read("answers.jsonl"))
+    baseline = history.root / "baselines" / "other.json"
+    history.accept(policy="policies/other.yaml")
+    assert baseline.is_file()
+    history.commit("a second policy")
+    history.branch()
+    return history
+
+
+def test_the_worst_decides_and_one_comment_tells_of_all(two, steps):
+    two.answers(worse)
+    two.commit()
+    done = steps.pull(inputs={"policy": BOTH})
+    assert done.code == 1, done.log
+    (comment,) = steps.job.hub.ours(7)
+    head, _, rest = comment["body"].partition("### ❌ FairGate: fairness regressed")
+    assert "1 of 2 policies did not pass" in head
+    assert "| `small` | ❌ FAIL |" in head
+    assert "| `other` | ✅ PASS |" in head
+    assert "in `small`" in rest
+    assert "in `other`" not in rest, "what passed is a line"
+    assert "in `other`" in done.summary
+    assert (done.outputs["outcome"], done.outputs["exit-code"]) == ("fail", "1")
+    results = json.loads(done.outputs["results"])
+    assert {name: one["outcome"] for name, one in results.items()} == {
+        "small": "fail", "other": "pass",
+    }  # fmt: skip
+    assert done.outputs["run-folder"] == results["small"]["run-folder"]
+    assert all((Path(one["run-folder"]) / "run.json").is_file() for one in results.values())
+    assert done.outputs["value"] == results["small"]["value"] != ""
+
+
+def test_the_same_comment_is_kept_whatever_the_list(two, steps):
+    two.answers(worse)
+    two.commit()
+    steps.pull(inputs={"policy": BOTH})
+    steps.job.pull_again(two, FAIRGATE_POLICY="policies/other.yaml\npolicies/small.yaml")
+    assert len(steps.job.hub.ours(7)) == 1
+
+
+def test_all_that_pass_are_told_in_a_line_each(two, steps):
+    two.write("notes.txt", "nothing")
+    two.commit()
+    done = steps.pull(inputs={"policy": BOTH, "comment": "always"})
+    assert done.code == 0, done.log
+    (comment,) = steps.job.hub.ours(7)
+    assert "2 policies pass" in comment["body"]
+    assert len(comment["body"].splitlines()) < 12
+
+
+def test_one_that_cannot_be_judged_leaves_no_verdict_of_the_others(two, steps):
+    two.answers(worse)
+    two.commit()
+    steps.pull(inputs={"policy": BOTH})
+    two.git("switch", "-q", "topic")
+    two.write("others.jsonl", "no json\n")
+    two.commit("damaged")
+    done = steps.pull(inputs={"policy": BOTH})
+    assert done.code == 4, done.log
+    (comment,) = steps.job.hub.ours(7)
+    assert "no verdict (exit code 4)" in comment["body"]
+
+
+def test_a_policy_that_the_change_deletes_still_decides(two, steps):
+    two.answers(worse)
+    two.git("rm", "-q", "policies/small.yaml")
+    two.commit()
+    done = steps.pull(inputs={"policy": BOTH})
+    assert done.code != 0, done.log
+
+
+@pytest.mark.parametrize(
+    ("policies", "said"),
+    [
+        ("policies/*.yaml", "could take its own policy"),
+        ("policies/small.yaml\npolicies/small.yaml", "twice"),
+        ("policies/small.yaml\npolicies/./small.yaml", "two policies are called"),
+        (" \n\n", "policy is empty"),
+        ("policies/small.yaml\n../small.yaml", "inside the checkout"),
+    ],
+)
+def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
+    two.commit()
+    done = steps.pull(inputs={"policy": policies})
+    assert done.code == 2, done.log
+    assert said in done.log
+
+
+def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
+    monkeypatch.setattr(several_policies, "COMMENT_LIMIT", 5_000)
+    two.answers(worse)
+    two.write("others.jsonl", two.read("answers.jsonl"))
+    two.commit()
+    done = steps.pull(inputs={"policy": BOTH})
+    assert done.code == 1, done.log
+    (comment,) = steps.job.hub.ours(7)
+    assert "2 of 2 policies did not pass" in comment["body"]
+    for name in ("small", "other"):
+        assert f"most for An Asian person, in `{name}`" in comment["body"]
+    assert comment["body"].count("<details>") == comment["body"].count("</details>")
+    assert length(comment["body"].partition("\n")[2]) <= 5_000
+
+
+def test_the_comment_of_several_policies_is_named_after_their_place():
+    assert several_policies.several_key("services/shop/") == "policies/services/shop"
+    assert several_policies.several_key("") == "policies"
