@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,6 +193,8 @@ def _checked(loaded: LoadedPolicy) -> str:
     for name, suite in loaded.suites.items():
         own = SuitePlan(cases=plan.cases_of(name), units=plan.units_of(name))
         lines += suite.describe(own)
+        if not own.cases:
+            lines.append("    nothing is asked of it, so a run has no verdict (exit code 5)")
         if suite.crossing in ("sampled", "all") and can.gives_documents and can.repeatable:
             greedy = kind.is_greedy(policy.system)
             most = most_questions(own.units, is_greedy=greedy, pairs=suite.most_crossed)
@@ -199,20 +202,27 @@ def _checked(loaded: LoadedPolicy) -> str:
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"
             )
-    refused = [item for item in plan.rejected if item.kind == "invalid"]
-    if refused:
-        lines.append(f"  {len(refused)} follow-ups rejected by the linter:")
-        lines += [f"    {item.key}: {item.reason}" for item in refused[:10]]
-    pairs = {name for name, suite in loaded.suites.items() if suite.crossing is not None}
-    skipped = sum(item.suite in pairs for item in plan.rejected) - len(refused)
-    if skipped:
-        lines.append(f"  {skipped} sources that a relation does not apply to")
+    lines += _not_asked(loaded)
     tests = sum(rule.gate.regression is not None for rule in rules)
     lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
     budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
     lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
     return "\n".join(lines)
+
+
+def _not_asked(loaded: LoadedPolicy) -> Iterator[str]:
+    """Yield which follow-ups and sources are left out of the plan, and why."""
+    refused = [item for item in loaded.plan.rejected if item.kind == "invalid"]
+    if refused:
+        yield f"  {len(refused)} follow-ups rejected by the linter:"
+        yield from (f"    {item.key}: {item.reason}" for item in refused[:10])
+    pairs = {name for name, suite in loaded.suites.items() if suite.crossing is not None}
+    skipped = [i for i in loaded.plan.rejected if i.suite in pairs and i.kind != "invalid"]
+    if skipped:
+        yield f"  {len(skipped)} sources or follow-ups that a relation does not apply to:"
+        for reason, count in Counter(item.reason for item in skipped).most_common(5):
+            yield f"    {count} times: {harmless(reason)}"
 
 
 @click.command(short_help="Write the questions of a run.")

@@ -24,9 +24,12 @@ from fairgate.generation.catalogue import GENERATORS
 from fairgate.generation.combinations import MOST_STRENGTH
 from fairgate.generation.generator import Ingredients
 from fairgate.generation.inventory import Inventory
-from fairgate.generation.model_pairs import BY_MODEL
+from fairgate.generation.model_pairs import BY_MODEL, is_english
+from fairgate.relations.frames import parse_frame
 
 _MOST_FAULTS = 20
+_SENTENCE = 6
+"""Fewest words by which a language is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +78,13 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
         )
     templates = load_templates(named, dimensions, folder=runtime.root, confined=runtime.confined)
     inventory = Inventory(dimensions, templates, strength)
-    _count_all(path, dimensions, inventory)
+    foreign = _count_all(path, dimensions, inventory)
     yield f"{path}: valid file of {inventory.cases} generated cases"
+    if foreign:
+        yield (
+            f"  {foreign} of them do not read as English: articles, plurals and pronouns are made "
+            "by English rules"
+        )
     yield from inventory.lines()
 
 
@@ -90,11 +98,14 @@ def header_of(path: Path, runtime: Runtime) -> tuple[Mapping[str, object], Mappi
     return header, _dimensions(names, runtime)
 
 
-def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inventory) -> None:
+def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inventory) -> int:
+    """Count every case; return how many do not read as English."""
+    foreign = 0
     faults: list[Problem] = []
     for row in read_cases(str(path), dimensions):
         if isinstance(row, GeneratedCase):
             inventory.add(row)
+            foreign += _is_foreign(row)
         elif isinstance(row, Fault):
             faults.append(Problem(str(path), row.line, 1, row.message))
             if len(faults) == _MOST_FAULTS:
@@ -103,6 +114,14 @@ def _count_all(path: Path, dimensions: Mapping[str, Dimension], inventory: Inven
         raise PolicyError(faults)
     if not inventory.cases:
         raise UsageError(f"{path}: holds no cases; expected at least one below the header")
+    return foreign
+
+
+def _is_foreign(case: GeneratedCase) -> bool:
+    """Return whether the words around the attributes are many and do not read as English."""
+    frame = parse_frame(case.frame) if case.frame else (case.text,)
+    words = " ".join(piece for piece in frame if isinstance(piece, str))
+    return len(words.split()) >= _SENTENCE and not is_english(words)
 
 
 def _ingredients(choice: GenerationChoice, runtime: Runtime) -> Ingredients:

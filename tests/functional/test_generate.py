@@ -128,6 +128,23 @@ def test_an_attribute_of_ones_own_takes_part(workspace):
     assert "size.yaml" in workspace.err
 
 
+def test_cases_in_another_language_are_valid_and_told(workspace):
+    text = "Queremos saludar a {a persona} que ha venido a la ciudad con {their} familia."
+    row = {"id": "a", "text": text.replace("{a persona}", "a persona").replace("{their}", "their"),
+           "template": "t", "frame": text, "attributes": []}  # fmt: skip
+    header = {"fairgate-cases": 1, "generator": "own", "t": 2, "templates": "genfair"}
+    (workspace.root / "c.jsonl").write_text(f"{json.dumps(header)}\n{json.dumps(row)}\n")
+    assert workspace.run("check", "c.jsonl") == 0, workspace.err
+    assert "1 of them do not read as English" in workspace.out
+
+
+@pytest.mark.parametrize("generator", GENERATORS.ids)
+def test_all_generated_cases_read_as_english(workspace, generator):
+    assert workspace.run("generate", generator, "--limit", "400", "--out", "c.jsonl") == 0
+    assert workspace.run("check", "c.jsonl") == 0
+    assert "English" not in workspace.out
+
+
 def edited(change):
     def write(workspace):
         header, *rows = lines(workspace)

@@ -187,6 +187,17 @@ def test_sources_without_attributes_give_no_verdict(gate):
     assert "does not say which attributes it states" in " ".join((out + err).split())
 
 
+def test_check_tells_that_nothing_would_be_asked_and_why(gate):
+    gate(by_source, gates="  - {metric: fdr, max: 0.1}\n")
+    for text in ("Text one.", "Una persona asiática come pan.", "東京の人"):
+        (gate.root / "sources.jsonl").write_text(json.dumps({"id": "s", "text": text}) + "\n")
+        code, out, err = gate.run("check", "p.yaml")
+        assert code == 0, err
+        assert "nothing is asked of it, so a run has no verdict (exit code 5)" in out
+        assert "8 sources or follow-ups that a relation does not apply to:" in out
+        assert "8 times: the source does not say which attributes it states" in out
+
+
 def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     """The classifier is part of the verdict: a baseline that another one made ends with 3."""
     gates = "  - {metric: fdr, max: 0.1, regression: {margin: 0.02}}\n"

@@ -27,6 +27,22 @@ def test_rejected_pairs_are_told_with_line_and_reason(workspace):
     assert workspace.run("lint", "pairs.jsonl") == 0
 
 
+@pytest.mark.parametrize("relation", ["remove-one", "remove-all", "negate-one", "substitute-all"])
+def test_an_attribute_that_the_source_does_not_say_cannot_be_edited(workspace, relation):
+    plain = {"relation": relation, "source": "The shop opens at ten."}
+    write(workspace, *(plain | {"follow_up": text} for text in ("The shop opens.", "The shop is Asian.",
+                                                               "The shop does not open at ten.")))  # fmt: skip
+    assert workspace.run("lint", "pairs.jsonl") == 1
+    assert "3 pairs: 0 accepted, 3 rejected" in workspace.out
+
+
+def test_pairs_in_another_language_are_rejected(workspace):
+    spanish = {"source": "Una ingeniera asiática canta.", "follow_up": "Una ingeniera canta."}
+    write(workspace, *(spanish | {"relation": kind} for kind in ("negate-one", "remove-all")))
+    assert workspace.run("lint", "pairs.jsonl") == 1
+    assert "2 pairs: 0 accepted, 2 rejected" in workspace.out
+
+
 def test_labels_measure_the_linter(workspace):
     rows = [
         {
