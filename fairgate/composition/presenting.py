@@ -52,5 +52,6 @@ def report_texts(
         must_match=given.must_match,
         policy_text=loaded.parsed.text,
         gate_lines=gate_lines(loaded),
+        confidence=given.policy.confidence,
     )
     return {one.file: partial(one.render, view, done) for one in formats}

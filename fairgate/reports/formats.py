@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import GateResult
 from fairgate.reports.badge import render_badge
+from fairgate.reports.control_map import render_control_map
+from fairgate.reports.cyclonedx import render_cyclonedx
+from fairgate.reports.every_eval_ever import render_every_eval_ever
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
@@ -26,6 +29,8 @@ class Finished:
     policy_text: str = ""
     gate_lines: Mapping[int, int] = field(default_factory=dict)
     """The 1-based line of the policy that each rule's gate stands in."""
+    confidence: float = 0.95
+    """Of intervals and tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +104,24 @@ FORMATS: Catalogue[Format] = Catalogue(
             render=lambda view, _: render_badge(view),
             shown_as="badge",
             output="badge-file",
+        ),
+        Format(
+            id="cyclonedx",
+            file="model-card.cdx.json",
+            render=lambda _, done: render_cyclonedx(done.result, done.confidence),
+            shown_as="model card",
+        ),
+        Format(
+            id="every-eval-ever",
+            file="every-eval-ever.json",
+            render=lambda _, done: render_every_eval_ever(done.result, done.confidence),
+            shown_as="evaluation record",
+        ),
+        Format(
+            id="controls",
+            file="controls.json",
+            render=lambda _, done: render_control_map(done.result),
+            shown_as="control map",
         ),
     ),
 )
