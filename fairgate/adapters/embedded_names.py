@@ -21,6 +21,7 @@ _FILES = {
     "sources": {
         "demo-comments": "sources/demo-comments.jsonl",
         "demo-people": "sources/demo-people.jsonl",
+        "demo-questions": "sources/demo-questions.jsonl",
         "demo-reviews": "sources/demo-reviews.jsonl",
         "meta-fair": "sources/meta-fair",
     },

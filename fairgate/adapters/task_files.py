@@ -65,4 +65,5 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
         marker=policy.marker or "",
         tone=tone,
         sentiment=sentiment,
+        is_judged=policy.judged,
     )

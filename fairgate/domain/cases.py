@@ -30,6 +30,8 @@ class Task:
     """What tells the tone of free answers; None: answers are labels."""
     sentiment: Classifier | None = None
     """What tells their sentiment, for relations that compare it too."""
+    is_judged: bool = False
+    """Whether the policy's judge compares the answers, which are free."""
 
     def canonical(self, label: str) -> str:
         """Return the first label of the group that `label` belongs to, else `label` itself."""

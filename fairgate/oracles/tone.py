@@ -16,6 +16,7 @@ from fairgate.domain.cases import Case, Task
 from fairgate.domain.classifiers import Classified, Classifier
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading, Reason
+from fairgate.oracles.judge import OpenAnswerOracle
 from fairgate.oracles.label import LabelOracle
 from fairgate.oracles.oracle import Oracle
 from fairgate.oracles.thinking import spoken
@@ -80,6 +81,8 @@ def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:
 
     `with_sentiment` adds the sentiment of free answers; a label has none beside itself.
     """
+    if task.is_judged:
+        return OpenAnswerOracle()
     if task.tone is None:
         return LabelOracle(task)
     return ToneOracle(task.tone, task.sentiment if with_sentiment else None)

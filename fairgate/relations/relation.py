@@ -13,6 +13,7 @@ from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.oracles.oracle import Oracle, majority
 from fairgate.oracles.tone import oracle_of
+from fairgate.oracles.verdict import INSTRUCTION
 from fairgate.relations.edits import Edit
 from fairgate.relations.perturbation_sets import PerturbationSet
 
@@ -224,7 +225,15 @@ class SameLabel(SameAnswer):
         del source
         given = needed(task)
         stop = oracle_of(given).stop()
-        return Asked(instruction=given.instruction, labels=given.labels, stop=stop)
+        return Asked(
+            instruction=given.instruction, labels=given.labels, stop=stop, is_open=given.is_judged
+        )
+
+
+def judge_instruction(relation: MetamorphicRelation, task: Task | None) -> str:
+    """Return what judges are told about a relation's pairs; empty where none is asked."""
+    is_judged = relation.reads_task and task is not None and task.is_judged
+    return relation.judge_instruction or (INSTRUCTION if is_judged else "")
 
 
 def needed(task: Task | None) -> Task:

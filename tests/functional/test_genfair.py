@@ -221,8 +221,11 @@ def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("{id: t, instruction: Go.}", "has neither `labels` and `tone`"),
-        ("{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}", "has both"),
+        ("{id: t, instruction: Go.}", "has neither `labels` nor `tone`"),
+        (
+            "{id: t, instruction: Go., labels: [a, b], tone: minilm-tone}",
+            "a task needs one of them alone",
+        ),
         ("{id: t, instruction: Go., labels: [a, b], sentiment: minilm-tone}", "give `tone` too"),
         ("{id: t, instruction: Go., tone: minilm-tome}", "minilm-tone"),
         ("{id: t, instruction: Go., tone: minilm-sentiment}", "gives 'positive'"),

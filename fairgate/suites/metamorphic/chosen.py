@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairgate.domain.cases import Source
+from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import listed
+from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.relations.catalogue import RELATIONS, relations_named
-from fairgate.relations.relation import MetamorphicRelation
-from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.relations.relation import MetamorphicRelation, judge_instruction
+from fairgate.suites.metamorphic.policy import NO_CONTROL, SuitePolicy
 from fairgate.suites.suite import JudgeSetup
 
 
@@ -27,13 +28,33 @@ def without_task(relations: Sequence[MetamorphicRelation]) -> Sequence[Metamorph
     return relations
 
 
-def judge_named(judge: JudgeSetup | None, relations: Sequence[MetamorphicRelation]) -> bool:
-    """Return True. Raises DataError where a relation is judged and the policy names no judge."""
-    judged = [relation.id for relation in relations if relation.judge_instruction]
+def judge_named(
+    judge: JudgeSetup | None, relations: Sequence[MetamorphicRelation], task: Task | None
+) -> bool:
+    """Return True. Raises DataError where a relation is judged and the policy names no judge.
+
+    Nor can a judge say of two changes together what neither does alone.
+    """
+    judged = [relation.id for relation in relations if judge_instruction(relation, task)]
+    if COMBINES in judged:
+        raise DataError(
+            f"`{COMBINES}` compares three answers, which no judge does: name a task with `labels` "
+            "or `tone` for it"
+        )
     if judge is None and judged:
         raise DataError(
             f"{listed(judged, last='and')} compares open answers, which language models judge: "
             "name them with `judge` at the top of the policy, or name only relations that need none"
+        )
+    return True
+
+
+def no_control_arm(policy: SuitePolicy, task: Task | None) -> bool:
+    """Return True. Raises DataError where judged answers were to be compared with neutral ones."""
+    if task is not None and task.is_judged and policy.control != NO_CONTROL:
+        raise DataError(
+            "judges compare an answer with the source's, not with those of neutral phrases; set "
+            "`control: none`"
         )
     return True
 

@@ -25,6 +25,7 @@ class Metamorphic:
         from fairgate.suites.metamorphic.chosen import (
             chosen_sources,
             judge_named,
+            no_control_arm,
             relations_of,
             without_task,
         )
@@ -38,7 +39,10 @@ class Metamorphic:
         known = task is not None
         if policy.task == NO_TASK:
             known = materials.attempt("task", lambda: without_task(relations)) is not None
-        can_judge = materials.attempt("relations", lambda: judge_named(setup.judge, relations))
+        can_judge = materials.attempt(
+            "relations", lambda: judge_named(setup.judge, relations, task)
+        )
+        has_no_control = materials.attempt("control", lambda: no_control_arm(policy, task))
         limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
         read = materials.sources(policy.sources, limit, policy.attributes)
         sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
@@ -47,7 +51,7 @@ class Metamorphic:
         sources = materials.attempt(
             "sources", lambda: chosen_sources(read, relations, policy.limit)
         )
-        if sources is None or not known or can_judge is None:
+        if sources is None or not known or can_judge is None or has_no_control is None:
             return None
         given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
         return MetamorphicSuite(given)

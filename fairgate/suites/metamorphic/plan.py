@@ -13,7 +13,13 @@ from fairgate.domain.units import Arm, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import Asked, FollowUp, MetamorphicRelation, NotApplicable
+from fairgate.relations.relation import (
+    Asked,
+    FollowUp,
+    MetamorphicRelation,
+    NotApplicable,
+    judge_instruction,
+)
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.suite import Setup, SuitePlan
 
@@ -69,10 +75,10 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
                         "different texts; rename the perturbation set or the relation"
                     )
             known.update(texts)
-            if relation.judge_instruction:
-                for each in follow_ups:
-                    pair = (own, _key(source, relation, each))
-                    cases += _judged(pair, relation, source.id, given)
+            asked_of_judge = judge_instruction(relation, given.task)
+            for each in follow_ups if asked_of_judge else ():
+                pair = (own, _key(source, relation, each))
+                cases += _judged(pair, asked_of_judge, source.id, given)
             units += [
                 _unit(own, relation, each, source, (texts[own], *_own_words(asked, given)), given)
                 for each in follow_ups
@@ -173,7 +179,7 @@ def judge_cases(pair: tuple[str, str], given: PlanInput) -> tuple[str, ...]:
 
 
 def _judged(
-    pair: tuple[str, str], relation: MetamorphicRelation, cluster: str, given: PlanInput
+    pair: tuple[str, str], instruction: str, cluster: str, given: PlanInput
 ) -> Iterator[Case]:
     """Yield what each judge is asked about a pair; the texts follow from the responses."""
     for judge, key in enumerate(judge_cases(pair, given)):
@@ -182,7 +188,7 @@ def _judged(
                 key=repeat_key(key, number),
                 suite=given.policy.id,
                 query="",
-                instruction=relation.judge_instruction,
+                instruction=instruction,
                 labels=(),
                 oracle=JUDGE,
                 cluster=cluster,
@@ -220,7 +226,8 @@ def _unit(
     key = _key(source, relation, follow_up)
     variants = zip(PARTS, follow_up.parts, strict=False)
     parts = {role: follow_up_key(source.id, relation.id, variant) for role, variant in variants}
-    judged = [relation.judge_instruction] if relation.judge_instruction else []
+    asked_of_judge = judge_instruction(relation, given.task)
+    judged = [asked_of_judge] if asked_of_judge else []
     verdicts = judge_cases((own, key), given) if judged else ()
     judge = given.setup.judge
     is_unproven = bool(verdicts) and judge is not None and not judge.is_proven

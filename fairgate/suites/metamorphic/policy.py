@@ -7,12 +7,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
+from fairgate.domain.wording import listed
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Name, Strict, Text
 from fairgate.schema.outside import Access, NamedFile
 from fairgate.schema.suite import SuiteModel
 
 NO_TASK = "none"
+NO_CONTROL = "none"
 
 
 class ClassifierPolicy(Strict):
@@ -70,11 +72,20 @@ class TaskPolicy(Strict):
         "Default: `minilm-sentiment`.",
     )
 
+    judged: bool = Field(
+        default=False,
+        description="The policy's `judge` compares free answers with the source's. Instead of "
+        "`labels` and `tone`; the suite needs `control: none`.",
+    )
+
     @model_validator(mode="after")
     def _read_somehow(self) -> Self:
-        if bool(self.labels) == (self.tone is not None):
-            found = "has both" if self.labels else "has neither"
-            raise ValueError(f"{found} `labels` and `tone`; a task needs one of the two")
+        ways = {"labels": bool(self.labels), "tone": self.tone is not None, "judged": self.judged}
+        given = [name for name, is_given in ways.items() if is_given]
+        if not given:
+            raise ValueError("has neither `labels` nor `tone` nor `judged`; a task needs one")
+        if len(given) > 1:
+            raise ValueError(f"has {listed(given, last='and')}; a task needs one of them alone")
         if self.sentiment is not None and self.tone is None:
             raise ValueError("`sentiment` is read of free answers; give `tone` too")
         return self

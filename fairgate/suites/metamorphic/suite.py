@@ -17,7 +17,7 @@ from fairgate.metrics.table import Table
 from fairgate.oracles.judge import JudgeOracle
 from fairgate.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import MetamorphicRelation
+from fairgate.relations.relation import MetamorphicRelation, judge_instruction
 from fairgate.suites.metamorphic.chosen import relations_of
 from fairgate.suites.metamorphic.documents import DocumentOptions
 from fairgate.suites.metamorphic.judge import (
@@ -26,7 +26,7 @@ from fairgate.suites.metamorphic.judge import (
     judge_pairs,
 )
 from fairgate.suites.metamorphic.plan import JUDGE, PlanInput, build_plan, sources_of
-from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.metamorphic.policy import NO_CONTROL, SuitePolicy
 from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import (
@@ -36,7 +36,6 @@ from fairgate.suites.suite import (
     VectorsOf,
 )
 
-NO_CONTROL = "none"
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
     "system `labels: {file: …}`; metrics without labels are evaluated",
@@ -62,9 +61,13 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         """Return an oracle for each relation, and what reads the verdicts of judges."""
         found = {name: each.oracle(self.given.task) for name, each in self.relations.items()}
         judge = self.given.setup.judge
-        if judge is not None and any(one.judge_instruction for one in self.relations.values()):
+        if judge is not None and any(self.judges(one) for one in self.relations.values()):
             found[JUDGE] = JudgeOracle(judge.definition)
         return found
+
+    def judges(self, relation: MetamorphicRelation) -> bool:
+        """Return whether judges compare the answers to a relation's pairs."""
+        return bool(judge_instruction(relation, self.given.task))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,9 +77,9 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
 
     @property
     def crossing(self) -> str | None:
-        """Return the policy's choice; `off` where follow-ups may embed a response of their own."""
-        written = any(relation.takes_pairs for relation in self.relations.values())
-        return "off" if written else self.policy.attribution
+        """Return the policy's choice; `off` where responses are embedded or judged."""
+        off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
+        return "off" if off else self.policy.attribution
 
     @property
     def most_crossed(self) -> int | None:
@@ -103,7 +106,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         asked = sum(
             1
             + relation.most_follow_ups(source, self.given.sets)
-            * (1 + (judges if relation.judge_instruction else 0))
+            * (1 + (judges if self.judges(relation) else 0))
             for relation in self.relations.values()
             for source in sources_of(relation, self.given.sources)
         )

@@ -90,7 +90,7 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
     ("name", "message"),
     [
         ("sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
-        ("own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `sentiment`"),
+        ("own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `question-answering`"),
     ],
 )
 def test_a_missing_task_is_answered_with_the_nearest(tmp_path, name, message):
