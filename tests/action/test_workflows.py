@@ -75,7 +75,7 @@ def test_an_action_nests_none_and_takes_inputs_by_environment(path):
 
 def test_the_documented_outputs_are_there():
     assert set(load(ROOT / "action.yml")["outputs"]) == {
-        "outcome", "exit-code", "violations", "regressions", "value", "base", "run-folder",
+        "outcome", "exit-code", "violations", "regressions", "value", "base", "results", "run-folder",
         "badge-file", "report-md", "report-html", "report-json", "sarif-file", "junit-file",
         "comment-url",
     }  # fmt: skip
