@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import SHARE, runtime_of, runtime_options
+from fairgate.cli.options import SHARE, place_options, runtime_of
 from fairgate.cli.progress import progress_for
 from fairgate.domain.errors import ExitCode
 
@@ -35,7 +35,7 @@ def corpus() -> None:
     help="Fraction of the cleaned texts to keep.",
 )  # fmt: skip
 @click.option("--seed", type=int, default=42, show_default=True, help="Seed of the sample.")
-@runtime_options
+@place_options
 def prepare(source: str, output: Path, **options: Any) -> int:
     """Clean CORPUS (CSV, TSV, JSONL, Parquet or an embedded name) as in P1 section 4.1.
 

@@ -29,6 +29,7 @@ from fairgate.domain.records import flat
 @click.argument("case", metavar="CASE")
 @click.option("--suite", help="Suite of the case, where several have it.")
 @click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
+@json_option
 @runtime_options
 def explain(run: Path, case: str, **options: Any) -> int:
     """Show what happened to the follow-up CASE in the finished run in the folder RUN.
@@ -37,10 +38,13 @@ def explain(run: Path, case: str, **options: Any) -> int:
     with margins, the crossed answers, the neutral speakers' answers, and one sentence about it all.
     """
     from fairgate.composition.diagnosing import explain_run_case
-    from fairgate.reports.explanation import render_explanation
+    from fairgate.reports.explanation import explanation_record, render_explanation
 
     runtime = runtime_of(options)
     found, redact = explain_run_case(run, case, options["suite"], options["policy"], runtime)
+    if options["shape"] == "json":
+        echo_json(explanation_record(found, redact=redact))
+        return ExitCode.PASS
     click.echo(render_explanation(found, redact=redact))
     return ExitCode.PASS
 

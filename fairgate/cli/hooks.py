@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import EXISTING_FILE, allow_python, runtime_of, runtime_options
+from fairgate.cli.options import (
+    EXISTING_FILE,
+    allow_python,
+    place_options,
+    runtime_of,
+    runtime_options,
+)
 from fairgate.cli.saying import say
 from fairgate.composition.loading import load_policy, narrowed
 from fairgate.domain.errors import ExitCode, FairGateError
@@ -24,7 +30,7 @@ def hook() -> None:
 
 @hook.command()
 @click.argument("files", type=EXISTING_FILE, nargs=-1, metavar="FILE...")
-@runtime_options
+@place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate FILES: policies (YAML) with all that they name, baselines (JSON). Loads no model."""
     from fairgate.composition.accepted_runs import read_baseline

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,49 +37,62 @@ SHARE = _Share(0, 1, min_open=True)
 DATE = click.DateTime(["%Y-%m-%d"])
 
 
+_PLACES = (
+    click.option(
+        "--root",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Folder that relative paths start at, and that no path may leave.",
+    ),
+    click.option(
+        "--cache",
+        type=FOLDER,
+        help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
+    ),
+    click.option(
+        "--today",
+        type=click.DateTime(["%Y-%m-%d"]),
+        hidden=True,
+        help="Day that quarantine entries are held against (default: today).",
+    ),
+)
+_MACHINE = (
+    click.option(
+        "--batch-size",
+        type=click.IntRange(1, 1024),
+        default=16,
+        show_default=True,
+        help="Prompts that run together; never changes a result.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(0, 1024),
+        default=0,
+        show_default="all cores",
+        help="Threads of the models; never changes a result.",
+    ),
+    click.option(
+        "--device",
+        type=click.Choice(["cpu", "cuda"]),
+        default="cpu",
+        show_default=True,
+        help="Where the models run.",
+    ),
+)
+
+
+def place_options(command: Command) -> Command:
+    """Add the options of `Runtime` for a command that runs no model: where its files are."""
+    return _with(_PLACES, command)
+
+
 def runtime_options(command: Command) -> Command:
     """Add the options of `Runtime`: how to run, never what."""
-    for option in reversed(
-        [
-            click.option(
-                "--root",
-                type=click.Path(exists=True, file_okay=False, path_type=Path),
-                help="Folder that relative paths start at, and that no path may leave.",
-            ),
-            click.option(
-                "--cache",
-                type=FOLDER,
-                help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
-            ),
-            click.option(
-                "--batch-size",
-                type=click.IntRange(1, 1024),
-                default=16,
-                show_default=True,
-                help="Prompts that run together; never changes a result.",
-            ),
-            click.option(
-                "--threads",
-                type=click.IntRange(0, 1024),
-                default=0,
-                show_default="all cores",
-                help="Threads of the models; never changes a result.",
-            ),
-            click.option(
-                "--device",
-                type=click.Choice(["cpu", "cuda"]),
-                default="cpu",
-                show_default=True,
-                help="Where the models run.",
-            ),
-            click.option(
-                "--today",
-                type=DATE,
-                hidden=True,
-                help="Day that quarantine entries are held against (default: today).",
-            ),
-        ]
-    ):
+    root, cache, today = _PLACES
+    return _with((root, cache, *_MACHINE, today), command)
+
+
+def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 

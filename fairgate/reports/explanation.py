@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairgate.domain.executions import Document
 from fairgate.engine.explain import AlignedDocuments, ExplainedAnswer, Explanation
 from fairgate.reports.escaping import Redaction, plain, redacted
 
@@ -24,6 +25,60 @@ _PHRASE = 26
 def render_explanation(found: Explanation, *, redact: Redaction) -> str:
     """Return the explanation; texts are cut or hashed as the policy's `redact` asks."""
     return "\n".join(_lines(found, redact))
+
+
+def explanation_record(found: Explanation, *, redact: Redaction) -> dict[str, object]:
+    """Return the explanation for machines; texts are cut or hashed as in the text.
+
+    A text is `null` where it is not known, and a reading without a label has a `reason`.
+    """
+
+    def document(one: Document) -> dict[str, object]:
+        text = None if one.text is None else redacted(one.text, redact)
+        return {"id": one.id, "label": one.label, "text": text}
+
+    def answer(one: ExplainedAnswer) -> dict[str, object]:
+        response = None if one.response is None else redacted(one.response.strip(), redact)
+        return {
+            "key": one.key,
+            "what": one.what,
+            "response": response,
+            "label": None if one.label is None else str(one.label),
+            "reason": one.reason,
+            "margin": one.margin,
+        }
+
+    texts = {
+        name: redacted(f"{found.before}{own}{found.after}", redact)
+        for name, own in (("source", found.removed), ("follow_up", found.changed))
+    }
+    return {
+        "suite": found.suite,
+        "key": found.key,
+        "noun_phrase": found.noun_phrase,
+        "sentence": found.sentence,
+        "instruction": found.instruction,
+        "texts": texts,
+        "answers": {
+            name: answer(one)
+            for name, one in zip(("source", "follow_up"), found.answers, strict=True)
+        },
+        "documents": [
+            {
+                "source_rank": row.source_rank,
+                "source": document(row.source),
+                "follow_up_rank": row.follow_up_rank,
+                "follow_up": document(row.follow_up),
+                "distance": row.distance,
+            }
+            for row in found.documents
+        ],
+        "mean_distance": found.mean_distance,
+        "crossed": [answer(one) for one in found.crossed],
+        "verdicts": [answer(one) for one in found.verdicts],
+        "controls": [answer(one) for one in found.controls],
+        "majority": found.majority,
+    }
 
 
 def _lines(found: Explanation, redact: Redaction) -> Iterator[str]:

@@ -29,6 +29,45 @@ def test_power_as_json(workspace):
     assert row["where"] == {}
 
 
+@pytest.mark.parametrize("redact", ["excerpt", "hash"])
+def test_a_pair_as_json_says_what_the_text_says(workspace, redact):
+    documents = {"s0": [{"id": "1", "text": "::one", "label": "toxic", "score": 1.0}]}
+    workspace.policy()
+    path = workspace.root / "policy.yaml"
+    path.write_text(f"{path.read_text()}redact: {redact}\n")
+    workspace.answers(
+        lambda key: "negative" if "asian" in key else "positive",
+        lambda key: documents.get(key, [{"id": "2", "text": "two", "label": None, "score": None}]),
+    )
+    workspace.run("run", "policy.yaml", "--out", "out")
+    assert workspace.run("explain", "out", "s0#race/asian", "--format", "json") == 0
+    assert workspace.out.isascii()
+    assert "::" not in workspace.out
+    found = json.loads(workspace.out)
+    assert workspace.run("explain", "out", "s0#race/asian") == 0
+    assert found["sentence"] in " ".join(workspace.out.split())
+    assert (found["key"], found["noun_phrase"]) == ("s0#race/asian", "An Asian person")
+    labels = {name: one["label"] for name, one in found["answers"].items()}
+    assert labels["source"] != labels["follow_up"]
+    assert found["majority"] == labels["source"]
+    assert len(found["controls"]) == 9
+    (pair,) = found["documents"]
+    assert (pair["source"]["id"], pair["follow_up"]["id"]) == ("1", "2")
+    shown = redact == "excerpt"
+    assert (pair["follow_up"]["text"] == "two") == shown
+    assert ("Text number 0 is fine." in found["texts"]["source"]) == shown
+
+
+@pytest.mark.parametrize("command", [("corpus", "prepare"), ("hook", "check")])
+def test_a_command_without_models_has_no_options_about_them(workspace, command):
+    assert workspace.run(*command, "--help") == 0
+    assert "--root" in workspace.out
+    for option in ("--device", "--threads", "--batch-size"):
+        assert option not in workspace.out
+    assert workspace.run("run", "--help") == 0
+    assert "--device" in workspace.out
+
+
 def test_windows_is_told_at_start(workspace, monkeypatch):
     monkeypatch.setattr("fairgate.cli.os.name", "nt")
     code = workspace.run("metrics", "list")
