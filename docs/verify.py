@@ -17,7 +17,6 @@ METRICS |= {"asr/generation/controlled": ("controlled", "lower", (TEST,)),
             "unreadable/net": ("unreadable", "lower", (TEST, LESS)),
             "identity/max-difference": ("", "lower", ((1, {"control": False, "one": True}, True),))}
 UNVERIFIED = []
-
 def observe(rows, metric, where, column=None):
     """Yield (row, arm, value or None) for the rows that a metric uses in a slice."""
     for row in rows:
@@ -168,12 +167,13 @@ def verdict(members):
         elif rule["outcome"] == "inconclusive" and "fail" in (gate["on_inconclusive"], policy["on_inconclusive"]):
             UNVERIFIED.append(f"{name}: whether it is inconclusive, which stops the build")
         waits = value is not None and (gate["report"] or gate["regression"] and "baseline" not in runs)
-        if not gate["advisory"] and (agree == {"fail"} or agree == {"not-evaluated"} and not waits):
+        idle = gate["advisory"] or any(r.get("unproven") for r, *_ in observe(suites[suite], gate["metric"], where))
+        if not idle and (agree == {"fail"} or agree == {"not-evaluated"} and not waits):
             code = 1 if agree == {"fail"} or code == 1 else code or 5
-    decided = sum(isinstance(row["claims"][row["decisive"]], float | int) for row in rows)
+    decided = [isinstance(r["claims"][r["decisive"]], float | int) for r in rows if not r.get("unproven")]
     missing = any(one["reason"] == "missing" for row in rows for one in row["readings"].values())
     invalid = sum(one["kind"] == "invalid" for one in tables["rejected"])
-    few = decided < max(1, policy["min_decided"] * len(rows)) or missing
+    few = sum(decided) < max(1, policy["min_decided"] * len(decided)) or missing
     code = code or 5 * (few or invalid > policy["max_invalid"] * (len(rows) + invalid))
     if code == 0 and record["exit_code"] == 5:
         UNVERIFIED.append(f"the evidence: {record['evidence']['problems'][:1]}")

@@ -64,7 +64,15 @@ def rows_of(
             "readings": {role: _reading_to(one.readings[role], redact) for role in unit.asks},
             "decisive": one.decisive,
             "claims": claims,
+            **_judges_to(unit),
         }
+
+
+def _judges_to(unit: Unit) -> Row:
+    """Return which judges decide a unit, and whether they count; nothing where none does."""
+    if not unit.verdicts:
+        return {}
+    return {"verdicts": list(unit.verdicts), "unproven": unit.is_unproven}
 
 
 def _cells(table: Table, row: int) -> dict[str, Any]:
@@ -116,7 +124,9 @@ def verdict_input(tables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) 
     keys = {(one.unit.suite, one.unit.key) for one in judged}
     if len(keys) < len(judged):
         raise ValueError("two rows of a suite have one key")
-    groups: dict[str, list[int]] = {name: [] for name in tables["suites"]}
+    # JSON of sorted keys does not keep the order of the suites; the rows do.
+    names = dict.fromkeys((*(one.unit.suite for one in judged), *tables["suites"]))
+    groups: dict[str, list[int]] = {name: [] for name in names}
     for number, one in enumerate(judged):
         groups[one.unit.suite].append(number)
     return VerdictInput(
@@ -130,9 +140,10 @@ def verdict_input(tables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) 
             name: _table_from(
                 name, suite, [rows[n] for n in groups[name]], [judged[n] for n in groups[name]]
             )
-            for name, suite in tables["suites"].items()
+            for name in names
+            for suite in [tables["suites"][name]]
         },
-        must_match={name: dict(suite["must_match"]) for name, suite in tables["suites"].items()},
+        must_match={name: dict(tables["suites"][name]["must_match"]) for name in names},
     )
 
 
@@ -149,6 +160,8 @@ def _judged_from(row: Mapping[str, Any], suites: Mapping[str, Any]) -> Judged:
         follows=row["follows"],
         arm=Arm(row["arm"]),
         advisory=row["advisory"],
+        verdicts=tuple(row.get("verdicts", ())),
+        is_unproven=bool(row.get("unproven", False)),
     )
     return Judged(
         unit=unit,

@@ -1,11 +1,15 @@
 """Judges inside the gate: their verdicts count as far as their record does."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fakes.judges import PLANTED, copying, labelled, quoting, shown, turned_away, verdict
 from judged_gates import helpful, judged_gate, turns_away
 
+VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [
     {
         "id": "s",
@@ -416,3 +420,22 @@ def test_a_suite_of_judged_answers_that_cannot_be_is_a_policy_error(gate, change
     code, said = gate.call("check", "p.yaml")
     assert code == 2
     assert wrong in told(said)
+
+
+@pytest.mark.parametrize("answer", [helpful, turns_away])
+@pytest.mark.parametrize("record", ["record.json", None])
+@pytest.mark.parametrize("suites", [SMALL, [*SMALL, YES_NO]])
+def test_the_verdict_of_a_bundle_follows_from_its_rows(gate, answer, record, suites):
+    gate.record()
+    gate.policy(suites=suites, judge={"record": record})
+    code, _, said = gate.run(both(answer))
+    alone = len(suites) == 1
+    assert code == (answer is turns_away if record else 5 if alone else 0), said
+    code_made, said = gate.call("bundle", "out", "--out", "b.zip", "--baseline", "none")
+    assert code_made == 0, said
+    found, said = gate.call("bundle", "verify", "b.zip")
+    assert found == 0, said
+    done = subprocess.run(
+        [sys.executable, VERIFY, "b.zip"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
