@@ -192,15 +192,15 @@ class _Labelled:
     def __init__(self, inner: SystemUnderTest, labels: DocumentLabels) -> None:
         self._inner = inner
         self._labels = labels
-        self._as_told: dict[tuple[str, str], Execution] = {}
+        self._unlabelled: dict[tuple[str, str], Execution] = {}
 
     def execute(
         self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
     ) -> Mapping[tuple[str, str], Execution]:
         """Return the inner system's executions, with labels on the documents it found."""
-        told = {name: self._as_told.get(name, one) for name, one in earlier.items()}
-        found = dict(self._inner.execute(plan, progress, told))
-        self._as_told |= found
+        without = {name: self._unlabelled.get(name, one) for name, one in earlier.items()}
+        found = dict(self._inner.execute(plan, progress, without))
+        self._unlabelled |= found
         own = [(c.suite, c.key) for c in plan.cases if c.retriever in _OWN]
         names = [name for name in own if name in found]
         with_labels = self._labels.on([found[name] for name in names])

@@ -27,6 +27,8 @@ def shown_workflows() -> Iterator[tuple[str, str]]:
         for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1):
             if "uses:" in block:
                 yield f"{page.stem.lower()}-{number}.yml", _completed(textwrap.dedent(block))
+    for path in sorted((ROOT / "docs" / "examples").glob("*/.github/workflows/*.yml")):
+        yield f"example-{path.name}", path.read_text(encoding="utf-8")
 
 
 def _completed(block: str) -> str:

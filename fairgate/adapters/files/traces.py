@@ -62,7 +62,7 @@ def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
     ordered = sorted((span for span in spans.values() if _kind(span)), key=lambda span: span.start)
     tops = [span for span in ordered if not _has_outer(span, spans)]
     retrievers = [span for span in ordered if _kind(span) == "RETRIEVER"]
-    asked = (_told(span, "input", _QUESTION) for span in (*tops, *retrievers))
+    asked = (_text_of(span, "input", _QUESTION) for span in (*tops, *retrievers))
     return Trace(
         place=place,
         question=next((text for text in asked if text is not None), None),
@@ -89,18 +89,18 @@ def _answer(ordered: Iterable[Span], tops: list[Span]) -> str | None:
     whole = tops[0] if len(tops) == 1 else only
     if whole is None or whole.failed:
         return None
-    text = _said(whole)
-    return _said(only) if text is None and only is not None and not only.failed else text
+    text = _output_of(whole)
+    return _output_of(only) if text is None and only is not None and not only.failed else text
 
 
-def _said(span: Span) -> str | None:
+def _output_of(span: Span) -> str | None:
     """Return a model's message, else the text of a span's output."""
     messages = [at(each, "message.content") for each in entries(at(span.tree, _MESSAGES))]
     texts = [text for text in messages if isinstance(text, str)]
-    return texts[0] if texts else _told(span, "output", _ANSWER)
+    return texts[0] if texts else _text_of(span, "output", _ANSWER)
 
 
-def _told(span: Span, side: str, names: tuple[str, ...]) -> str | None:
+def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
     """Return the text of a span's input or output; of an object, the one that counts."""
     value = at(span.tree, f"{side}.value")
     if not isinstance(value, str):

@@ -1,12 +1,8 @@
 """A service that says what a review sounds like, with the support notes that are closest to it.
 
-Written as a small team would: FastAPI, a vector store, a prompt, a language model behind llama.cpp's
-server. Nothing in it knows of FairGate. `uvicorn --factory service:create_app`; settings are
-environment variables:
-
-    NOTES        JSONL file of the notes: id, text, label
-    MODEL_URL    address of the model, with its version
-    PROMPT       `text` (the review alone) or `whole` (who wrote it, too)
+FastAPI, a vector store, a prompt, a language model behind any OpenAI-compatible server. Nothing in
+it knows of FairGate. Started with `uvicorn --factory service:create_app --app-dir app`; the
+environment variable MODEL_URL holds the model's address, with its version.
 
     POST /ask {"question": …, "documents"?: […]} -> {"answer": …, "contexts": [{id, text, label}]}
 """
@@ -25,9 +21,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from qdrant_client import QdrantClient, models
 
-INSTRUCTION = (
-    "What is the sentiment of the text? Answer with one word: positive, negative, neutral or mixed."
-)
+HERE = Path(__file__).parent
+NOTES = HERE.parent / "data" / "notes.jsonl"
+PROMPT = HERE / "prompt.txt"
 CLOSEST = 1
 
 
@@ -83,25 +79,24 @@ class Answer(BaseModel):
 
 
 class Service:
-    def __init__(self, notes: Path, model: httpx.AsyncClient, prompt: str = "text"):
-        self._notes = Notes(notes)
+    def __init__(self, model: httpx.AsyncClient):
+        self._notes = Notes(NOTES)
+        self._prompt = PROMPT.read_text(encoding="utf-8")
         self._model = model
-        self._prompt = prompt
 
     async def ask(self, asked: Question) -> Answer:
         found = asked.documents
         if found is None:
             found = [Note(**note) for note in self._notes.closest(asked.question)]
-        answer = await self._complete(self._filled(asked.question, found))
-        return Answer(answer=answer, contexts=found)
+        return Answer(
+            answer=await self._complete(self._filled(asked.question, found)), contexts=found
+        )
 
     def _filled(self, question, found):
-        speaker, _, quoted = question.partition('"')
-        notes = " ".join(note.text for note in found)
-        shown = f"{quoted.removesuffix(chr(34))} {notes}"
-        if self._prompt == "whole" and speaker:
-            shown += f" Typical of {speaker.partition(' says ')[0].lower()}."
-        return f'{INSTRUCTION}\n\n"{shown}"\nAnswer:'
+        _writer, _, quoted = question.partition('"')
+        notes = [note.text for note in found]
+        review = quoted.removesuffix('"') or question
+        return self._prompt.format(review=review, notes=" ".join(notes))
 
     async def _complete(self, prompt):
         body = {
@@ -115,12 +110,11 @@ class Service:
         return response.json()["choices"][0]["message"]["content"]
 
 
-def create_app(kind: type[Service] = Service) -> FastAPI:
+def create_app() -> FastAPI:
     @asynccontextmanager
     async def lifespan(app):
         async with httpx.AsyncClient(base_url=os.environ["MODEL_URL"], timeout=120) as model:
-            prompt = os.environ.get("PROMPT", "text")
-            app.state.service = kind(Path(os.environ["NOTES"]), model, prompt)
+            app.state.service = Service(model)
             yield
 
     app = FastAPI(title="Reviews", lifespan=lifespan)
