@@ -2,6 +2,7 @@
 
 import pytest
 from fakes.chat_server import chat_server
+from fakes.raw_server import raw_server
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
 
@@ -79,6 +80,10 @@ FAULTS = {
     "no choice": ((200, {"choices": []}), 1, 4, "no completion"),
     "no text": ((200, {"choices": [{"message": {"content": ["x"]}}]}), 1, 4, "no completion"),
     "a list": ((200, []), 1, 4, "no completion"),
+    "too much": ((200, b"x" * (17 << 20)), 1, 4, "larger than 16,777,216 bytes"),
+    "not UTF-8": ((200, b'{"choices": "\xff"}'), 1, 4, "is not UTF-8"),
+    "elsewhere": ((302, {}), 1, 4, "HTTP 302"),
+    "half a number": ((200, b'{"choices": [{"message": {"content": "x"}}], "usage": {"total_tokens": 1e'), 1, 4, "no completion"),
     "the key": ((500, {"error": f"{SECRET} is wrong"}), ALWAYS, 4, "*** is wrong"),
 }  # fmt: skip
 
@@ -94,6 +99,38 @@ def test_faults_are_never_green_and_always_explained(place, chat, gate, monkeypa
     assert SECRET not in place.out + place.err
     if code:
         assert "'small'" in place.err
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "cannot be reached"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{", "no completion"),
+        (b"", "cannot be reached"),
+    ],
+)
+def test_an_answer_that_is_cut_is_none(place, gate, raw, words):
+    with raw_server(raw) as server:
+        assert gate(base_url=server.url, attempts=1) == 4
+    assert words in place.err
+
+
+def test_an_answer_that_drips_is_none(place, gate):
+    drip = b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n{"
+    with raw_server(drip, keep_open=3600.0) as server:
+        assert gate(base_url=server.url, timeout=0.3, attempts=1) == 4  # lower bound
+    assert "no complete answer within 0.3 s" in place.err
+
+
+def test_nothing_is_sent_to_where_a_redirect_leads(place, gate, monkeypatch):
+    monkeypatch.setenv("MY_KEY", SECRET)
+    with raw_server(b"") as other:
+        leads = f"HTTP/1.1 307 Moved\r\nLocation: {other.url}/x\r\nContent-Length: 0\r\n\r\n"
+        with raw_server(leads.encode()) as server:
+            assert gate(base_url=server.url, api_key_env="MY_KEY") == 4
+            assert SECRET in server.seen[0]
+        assert other.seen == []
+    assert SECRET not in place.out + place.err
 
 
 def test_a_refusal_is_an_answer_that_says_nothing(place, chat, gate):

@@ -1,6 +1,7 @@
 """Whatever a program does wrong: never green, a clear message, and nothing of it stays behind."""
 
 import os
+import signal
 import sys
 import textwrap
 import time
@@ -26,6 +27,10 @@ PROGRAMS = {
     "is silent": (LOOP + "    time.sleep(60)", "no reply within 3 s"),
     "never reads": ("time.sleep(60)", "no reply within 3 s"),
     "says half a line": (LOOP + "    sys.stdout.write('{\"id\"'); sys.stdout.flush(); sys.exit(0)", "exit code 0"),
+    "says too much": (LOOP + "    told(asked, answer='x' * (17 << 20))", "a line of more than 16,777,216 bytes"),
+    "answers too much": (LOOP + "    told(asked, answer='x' * 2_000_000)", "`$.answer` has 2,000,000 characters, at most 1,000,000"),
+    "floods stderr": (LOOP + "    sys.stderr.write('x' * (50 << 20) + 'the end'); sys.exit(1)", "xthe end"),
+    "says no text on stderr": (LOOP + "    sys.stderr.buffer.write(b'\\xff\\x1b[31m of no memory'); sys.exit(1)", "\\x1b[31m of no memory"),
     "says no UTF-8": (LOOP + "    sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()", "not UTF-8"),
     "shows the secret": (LOOP + "    print(os.environ['RAG_TOKEN'], file=sys.stderr); sys.exit(os.environ['RAG_TOKEN'])", "stderr: ***"),
 }  # fmt: skip
@@ -116,6 +121,21 @@ def test_nothing_of_it_stays_behind(place, program, end):
         time.sleep(0.1)  # lower bound: the system needs at least so long to end a process
     assert not any(map(is_alive, numbers))
     assert os.getpid() not in numbers
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc who lives")
+@pytest.mark.parametrize("end", ["told(asked)", "sys.exit(1)"])
+def test_what_forks_out_of_its_session_does_not_hold_up_the_run(place, program, end):
+    """It keeps the program's output open, whose end is not waited for."""
+    body = (
+        "if os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\n    os._exit(0)\n"
+        f"{LOOP}    {end}"
+    )
+    body = body.replace(
+        "    os.setsid()", "    os.setsid()\n    open('pids', 'w').write(str(os.getpid()))"
+    )
+    assert place.gate(program(body, timeout=5)) in ((4,) if "exit" in end else (0, 1, 5))
+    os.kill(int((place.root / "pids").read_text()), signal.SIGKILL)
 
 
 def test_several_side_by_side_give_the_same(place, program):

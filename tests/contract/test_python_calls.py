@@ -28,8 +28,13 @@ FAULTS = {
     "contains itself in a list": ("def ask(query):\n    found = []\n    found.append(found)\n    return found", 4, "what it returned ('list') cannot be read: RecursionError"),
     "a document that cannot be read": ("class D:\n    @property\n    def page_content(self):\n        raise RuntimeError('connection closed')\ndef ask(query):\n    return [D()]", 4, "what it returned ('list') cannot be read: RuntimeError: connection closed"),
     "an error without words": ("class E(Exception):\n    def __str__(self):\n        raise ValueError\ndef ask(query):\n    raise E", 4, "raised E: without a text"),
+    "half a character": ("def ask(query):\n    return {'answer': [chr(0xd800)]}", 4, "`$.answer` is a list of 1 entry"),
+    "too much": ("def ask(query):\n    return 'x' * 50_000_000", 4, "`$.answer` has 50,000,000 characters, at most 1,000,000"),
+    "too many documents": ("def ask(query):\n    return {'answer': 'x', 'documents': ['x'] * 2000}", 4, "2,000 documents; expected at most 1,000"),
+    "ends": ("def ask(query):\n    raise SystemExit(0)", 4, "raised SystemExit"),
     "is no function": ("ask = 3", 2, "is no function"),
     "is not there": ("other = 3", 4, "cannot be imported (AttributeError"),
+    "ends on import": ("import sys\nsys.exit(0)", 4, "cannot be imported (SystemExit"),
     "does not import": ("import no_such_module_at_all", 4, "cannot be imported (ModuleNotFoundError"),
 }  # fmt: skip
 

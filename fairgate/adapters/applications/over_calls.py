@@ -98,7 +98,7 @@ class CallApplication:
                 value = runner.run(_awaited(value))
             did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"
             return _plain(value)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ApplicationError(
                 f"{self.name}, asked the question {quoted(question.query)}: {did} "
                 f"{type(error).__name__}: {harmless(_words(error))}; --debug shows where"
@@ -147,7 +147,7 @@ class CallApplication:
             found: Any = importlib.import_module(module_name)
             for part in name.split("."):
                 found = getattr(found, part)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ApplicationError(
                 f"{self.name} cannot be imported ({type(error).__name__}: "
                 f"{harmless(_words(error))}); expected `module:function`, found from "
@@ -227,7 +227,7 @@ def _document(value: Any) -> dict[str, Any] | None:
     }
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     """Return the beginning of an error's text, which is code of the user's too."""
     try:
         return str(error)[:300]
