@@ -13,6 +13,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of, policy_parts
+from fairgate.systems.judges import judge_problems
 from fairgate.systems.system_kind import Finding
 
 
@@ -34,10 +35,10 @@ def examine(path: Path, runtime: Runtime) -> Examined:
         if parsed is None:
             raise
         found = _findings(parsed, None, runtime)
-        problems = [*error.problems, *_problems(parsed, found)]
+        problems = [*error.problems, *_problems(parsed, found, runtime)]
         raise PolicyError(list(dict.fromkeys(problems))) from error
     found = _findings(loaded.parsed, loaded.plan, runtime)
-    problems = _problems(loaded.parsed, found)
+    problems = _problems(loaded.parsed, found, runtime)
     if problems:
         raise PolicyError(problems)
     return Examined(loaded=loaded, notes=[one.sentence for one in found])
@@ -56,7 +57,7 @@ def _findings(parsed: ParsedPolicy, plan: TestPlan | None, runtime: Runtime) -> 
     return list(kind_of(system).examined(system, plan, runtime))
 
 
-def _problems(parsed: ParsedPolicy, found: Sequence[Finding]) -> list[Problem]:
-    return [
-        problem(parsed, ("system", *one.place), one.sentence) for one in found if one.is_problem
-    ]
+def _problems(parsed: ParsedPolicy, found: Sequence[Finding], runtime: Runtime) -> list[Problem]:
+    own = [problem(parsed, ("system", *one.place), one.sentence) for one in found if one.is_problem]
+    judges = judge_problems(parsed.policy.judge, runtime)
+    return [*own, *(problem(parsed, *each) for each in judges)]

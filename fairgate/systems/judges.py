@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.judging import ask_judge
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.schema.fields import Name, Strict
@@ -18,6 +19,8 @@ from fairgate.schema.judge import JudgeModel
 from fairgate.schema.outside import Access
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generators import GeneratorField
+from fairgate.systems.model_files import model_problem
+from fairgate.systems.onnx_generator import GeneratorPolicy
 from fairgate.systems.open_local import OpenLocal, model_name
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import OpenSystem
@@ -59,6 +62,17 @@ class JudgePolicy(_Generators, JudgeModel):
         for one in self.generators:
             if isinstance(one, EndpointGeneratorPolicy):
                 yield from one.accesses
+
+
+def judge_problems(
+    judge: JudgeModel | None, runtime: Runtime
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the models of a policy's judge that are not there, with their place and a sentence."""
+    for number, one in enumerate(judge.generators if isinstance(judge, JudgePolicy) else ()):
+        if isinstance(one, GeneratorPolicy):
+            wrong = model_problem(one.model, one.revision, runtime)
+            if wrong:
+                yield ("judge", "generators", number, "model"), wrong
 
 
 def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:

@@ -336,6 +336,17 @@ def test_a_judge_is_needed(gate):
     assert "name them with `judge` at the top of the policy" in told(said)
 
 
+def test_check_finds_a_judge_whose_model_is_not_there(gate):
+    (gate.root / "own-judge").mkdir()
+    judges = [{"model": "demo-slm"}, {"model": "./own-judge"}]
+    gate.policy(suites=SMALL, judge={"record": None, "generators": judges})
+    code, said = gate.call("check", "p.yaml")
+    assert code == 2
+    text = (gate.root / "p.yaml").read_text()
+    assert f"p.yaml:1:{text.index('./own-judge')}: model folder" in said
+    assert "Make one with `fairgate export MODEL`" in said
+
+
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
