@@ -343,7 +343,8 @@ def test_check_finds_a_judge_whose_model_is_not_there(gate):
     code, said = gate.call("check", "p.yaml")
     assert code == 2
     text = (gate.root / "p.yaml").read_text()
-    assert f"p.yaml:1:{text.index('./own-judge')}: model folder" in said
+    column = text.index('"model": "./own-judge"') + 1
+    assert f"p.yaml:1:{column}: model folder" in said
     assert "Make one with `fairgate export MODEL`" in said
 
 
