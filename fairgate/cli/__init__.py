@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import click
 
@@ -65,6 +66,8 @@ _SUMMARIES = {
 }
 
 
+_NO_CODE = ("github", "hook")
+"""Commands that import no code of the user's."""
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
@@ -105,13 +108,30 @@ class _LazyGroup(click.Group):
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fairgate")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(*, debug: bool) -> None:
+@click.option(
+    "--relations", multiple=True, metavar="FILE.py",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Relations of your own, beside the shipped ones; the file is imported and run.",
+)  # fmt: skip
+@click.pass_context
+def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None:
     """Fairness gate for retrieval-augmented small language models.
 
     Exit codes: 0 pass, 1 gate failed, 2 usage or policy error, 3 baseline missing or incompatible,
     4 execution error, 5 no verdict, 130 interrupted.
     """
     del debug  # read in `main`, which alone catches
+    if not relations:
+        return
+    if ctx.invoked_subcommand in _NO_CODE:
+        raise UsageError(
+            f"--relations is not for `fairgate {ctx.invoked_subcommand}`: it runs on files of a "
+            "change that nobody reviewed yet, and imports none of them"
+        )
+    from fairgate.adapters.relation_files import own_relations
+
+    for path in relations:
+        ctx.with_resource(own_relations(path))
 
 
 def main(arguments: list[str] | None = None) -> int:

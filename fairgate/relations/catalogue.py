@@ -61,6 +61,8 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     ),
     see="fairgate relations list",
 )
+CODE_OF: dict[str, str] = {}
+"""Hash of the file of each relation that is the user's own; shipped ones come with the version."""
 EVERY = "/*"
 """Ends the name of a family: `meta-fair/*` is every relation whose id begins with `meta-fair/`."""
 

@@ -16,6 +16,7 @@ from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.metrics.table import Table
 from fairgate.oracles.judge import JudgeOracle
 from fairgate.oracles.oracle import Oracle
+from fairgate.relations.catalogue import CODE_OF
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation, judge_instruction
 from fairgate.suites.metamorphic.chosen import relations_of
@@ -169,7 +170,9 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         return {
             **(_task_fields(task) if task is not None else {}),
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
-            "relations": sorted(self.relations),
+            "relations": [
+                f"{name} {CODE_OF.get(name, '')}".strip() for name in sorted(self.relations)
+            ],
             "control": policy.control,
             "criterion": policy.criterion,
             "matching": policy.matching,
