@@ -53,6 +53,10 @@ def _lines(trial: Trial) -> Iterator[str]:
         many = f", {trial.side_by_side} side by side" if trial.side_by_side > 1 else ""
         needed = _duration(trial.seconds / trial.side_by_side)
         yield f"At the pace of these three that takes about {needed}{many}."
+    if trial.tokens:
+        cost = f" and {trial.money * trial.questions:.3g} of money" if trial.money else ""
+        needed = f"{round(trial.tokens * trial.questions):,}"
+        yield f"By what these three report it costs about {needed} tokens{cost}."
 
 
 def _of_one(one: Tried) -> Iterator[str]:

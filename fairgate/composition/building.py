@@ -56,6 +56,12 @@ class Composition:
         return [seconds for meter in self._resources.meters for seconds in meter.latencies]
 
     @property
+    def reported(self) -> tuple[int, float]:
+        """Return the tokens and the money that answers so far have reported."""
+        meters = self._resources.meters
+        return sum(each.tokens for each in meters), sum(each.money for each in meters)
+
+    @property
     def store(self) -> ResultStore:
         """Return the store of results."""
         return self._resources.store

@@ -49,6 +49,9 @@ class Trial:
     """In those questions as prompts, without documents."""
     seconds: float | None
     """For all of them at the pace of the second and third, one after another; None: not asked."""
+    tokens: float
+    """Of one question and its answer, as reported; 0: not reported."""
+    money: float
     side_by_side: int
     notices: Sequence[str]
 
@@ -67,6 +70,7 @@ def try_system(loaded: LoadedPolicy, runtime: Runtime) -> Trial:
         tried = [_tried(loaded, case, asked) for case in _chosen(loaded.plan)]
     prompts = {_prompt(case) for case in loaded.plan.cases}
     later = [one.seconds for one in tried[1:]]
+    tokens, money = composition.reported
     pace = sum(later) / len(later) if later and can.repeatable else None
     return Trial(
         tried=tried,
@@ -74,6 +78,8 @@ def try_system(loaded: LoadedPolicy, runtime: Runtime) -> Trial:
         questions=len(prompts),
         characters=sum(map(len, prompts)),
         seconds=None if pace is None else pace * len(prompts),
+        tokens=tokens / len(tried),
+        money=money / len(tried),
         side_by_side=kind.side_by_side(policy),
         notices=[*kind.notices(policy), *composition.notices],
     )

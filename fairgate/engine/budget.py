@@ -65,8 +65,8 @@ class Meter:
         """Whether answers are stored; not those of replicas, which are asked past the store."""
         self.latencies = array("d")
         """Seconds from handing out each question to its answer, in the order of the answers."""
-        self._tokens = 0
-        self._money = 0.0
+        self.tokens = 0
+        self.money = 0.0
 
     def now(self) -> float:
         """Return seconds, from any beginning."""
@@ -78,9 +78,9 @@ class Meter:
         budget = self._budget
         if budget.requests is not None and self.requests >= budget.requests:
             return f"{budget.requests:,} requests"
-        if budget.tokens is not None and self._tokens >= budget.tokens:
+        if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"{budget.tokens:,} tokens"
-        if budget.money is not None and self._money >= budget.money:
+        if budget.money is not None and self.money >= budget.money:
             return f"{budget.money:g} of money"
         if budget.seconds is not None and self._seconds >= budget.seconds:
             return f"{budget.seconds:g} seconds"
@@ -90,10 +90,10 @@ class Meter:
     def told(self) -> str:
         """Return what was asked in this run: `120 questions, 34,200 tokens`."""
         parts = ["1 question" if self.requests == 1 else f"{self.requests:,} questions"]
-        if self._tokens:
-            parts.append(f"{self._tokens:,} tokens")
-        if self._money:
-            parts.append(f"{self._money:.4g} of money")
+        if self.tokens:
+            parts.append(f"{self.tokens:,} tokens")
+        if self.money:
+            parts.append(f"{self.money:.4g} of money")
         if self._budget.seconds is not None:
             parts.append(f"{self._seconds:.0f} seconds")
         return ", ".join(parts)
@@ -112,8 +112,8 @@ class Meter:
             _cannot("tokens", "`total_tokens`")
         if budget.money is not None and money is None:
             _cannot("money", "`cost`" if budget.prices is None else "its tokens")
-        self._tokens += usage.tokens or 0
-        self._money += money or 0.0
+        self.tokens += usage.tokens or 0
+        self.money += money or 0.0
 
     @property
     def _seconds(self) -> float:

@@ -98,3 +98,30 @@ def test_what_a_system_says_is_no_command_of_a_terminal(place, ask):
     (place.root / "answers.jsonl").write_text(json.dumps(line))
     assert ask({"recorded": "answers.jsonl"}) == 0, place.err
     assert "\x1b" not in place.out
+
+
+@pytest.mark.parametrize(
+    ("usage", "told"),
+    [
+        ({"total_tokens": 100, "cost": 0.001}, "about 36,800 tokens and 0.368 of money."),
+        ({"prompt_tokens": 9, "completion_tokens": 1}, "about 3,680 tokens."),
+        ({"total_tokens": -5}, None),
+        (None, None),
+    ],
+)
+def test_it_says_what_a_run_costs_where_answers_report_it(place, start, ask, usage, told):
+    app = start()
+    app.usage = usage
+    assert ask(http(app)) == 0, place.err
+    if told is None:
+        assert "it costs" not in place.out
+    else:
+        assert f"By what these three report it costs {told}" in place.out
+
+
+def test_money_is_by_the_prices_of_the_budget(place, start, ask):
+    app = start()
+    app.usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+    budget = {"money": 9, "prices": {"input": 2, "output": 10}}
+    assert ask({**http(app), "budget": budget}) == 0, place.err
+    assert "about 404,800 tokens and 1.1 of money." in place.out
