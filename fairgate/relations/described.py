@@ -16,4 +16,6 @@ def oracle_of(relation: MetamorphicRelation) -> str:
 
 def default_of(relation: MetamorphicRelation) -> str:
     """Return whether a violation counts for the gate by default."""
-    return "advisory" if relation.advisory else "gating"
+    if relation.advisory:
+        return "advisory"
+    return "gating with a judge's record" if relation.judge_instruction else "gating"

@@ -9,6 +9,10 @@ import pytest
 from fakes.judges import PLANTED, copying, labelled, quoting, shown, turned_away, verdict
 from judged_gates import helpful, judged_gate, turns_away
 
+from fairgate.composition.changed_data import changed_data
+from fairgate.composition.loading import load_policy
+from fairgate.domain.runtime import Runtime
+
 VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [
     {
@@ -324,6 +328,28 @@ def test_explain_shows_what_each_judge_called_a_pair_and_why(gate):
     code, said = gate.call("explain", "out", key)
     assert "judge 1    (no verdict in it)" in said
     assert "::error" not in said
+
+
+def test_a_judge_that_cannot_be_reached_is_an_error_and_no_verdict(proven):
+    proven.server.faults.extend([(500, {"error": "out of order"})] * 100)
+    policy = json.loads((proven.root / "p.yaml").read_text())
+    policy["judge"]["generators"][0]["endpoint"]["attempts"] = 1
+    (proven.root / "p.yaml").write_text(json.dumps(policy))
+    code, _, said = proven.run(helpful)
+    assert code == 4
+    assert "500" in said
+
+
+def test_the_record_is_among_the_files_that_a_reviewer_must_see(proven):
+    loaded = load_policy(Path("p.yaml"), Runtime(root=proven.root, cache=proven.root / "cache"))
+
+    class Base:
+        def read(self, path):
+            return b"{}" if path == "record.json" else (proven.root / path).read_bytes()
+
+    found = changed_data(loaded.policy, proven.root, Base())
+    assert found.files == ("record.json",)
+    assert found.needs_review
 
 
 def test_a_judge_is_needed(gate):
