@@ -39,13 +39,13 @@ def main() -> int:
         require_posix()
         device = device_of(os.environ.get("FAIRGATE_DEVICE", ""))
         named = os.environ.get("FAIRGATE_PYTHON", "")
-        python = given_python(named) if named else own_environment(device)
+        python, is_hit = (given_python(named), False) if named else own_environment(device)
     except PrepareError as stop:
         message = " ".join(str(stop).split()).replace("%", "%25")
         print(f"::error title=FairGate%3A not prepared::{message}")
         outputs({"outcome": "error", "exit-code": str(stop.code)})
         return stop.code
-    outputs({"python": str(python), "device": device})
+    outputs({"python": str(python), "device": device, "cache-hit": str(is_hit).lower()})
     return 0
 
 
@@ -100,25 +100,28 @@ def given_python(named: str) -> Path:
     return python
 
 
-def own_environment(device: str) -> Path:
-    """Return the interpreter of the environment for this lock, making it where it is missing."""
+def own_environment(device: str) -> tuple[Path, bool]:
+    """Return the interpreter of the environment for this lock, making it where it is missing.
+
+    The second value says whether nothing had to be fetched.
+    """
     base = base_python()
     lock = HERE / f"requirements-{device}.txt"
     target = home() / key(base, lock)
     python = target / "bin" / "python"
     if (target / "complete").is_file() and python.exists():
         print(f"fairgate: environment {target.name} is there")
-        return python
+        return python, True
     print(f"fairgate: making environment {target.name} from {lock.name}", flush=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
-        install(base, draft, lock)
+        is_hit = install(base, draft, lock, package_cache())
         (draft / "complete").touch()
         adopt(draft, target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return python
+    return python, is_hit
 
 
 def adopt(draft: Path, target: Path) -> None:
@@ -180,13 +183,46 @@ def key(base: str, lock: Path) -> str:
     return f"{lock.stem.rpartition('-')[2]}-{digest.hexdigest()[:16]}"
 
 
-def install(base: str, folder: Path, lock: Path) -> None:
-    """Make a virtual environment with exactly what the lock lists."""
+def package_cache() -> Path | None:
+    """Return the folder of packages that earlier jobs fetched; None where none is named."""
+    named = os.environ.get("FAIRGATE_PACKAGE_CACHE", "")
+    if not named:
+        return None
+    folder = Path(os.environ.get("GITHUB_WORKSPACE", ""), named)
+    if in_checkout(folder):
+        raise PrepareError(
+            f"package-cache is {named[:200]!r}, which lies in the checkout, where a pull request "
+            "can put links; name a folder in `${{ runner.temp }}`",
+            USAGE,
+        )
+    return folder
+
+
+def install(base: str, folder: Path, lock: Path, cache: Path | None = None) -> bool:
+    """Make a virtual environment with exactly what the lock lists; say whether `cache` had it all.
+
+    The cache holds packages as they were published and nothing else, so the lock's hashes are those
+    of its files: what a pull request's job has put there instead is fetched anew. pip's own cache
+    would not do: it accepts wheels by notes that stand in the cache itself.
+    """
     run([base, "-I", "-m", "venv", str(folder)], "make a virtual environment")
     pip = [str(folder / "bin" / "python"), "-I", "-m", "pip", "--isolated", "--no-input"]
     quiet = ["--disable-pip-version-check", "--quiet", "--no-cache-dir"]
     strict = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--requirement", str(lock)]
-    run([*pip, "install", *quiet, *strict], f"install {lock.name}")
+    if cache is None:
+        run([*pip, "install", *quiet, *strict], f"install {lock.name}")
+        return False
+    cache.mkdir(parents=True, exist_ok=True)
+    offline = [*pip, "install", *quiet, "--no-index", "--find-links", str(cache), *strict]
+    try:
+        run(offline, f"install {lock.name}")
+    except PrepareError:
+        print(f"fairgate: {cache} lacks packages of {lock.name}, or has others", flush=True)
+    else:
+        return True
+    run([*pip, "download", *quiet, "--dest", str(cache), *strict], f"fetch {lock.name}")
+    run(offline, f"install {lock.name}")
+    return False
 
 
 def run(command: list[str], what: str) -> str:

@@ -5,9 +5,11 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 
 import pytest
 from action import payloads
@@ -66,7 +68,7 @@ def test_the_lock_that_is_installed_is_the_device_s(
     driver(tmp_path / "driver", monkeypatch, script)
     installed = []
 
-    def install(base, folder, lock):
+    def install(base, folder, lock, cache):
         folder.mkdir(parents=True)
         installed.append(lock.name)
 
@@ -226,3 +228,66 @@ def test_a_windows_runner_is_told_at_once(prepare, monkeypatch, capsys):
     monkeypatch.undo()
     assert code == 2
     assert "::error title=FairGate%3A not prepared::Windows runners" in capsys.readouterr().out
+
+
+def wheel(folder, value):
+    """Make a wheel of one module; return its path and checksum."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "fairgate_test_parcel-1.0-py3-none-any.whl"
+    info = "fairgate_test_parcel-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("fairgate_test_parcel.py", f"VALUE = {value!r}\n")
+        file.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: fairgate-test-parcel\nVersion: 1.0\n"
+        )
+        file.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        file.writestr(f"{info}/RECORD", "")
+    return path, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_package_in_the_cache_counts_only_by_the_lock_s_hash(prepare, tmp_path, monkeypatch):
+    good, digest = wheel(tmp_path / "index", "good")
+    lock = tmp_path / "requirements-cpu.txt"
+    lock.write_text(f"fairgate-test-parcel==1.0 --hash=sha256:{digest}\n")
+    cache, fetched, real = tmp_path / "packages", [], prepare.run
+    empty = tmp_path / "empty"
+    real([sys.executable, "-I", "-m", "venv", str(empty)], "make a virtual environment")
+
+    def run(command, what):
+        if "venv" in command:
+            return shutil.copytree(empty, command[-1], symlinks=True)
+        if "download" not in command:
+            return real(command, what)
+        fetched.append(what)
+        shutil.copy(good, cache)
+        return ""
+
+    monkeypatch.setattr(prepare, "run", run)
+
+    def installed(name):
+        hit = prepare.install(sys.executable, tmp_path / name, lock, cache)
+        python = tmp_path / name / "bin" / "python"
+        code = "import fairgate_test_parcel as p; print(p.VALUE)"
+        return hit, real([str(python), "-I", "-c", code], "ask").strip()
+
+    assert installed("first") == (False, "good")
+    assert installed("second") == (True, "good")
+    wheel(cache, "from a pull request")
+    assert installed("third") == (False, "good")
+    assert len(fetched) == 2
+
+
+def test_a_package_cache_in_the_checkout_is_refused(prepare, tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "work"))
+    monkeypatch.delenv("FAIRGATE_PACKAGE_CACHE", raising=False)
+    assert prepare.package_cache() is None
+    monkeypatch.setenv("FAIRGATE_PACKAGE_CACHE", str(tmp_path / "temp"))
+    assert prepare.package_cache() == tmp_path / "temp"
+    for inside in (str(tmp_path / "work" / "cache"), "cache", str(tmp_path / "temp/../work/c")):
+        monkeypatch.setenv("FAIRGATE_PACKAGE_CACHE", inside)
+        with pytest.raises(prepare.PrepareError, match="lies in the checkout") as stop:
+            prepare.package_cache()
+        assert stop.value.code == 2
