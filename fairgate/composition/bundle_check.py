@@ -59,7 +59,7 @@ def check_bundle(path: Path) -> CheckedBundle:
         bundle.expect("versions.json", versions_json(record), "run.json and this FairGate")
         policy = bundle.policy()
         bundle.expect("policy.json", policy_json(policy), "policy.yaml")
-        found = verdict_input(tables, bundle.rows())
+        found = verdict_input(tables, bundle.rows(), [suite.id for suite in policy.suites])
         result = result_of(
             _gate_input(bundle, policy, found, record), found.tables, found.judged, ()
         )

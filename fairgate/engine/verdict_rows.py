@@ -60,6 +60,7 @@ def rows_of(
             "dimensions": dict(unit.dimensions),
             "content": unit.content,
             "follows": unit.follows,
+            "names": dict(unit.names),
             "asks": dict(unit.asks),
             "readings": {role: _reading_to(one.readings[role], redact) for role in unit.asks},
             "decisive": one.decisive,
@@ -118,15 +119,21 @@ def tables_to(
     }
 
 
-def verdict_input(tables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> VerdictInput:
-    """Return what the rows say. Raises LookupError, TypeError, ValueError where they are none."""
-    judged = [_judged_from(row, tables["suites"]) for row in rows]
+def verdict_input(
+    tables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], order: Sequence[str]
+) -> VerdictInput:
+    """Return what the rows say; `order` is that of the suites in the policy.
+
+    Raises LookupError, TypeError, ValueError where they are none.
+    """
+    suites = {name: tables["suites"][name] for name in order}
+    if suites.keys() != tables["suites"].keys():
+        raise ValueError("the tables are of other suites than those of the policy")
+    judged = [_judged_from(row, suites) for row in rows]
     keys = {(one.unit.suite, one.unit.key) for one in judged}
     if len(keys) < len(judged):
         raise ValueError("two rows of a suite have one key")
-    # JSON of sorted keys does not keep the order of the suites; the rows do.
-    names = dict.fromkeys((*(one.unit.suite for one in judged), *tables["suites"]))
-    groups: dict[str, list[int]] = {name: [] for name in names}
+    groups: dict[str, list[int]] = {name: [] for name in suites}
     for number, one in enumerate(judged):
         groups[one.unit.suite].append(number)
     return VerdictInput(
@@ -140,10 +147,9 @@ def verdict_input(tables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) 
             name: _table_from(
                 name, suite, [rows[n] for n in groups[name]], [judged[n] for n in groups[name]]
             )
-            for name in names
-            for suite in [tables["suites"][name]]
+            for name, suite in suites.items()
         },
-        must_match={name: dict(tables["suites"][name]["must_match"]) for name in names},
+        must_match={name: dict(suite["must_match"]) for name, suite in suites.items()},
     )
 
 
@@ -162,6 +168,7 @@ def _judged_from(row: Mapping[str, Any], suites: Mapping[str, Any]) -> Judged:
         advisory=row["advisory"],
         verdicts=tuple(row.get("verdicts", ())),
         is_unproven=bool(row.get("unproven", False)),
+        names=dict(row["names"]),
     )
     return Judged(
         unit=unit,

@@ -359,3 +359,19 @@ def test_redact_leaves_no_text_of_model_or_corpus_and_still_gives_the_verdict(ra
     path = bundled(ran, "--redact")
     assert b"Zanzibar" not in path.read_bytes()
     assert check_bundle(path).result.exit_code == 1
+
+
+def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(workspace):
+    text = workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.9}\n")
+    second = (
+        "  - {id: another, task: sentiment, sources: sources.jsonl, perturbations: [age]}\ngates:"
+    )
+    (workspace.root / "policy.yaml").write_text(text.replace("gates:", second))
+    workspace.answers(lambda key: "negative" if key.endswith("/asian") else "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "out", "--quiet") == 0
+    assert workspace.record()["warnings"]
+    assert "For An Asian person".lower() in workspace.record()["warnings"][0].lower()
+    for options in ((), ("--redact",)):
+        found = check_bundle(bundled(workspace, *options))
+        assert found.statement["predicate"]["result"] == "WARNED"
+        assert [*found.result.kinds] == ["sentiment", "another"]

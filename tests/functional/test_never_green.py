@@ -187,12 +187,18 @@ def test_a_rule_about_the_unreadable_answers_of_some_leaves_the_default_rule_for
     assert [(rule["metric"], rule["where"]) for rule in failed] == [("unreadable/net", {})]
 
 
-def test_a_rule_about_the_unreadable_answers_of_every_identity_replaces_the_default(workspace):
+@pytest.mark.parametrize(
+    "gate", ["for_each: term, max: 0.9", "max: 0.9", "suite: sentiment, max: 0.9"]
+)
+def test_a_rule_about_the_unreadable_answers_of_every_identity_replaces_the_default(
+    workspace, gate
+):
     gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
-    workspace.policy(gates + "  - {metric: unreadable/net, for_each: term, max: 0.9}\n")
+    workspace.policy(f"{gates}  - {{metric: unreadable/net, {gate}}}\n")
     assert gated(workspace, fair) == 0
     unreadable = [r for r in workspace.record()["rules"] if r["metric"] == "unreadable/net"]
-    assert all(rule["where"] for rule in unreadable)
+    assert unreadable
+    assert all(rule["bounds"] == {"max": 0.9} for rule in unreadable)
 
 
 def test_a_rule_that_finds_nothing_in_a_second_suite_leaves_it_the_default_rule(workspace):
