@@ -77,7 +77,7 @@ def test_an_unsteady_system_fails_entropy_too(gate):
         lambda number, repeat: repeat % 2 == 0, gates="  - {metric: entropy, max: 0.3}\n"
     )
     assert (code, values["entropy"]) == (1, 1.0), said
-    assert "0 of 10 pairs decided (10 unstable answer)" in said
+    assert "0 of 10 pairs decided (10 unstable answers)" in said
 
 
 def test_a_suite_that_asks_once_is_a_policy_error(gate):
