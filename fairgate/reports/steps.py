@@ -18,12 +18,14 @@ def run_command(material: Material) -> str:
 def accept_command(material: Material) -> str:
     """Return the command that makes this run the baseline; empty where nobody should.
 
-    A run without a verdict shows nothing to hold later runs to, and a first run that breaks a limit
-    would make what is broken the reference. Nor is a part of the suite one.
+    A run without a verdict, or with too little evidence beside what failed, shows nothing to hold
+    later runs to, and a first run that breaks a limit would make what is broken the reference. Nor
+    is a part of the suite one.
     """
     result = material.result
     is_first = result.overlap is None
     fits = result.outcome is Outcome.PASS or (result.outcome is Outcome.FAIL and not is_first)
+    fits = fits and not result.evidence.problems
     if not material.options.run_path or not fits or material.options.limit is not None:
         return ""
     return f'fairgate baseline accept {shlex.quote(material.options.run_path)} --reason "…"'

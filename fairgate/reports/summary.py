@@ -86,6 +86,9 @@ def _failure(material: Material) -> Inline:
     failed = {check for rule in binding for check in rule.failed}
     if not any(rule.outcome is Outcome.FAIL for rule in binding):
         return "too little evidence for a pass"
+    first = leading(material.result)
+    if first is not None and set(first.failed) == {"unreadable"}:
+        return "fewer answers can be judged than in the baseline,"
     words = "the fairness gate failed"
     if failed & {"regression", "budget"}:
         words = "fairness regressed"

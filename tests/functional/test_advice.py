@@ -43,6 +43,22 @@ def test_a_run_without_readable_answers_is_not_to_be_accepted(gates, workspace):
         assert "accept" not in text.replace("accepted", "")
 
 
+def test_a_run_that_fails_because_answers_became_unreadable_is_not_to_be_accepted(workspace):
+    """Its title says so too: an unchanged rate is not what a reader should worry about."""
+    workspace.policy(gates=CHANGED)
+    workspace.answers(lambda key: "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
+    workspace.answers(lambda key: "no idea" if key.startswith(("s1", "s2")) else "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    assert "fewer answers can be judged than in the baseline" in workspace.out.splitlines()[0]
+    for text in texts(workspace):
+        assert "baseline accept" not in text
+        assert "fewer than min_decided" in text.replace("`", "").replace("</code>", "").replace(
+            "<code>", ""
+        )
+
+
 def test_unreadable_answers_are_shown_with_the_labels_that_were_expected(workspace):
     workspace.policy(gates=BOUND)
     workspace.answers(lambda key: "As a model I have no opinion.")
