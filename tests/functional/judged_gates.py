@@ -39,10 +39,10 @@ class JudgedGate:
         said = self.capsys.readouterr()
         return code, said.out + said.err
 
-    def record(self, answer=turned_away, judges=1, rows=None):
-        """Measure the judge as the user does, and return the record."""
+    def record(self, answer=turned_away, judges=1, rows=None, more=()):
+        """Measure the judge as the user does, and return the record; `more` votes with it."""
         self.server.answer = answer
-        judge = {"id": "j", "generators": generators(self.server.url, judges)}
+        judge = {"id": "j", "generators": [*generators(self.server.url, judges), *more]}
         (self.root / "judge.yaml").write_text(json.dumps(judge))
         lines = [json.dumps(row) + "\n" for row in (rows or labelled())]
         (self.root / "labelled.jsonl").write_text("".join(lines))

@@ -6,7 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.judges import PLANTED, copying, labelled, quoting, shown, turned_away, verdict
+from fakes.judges import (
+    PLANTED,
+    copying,
+    generators,
+    labelled,
+    quoting,
+    shown,
+    turned_away,
+    verdict,
+)
 from judged_gates import helpful, judged_gate, turns_away
 
 from fairgate.composition.changed_data import changed_data
@@ -240,6 +249,27 @@ def test_the_verdict_is_what_more_than_half_of_the_judges_give(gate, votes, code
     gate.policy(suites=SMALL, judges=3)
     found, _, said = gate.run(turns_away, panel)
     assert found == code, said
+
+
+HERE = {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}
+
+
+def test_a_model_that_runs_here_judges_beside_two_endpoints(gate):
+    """It knows no JSON: it gives no verdict, and counts as a judge."""
+    gate.record(judges=2, more=[HERE])
+    panel = {"generators": [*generators(gate.server.url, 2), HERE]}
+    gate.policy(suites=[{**SMALL[0], "limit": 5}], judge=panel)
+    code, record, said = gate.run(turns_away)
+    assert code == 1, said
+    assert "demo-slm" in record["provenance"]["under_test"]["judge"]
+    assert gate.run(helpful)[0] == 0
+
+
+def test_a_model_that_runs_here_and_gives_no_verdict_decides_nothing(gate):
+    gate.policy(suites=[{**SMALL[0], "limit": 3}], judge={"record": None, "generators": [HERE]})
+    code, _, said = gate.run(turns_away)
+    assert code == 5
+    assert "nothing was decided" in told(said)
 
 
 def test_verdicts_are_kept_and_the_same_bytes_come_again(proven):
