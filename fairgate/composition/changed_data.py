@@ -118,7 +118,7 @@ def _inside(root: Path, path: str) -> list[str]:
 def _is_embedded(kind: str, name: str) -> bool:
     if kind in ("tasks", "perturbations", "attributes"):
         return name in embedded_names(kind)
-    return kind not in ("recorded", "judges") and embedded_path(kind, name) is not None
+    return kind not in ("recorded", "judges", "labels") and embedded_path(kind, name) is not None
 
 
 def _names(policy: Policy) -> Iterator[tuple[str, str, bool]]:

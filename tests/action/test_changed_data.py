@@ -216,6 +216,23 @@ def test_a_corpus_is_listed_without_a_call_for_review(tmp_path):
     assert (found.files, found.needs_review) == (("c.csv",), False)
 
 
+def test_labels_of_documents_measure_and_call_for_review(tmp_path):
+    """In `system`, and in a retriever of one's own: a file, and the folder of a classifier."""
+    for name in ("l.csv", "s.csv"):
+        (tmp_path / name).write_bytes(b"now")
+    (tmp_path / "reader").mkdir()
+    (tmp_path / "reader" / "model.onnx").write_bytes(b"now")
+    file, model = "labels: {file: l.csv}", "labels: {classifier: reader}"
+    for labels, changed in ((file, "l.csv"), (model, "reader/model.onnx")):
+        base = Base(s_csv=b"now")
+        base.files |= {"l.csv": b"then", "reader/model.onnx": b"then"}
+        own = sources().replace("corpus: c.csv", f"command: [x], {labels}")
+        found = compared(tmp_path, own, base)
+        assert (found.files, found.needs_review) == ((changed,), True)
+        text = items().replace("answers.jsonl}", f"answers.jsonl, {labels}}}")
+        assert compared(tmp_path, text, base).needs_review
+
+
 def test_a_file_that_is_corpus_and_sources_decides_what_is_asked(tmp_path):
     (tmp_path / "s.csv").write_bytes(b"now")
     found = compared(tmp_path, sources(corpus="s.csv"), Base(s_csv=b"then"))

@@ -63,7 +63,9 @@ def test_what_is_missing_is_said(place, start, ask):
     assert "(asr/retrieval): no: the system tells no documents" in place.out
     assert "`system.http.response.documents`" in place.out
     assert ask(http(app, documents="$.contexts[*]", document={"label": "$.kind"})) == 0
-    assert "(asr/retrieval): no: 9 of 9 documents have no label" in place.out
+    assert (
+        "(asr/retrieval): no: 9 of 9 documents have no label; `labels: {file: …}` can" in place.out
+    )
     assert "(rrs): no: 9 of 9 documents have no label" in place.out
     assert "(retrieval/mean-distance): yes" in place.out
     assert ask(http(app, answer="$.contexts[0].id")) == 0

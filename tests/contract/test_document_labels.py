@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from fakes.chat_server import chat_server
 from fakes.classifiers import write_classifier
 from fakes.rag_app import DOCUMENTS
 
@@ -198,3 +199,34 @@ def test_a_file_outside_the_root_is_refused(place, named, tmp_path_factory):
     place.policy({**named("recorded", None), "labels": {"file": str(outside)}})
     assert place.call("run", "app.yaml", "--root", ".", "--out", "out") == 2
     assert "leads out of" in place.err
+
+
+def test_a_retriever_of_ones_own_is_labelled_too(place, start):
+    place.sources(4)
+    app = start()
+    write(place, LABELS.items())
+    with chat_server() as chat:
+        way = {"http": {"url": f"{app.url}/ask", "request": {"question": "{{query}}"}, "response": {"documents": "$.contexts", "document": {"label": "$.nothing"}}}}  # fmt: skip
+        for labels in ({}, {"labels": {"file": "labels.jsonl"}}):
+            generator = {"endpoint": {"base_url": chat.url, "model": "small"}}
+            place.gate({"retriever": {**way, "top_k": 3, **labels}, "generator": generator})
+            found = {d.get("label") for row in place.executions() for d in row["documents"]}
+            assert found == ({"toxic", "non-toxic"} if labels else {None})
+    corpus = {"retriever": {"corpus": "demo", "labels": {"file": "labels.jsonl"}}}
+    place.policy({**corpus, "generator": {"model": "demo-slm"}})
+    assert place.call("check", "app.yaml") == 2
+    assert "unknown key `labels`" in place.err
+
+
+def test_an_earlier_run_is_scored_again_with_its_labels(place, named):
+    write(place, LABELS.items())
+    place.gate(named("python", {"file": "labels.jsonl"}))
+    assert place.call("rescore", "out", "--policy", "app.yaml", "--out", "again") == 0, place.err
+    assert figures(place, "again") == figures(place)
+
+
+def test_doctor_reads_the_labels(place, named):
+    write(place, LABELS.items())
+    place.policy(named("python", {"file": "labels.jsonl"}))
+    assert place.call("doctor", "app.yaml", "--allow-python") == 0, place.err
+    assert "labels of documents (asr/retrieval): yes" in place.out
