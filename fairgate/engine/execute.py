@@ -235,7 +235,7 @@ def _end_of_answer(labels: tuple[str, ...], stop: Stop | None) -> str:
 def _batches(
     answers: Iterator[tuple[int, Answer]], size: int = 16
 ) -> Iterator[list[tuple[int, Answer]]]:
-    """Yield answers in batches; where they end in an error, those before it are the last batch."""
+    """Yield answers in batches; where an error or interrupt ends them, the rest is the last."""
     batch: list[tuple[int, Answer]] = []
     try:
         for item in answers:
@@ -243,7 +243,7 @@ def _batches(
             if len(batch) == size:
                 yield batch
                 batch = []
-    except FairGateError:
+    except (FairGateError, KeyboardInterrupt):
         if batch:
             yield batch
         raise

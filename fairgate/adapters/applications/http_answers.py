@@ -48,7 +48,7 @@ def _hint(answer: Answer, asker: Asker) -> str:
         named = ", ".join(asker.variables)
         return f"check what {named} holds" if named else f"give the key in {asker.key}"
     if 300 <= answer.status < 400:
-        target = harmless(answer.headers.get("location", "")[:100])
+        target = harmless(concealed(answer.headers.get("location", ""), asker.secrets)[:100])
         return f"redirects are not followed: name the address it leads to ({target!r})"
     if wait := asks_to_wait(answer):
         return wait

@@ -1,0 +1,110 @@
+"""Values of named variables, said back in every way there is: in no file, message or traceback."""
+
+import json
+import os
+import sys
+from urllib.parse import quote
+
+import pytest
+from fakes.chat_server import chat_server
+
+SECRET = "swordfish/08+15"  # noqa: S105  # of nothing
+PARTS = ("swordfish", "08+15", "08%2B15")
+RULES = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+SAID = {
+    "in an error": (500, {}, f"bad token {SECRET}".encode()),
+    "in a page": (200, {}, f"<html>{SECRET}</html>".encode()),
+    "in half of JSON": (200, {}, json.dumps({"answer": SECRET}).encode()[:-1]),
+    "in a redirect": (302, {"Location": f"http://127.0.0.1:9/{quote(SECRET, safe='')}"}, b""),
+    "as an answer": (200, {}, json.dumps({"answer": f"positive {SECRET}"}).encode()),
+    "as a name": (200, {}, json.dumps({SECRET: "positive"}).encode()),
+    "as a kind": (200, {}, json.dumps({"answer": {SECRET: SECRET}}).encode()),
+    "as documents": (200, {}, json.dumps({"answer": "positive", "contexts": [SECRET, {"id": SECRET, "label": SECRET, "score": SECRET}]}).encode()),
+    "as usage": (200, {}, json.dumps({"answer": "positive", "usage": {"total_tokens": SECRET}}).encode()),
+}  # fmt: skip
+PROGRAMS = {
+    "on stderr": "sys.exit(secret)",
+    "on stdout": "print(secret, flush=True)",
+    "as an answer": "told(answer=secret)",
+    "as a name": "told(**{secret: secret})",
+    "as documents": "told(answer='positive', documents=[secret, {'id': secret, 'label': secret, 'score': secret}])",
+    "in a traceback": "raise ValueError(secret)",
+}
+PROGRAM = """\
+import json, os, sys
+secret = os.environ["PLANTED"]
+for line in sys.stdin:
+    asked = json.loads(line)
+    def told(**more):
+        print(json.dumps({{"id": asked["id"], **more}}), flush=True)
+    {what}
+"""
+
+
+@pytest.fixture(autouse=True)
+def planted(monkeypatch):
+    async def at_once(seconds):
+        pass
+
+    monkeypatch.setenv("PLANTED", SECRET)
+    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
+
+
+@pytest.fixture
+def is_kept(place):
+    """Return a function that gates loudly and returns where a part of the secret is."""
+
+    def gate(system):
+        place.sources(3)
+        place.policy(system, **RULES)
+        place.call("--debug", "run", "app.yaml", "--out", "out", "--cache", "store")
+        said = place.out + place.err
+        files = {str(file): file.read_bytes() for file in place.root.rglob("*") if file.is_file()}
+        assert len(files) > 2
+        texts = {"console": said.encode(), **files}
+        return [
+            (name, text)
+            for name, text in texts.items()
+            if any(part.encode() in text for part in PARTS)
+        ]
+
+    return gate
+
+
+@pytest.mark.parametrize("way", SAID)
+def test_over_http(start, http_system, is_kept, way):
+    app = start()
+    app.faults = [SAID[way]] * 1000
+    documents = {"documents": "$.contexts"} if way == "as documents" else {}
+    system = http_system(
+        app, headers_env={"Authorization": "PLANTED"}, response=documents, revision="r"
+    )
+    assert is_kept({**system, "budget": {"tokens": 9}} if way == "as usage" else system) == []
+    assert app.seen[0][0]["Authorization"] == SECRET
+
+
+@pytest.mark.parametrize("way", PROGRAMS)
+def test_by_a_program(place, is_kept, way):
+    (place.root / "said.py").write_text(PROGRAM.format(what=PROGRAMS[way]))
+    run = {"run": [sys.executable, "said.py"], "env": ["PLANTED"], "revision": "r"}
+    assert is_kept({"command": run}) == []
+
+
+@pytest.mark.parametrize("way", ["in an error", "in a page", "in half of JSON", "as an answer"])
+def test_by_an_endpoint(is_kept, way):
+    status, _, body = SAID[way]
+    if way == "as an answer":
+        body = json.dumps({"choices": [{"message": {"content": f"positive {SECRET}"}}]}).encode()
+    with chat_server() as chat:
+        chat.faults = [(status, body)] * 1000
+        endpoint = {"base_url": chat.url, "model": "m", "api_key_env": "PLANTED", "revision": "r"}
+        assert is_kept({"generator": {"endpoint": endpoint}}) == []
+        assert chat.seen[0][1] == f"Bearer {SECRET}"
+
+
+def test_by_a_server_that_is_started(place, is_kept):
+    (place.root / "serve.py").write_text("import os; raise SystemExit(os.environ['PLANTED'])")
+    serve = {"command": [sys.executable, "serve.py"], "env": ["PLANTED"]}
+    http = {"url": "http://127.0.0.1:9/ask"}
+    assert is_kept({"http": http, "serve": {**serve, "ready_url": "http://127.0.0.1:9/"}}) == []
+    assert os.environ["PLANTED"] == SECRET
