@@ -111,8 +111,8 @@ def _attribution(found: Attribution | None) -> Iterator[Inline]:
     total = figures.signed(found.total, _METRIC)
     if any(part.share is None for part in found.parts):
         yield (
-            f"What identities change beyond neutral wording ({total} points) cannot be "
-            "distinguished from 0, so it has no shares by path."
+            "Compared with the answer without a speaker, what identities change beyond neutral "
+            f"wording ({total} points) cannot be distinguished from 0, so it has no shares by path."
         )
     else:
         largest = max(found.parts, key=lambda part: part.share or 0.0)
@@ -123,9 +123,12 @@ def _attribution(found: Attribution | None) -> Iterator[Inline]:
             if share <= 1
             else f"{amount} come about {_PARTS[largest.name]}, less what the other parts take back"
         )
-        yield f"Of the {total} points beyond neutral wording, {part}."
+        yield (
+            f"Compared with the answer without a speaker, identities change {total} points beyond "
+            f"what neutral wording changes; of these, {part}."
+        )
     turned = (
-        f"; {found.turned:,} of {figures.count(found.repeated, 'repeated answer')} turned"
+        f"; {found.turned:,} of {figures.count(found.repeated, 'repeated answer')} changed"
         if found.repeated
         else ""
     )

@@ -56,6 +56,16 @@ def test_the_sentences_fit_the_system(plant, words):
     assert words in " ".join(told(plant))
 
 
+@pytest.mark.parametrize("plant", [Plant(neutral_retrieval=0.5), Plant(retrieval=SOME)])
+def test_what_the_total_is_compared_with_is_said(plant):
+    """It is another figure than the headline's, which is against most neutral answers."""
+    run = BENCH.run(plant)
+    total = figures.signed(run.result.attribution[0].total, "asr/generation")
+    (line,) = [one for one in sentences(section(run)) if "points" in one and "beyond" in one]
+    assert line.startswith("Compared with the answer without a speaker")
+    assert f"{total} points" in line
+
+
 @pytest.mark.parametrize("plant", [Plant(neutral_retrieval=0.5), Plant(biased=SOME)])
 def test_an_uncorrected_p_value_is_called_one(plant):
     (found,) = [f for f in BENCH.run(plant).result.identities if not f.where]
