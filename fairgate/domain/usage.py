@@ -29,7 +29,7 @@ class Usage:
 
 
 Used = Callable[[Usage], None]
-"""Told what each answer cost."""
+"""Receives what each answer cost."""
 
 
 def not_counted(usage: Usage) -> None:
@@ -43,20 +43,20 @@ def usage_of(value: Any) -> Usage:
     `prompt_tokens`, `completion_tokens` (or `input_tokens`, `output_tokens`), `total_tokens` and
     `cost`, which some gateways add. Whatever is no count, or below zero, is not reported.
     """
-    told = value.get("usage") if isinstance(value, Mapping) else None
-    if not isinstance(told, Mapping):
+    reported = value.get("usage") if isinstance(value, Mapping) else None
+    if not isinstance(reported, Mapping):
         return Usage()
     return Usage(
-        input=_count(told, "prompt_tokens", "input_tokens"),
-        output=_count(told, "completion_tokens", "output_tokens"),
-        total=_count(told, "total_tokens"),
-        money=_money(told.get("cost")),
+        input=_count(reported, "prompt_tokens", "input_tokens"),
+        output=_count(reported, "completion_tokens", "output_tokens"),
+        total=_count(reported, "total_tokens"),
+        money=_money(reported.get("cost")),
     )
 
 
-def _count(told: Mapping[Any, Any], *names: str) -> int | None:
+def _count(reported: Mapping[Any, Any], *names: str) -> int | None:
     for name in names:
-        found = told.get(name)
+        found = reported.get(name)
         if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _MOST:
             return found
     return None

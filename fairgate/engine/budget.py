@@ -87,7 +87,7 @@ class Meter:
         return ""
 
     @property
-    def told(self) -> str:
+    def counted(self) -> str:
         """Return what was asked in this run: `120 questions, 34,200 tokens`."""
         parts = ["1 question" if self.requests == 1 else f"{self.requests:,} questions"]
         if self.tokens:
@@ -174,7 +174,7 @@ class _WhileItLasts(Sequence[T]):
             "not believed: name its `revision`, so that the next run goes on"
         )
         raise BudgetError(
-            f"the budget of {meter.spent} is spent. Asked in this run: {meter.told}",
+            f"the budget of {meter.spent} is spent. Asked in this run: {meter.counted}",
             left=total - self.handed_out,
             next_step=f"{next_step}, or raise `system.budget`",
         )

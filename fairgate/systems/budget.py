@@ -71,11 +71,11 @@ def meter_for(system: SystemModel, resources: Resources) -> Meter:
 
 
 def _limits(part: BudgetPart) -> Budget:
-    told = part.prices
+    counted = part.prices
     return Budget(
         requests=part.requests,
         tokens=part.tokens,
         seconds=part.seconds,
         money=part.money,
-        prices=None if told is None else Prices(input=told.input, output=told.output),
+        prices=None if counted is None else Prices(input=counted.input, output=counted.output),
     )
