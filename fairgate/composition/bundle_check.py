@@ -66,6 +66,8 @@ def check_bundle(path: Path) -> CheckedBundle:
         computed = json.loads(json.dumps(run_record(result, found.must_match)))
         redacted = tables["redacted"] is True
         texts = record["fairgate"] == __version__ and not redacted
+    except BaselineError as error:
+        raise DataError(f"{path}: its rows do not fit its baseline: {error!s:.300}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: its rows are none of a run ({type(error).__name__}: {error!s:.120})"

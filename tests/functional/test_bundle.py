@@ -12,6 +12,7 @@ import struct
 import zipfile
 
 import pytest
+from fakes.mutations import mutated
 from functional.conftest import Workspace
 
 from fairgate.adapters.files.bundle_zip import unzipped, zipped
@@ -375,3 +376,34 @@ def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(worksp
         found = check_bundle(bundled(workspace, *options))
         assert found.statement["predicate"]["result"] == "WARNED"
         assert [*found.result.kinds] == ["sentiment", "another"]
+
+
+@pytest.mark.parametrize("name", ["run.json", "tables.json", "policy.json", "rows.jsonl"])
+def test_edited_members_with_new_hashes_are_refused_or_change_nothing(path, name):
+    members = members_of(path)
+    result = check_bundle(path).result
+    rng = random.Random(name)
+    refused = 0
+    for _ in range(40):
+        if name == "rows.jsonl":
+            rows = lines_of(members)
+            place = rng.randrange(len(rows))
+            rows[place] = mutated(rows[place], rng)
+            changed = as_lines(rows)
+        else:
+            changed = (json.dumps(mutated(json.loads(members[name]), rng)) + "\n").encode()
+        own = {k: v for k, v in members.items() if k != "statement.json"} | {name: changed}
+        try:
+            claimed = statement(own, json.loads(own["run.json"]))
+        except (LookupError, TypeError, AttributeError):
+            claimed = json.loads(members["statement.json"])
+        text = json.dumps(claimed, indent=1, sort_keys=True) + "\n"
+        other = path.with_name("edited.zip")
+        other.write_bytes(zipped({**own, "statement.json": text.encode()}))
+        try:
+            found = check_bundle(other).result
+        except DataError:
+            refused += 1
+        else:
+            assert found.outcome is result.outcome
+    assert refused > 20
