@@ -5,6 +5,8 @@ from itertools import chain
 
 import pytest
 from fakes.rag_app import reply
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fairgate.adapters.files.traces import read_traces
 from fairgate.domain.errors import DataError
@@ -326,3 +328,55 @@ def test_a_document_that_cannot_be_read_is_refused_with_its_trace(place, recorde
 
     assert recorded(strange) == 4
     assert "trace 't0': `$.score` is" in place.err
+
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.sampled_from(
+    ["", "t", "--5", "٣", "RETRIEVER", "LLM", "RERANKER", "application/json", '{"query": 1}', "[[["],
+))  # fmt: skip
+NAMES = st.sampled_from([
+    "openinference.span.kind", "input.value", "input.mime_type", "output.value", "output",
+    "retrieval.documents", "retrieval.documents.0.document.content", "retrieval", "llm.output_messages",
+    "reranker.output_documents.1", "a" * 30, ".", "....", "0", "document.metadata", "status", "code",
+    "stringValue", "intValue", "arrayValue", "kvlistValue", "values", "key", "value", "attributes",
+    "traceId", "spanId", "parentSpanId", "startTimeUnixNano",
+])  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(NAMES, inner, max_size=4),
+        st.fixed_dictionaries({"key": NAMES, "value": st.dictionaries(NAMES, inner, max_size=1)}),
+    ),
+    max_leaves=12,
+)
+KIND = attribute("openinference.span.kind", "CHAIN")
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    spans=st.lists(st.dictionaries(NAMES, VALUES, max_size=5), max_size=3),
+    more=st.lists(VALUES, max_size=4),
+)
+def test_whatever_stands_in_a_file_is_read_or_refused(tmp_path, spans, more):
+    usual = span("t", "c", "CHAIN", {})
+    usual["attributes"] = [KIND, *(one for one in more if isinstance(one, dict))]
+    named = [{"traceId": "t", "spanId": str(n), **one} for n, one in enumerate(spans)]
+    try:
+        found = read(tmp_path, usual, *named)
+    except DataError:
+        return
+    assert all(each.answer is None or isinstance(each.answer, str) for each in found)
+    assert all(each.question is None or isinstance(each.question, str) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"), [("7", 7), ("-7", -7), ("--7", "--7"), ("", ""), (7, 7)]
+)
+def test_whole_numbers_are_texts_in_otlp(tmp_path, written, value):
+    one = span("t", "r", "RETRIEVER", flat([{"content": "x"}]))
+    place = {"key": "retrieval.documents.0.document.id", "value": {"intValue": written}}
+    one["attributes"].append(place)
+    (document,) = only(tmp_path, one).documents
+    assert document["id"] == value

@@ -158,7 +158,7 @@ def _value(value: Any) -> Any:
                     _grow(tree, each["key"], _value(each.get("value")))
             return tree
         case "intValue":  # 64 bits: a text in JSON
-            is_whole = isinstance(content, str) and content.lstrip("-").isdecimal()
+            is_whole = isinstance(content, str) and content.removeprefix("-").isdecimal()
             return int(content) if is_whole and len(content) <= 20 else content
         case "stringValue" | "doubleValue" | "boolValue":
             return content
