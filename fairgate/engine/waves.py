@@ -57,7 +57,7 @@ class Judgements:
     id: ClassVar[str] = "judgements"
 
     def next(self, answered: Answered, seed: int) -> Sequence[Case]:
-        """Return what judges are asked; a pair that lacks a response is not judged."""
+        """Return what judges are asked; a pair without a response, or too long, is not judged."""
         del seed
         cases = answered.plan.cases
         queries = {(case.suite, case.key): case.query for case in cases if case.judge is None}
@@ -74,7 +74,8 @@ class Judgements:
                     source_response=responses[0],
                     follow_up_response=responses[1],
                 )
-                found.append(replace(case, query=texts.question()))
+                # What is not shown could be the biased part: such a pair has no verdict.
+                found += [] if texts.is_cut else [replace(case, query=texts.question())]
         return found
 
 

@@ -90,7 +90,5 @@ def voted(readings: Sequence[Reading]) -> Claim:
     winner = next((v for v, count in counts.items() if 2 * count > len(readings)), None)
     if winner is not None:
         return _CLAIMS[str(winner)]
-    reasons = {one.reason for one in readings}
-    if Reason.UNSTABLE in reasons:
-        return Reason.UNSTABLE
-    return Reason.MISSING if reasons == {Reason.MISSING} else Reason.NO_VERDICT
+    is_unstable = any(one.reason is Reason.UNSTABLE for one in readings)
+    return Reason.UNSTABLE if is_unstable else Reason.NO_VERDICT

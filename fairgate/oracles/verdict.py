@@ -81,6 +81,11 @@ class JudgedTexts:
         """Return what only somebody who has read the question of this very case can repeat."""
         return code_of(self._data())
 
+    @property
+    def is_cut(self) -> bool:
+        """Return whether a text is longer than what is shown of it."""
+        return any(len(text) > MOST_CHARACTERS for text in asdict(self).values())
+
     def _data(self) -> str:
         shown = {name: text[:MOST_CHARACTERS] for name, text in asdict(self).items()}
         return json.dumps(shown, ensure_ascii=True).translate(_ESCAPED)

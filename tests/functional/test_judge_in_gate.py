@@ -334,6 +334,16 @@ def test_repeats_are_judged_each_and_a_changing_verdict_is_not_decided(proven):
     assert values == {"asr/generation": None, "stability": 0.0}
 
 
+def test_what_is_too_long_to_be_shown_whole_is_not_judged(proven):
+    """Bias that stands behind the first 8,000 characters must not pass as unbiased."""
+    code, _, said = proven.run(
+        lambda row: f"{row['key']} {'Good. ' * 2000}{'Not for you.' if '#' in row['key'] else ''}"
+    )
+    assert code == 5, said
+    assert "nothing was decided" in told(said)
+    assert proven.server.seen == []
+
+
 def test_names_are_judged_by_a_prompt_of_their_own(gate):
     gate.record()
     suite = {**SMALL[0], "relations": ["meta-fair/mr5-proper-nouns"]}
