@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairgate.composition.judge_record import shortcomings, standing_notice
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import PolicyError, Problem
@@ -41,7 +42,17 @@ def examine(path: Path, runtime: Runtime) -> Examined:
     problems = _problems(loaded.parsed, found, runtime)
     if problems:
         raise PolicyError(problems)
-    return Examined(loaded=loaded, notes=[one.sentence for one in found])
+    notes = [*(one.sentence for one in found), *_judge_notes(loaded)]
+    return Examined(loaded=loaded, notes=notes)
+
+
+def _judge_notes(loaded: LoadedPolicy) -> list[str]:
+    """Return why the judge's verdicts would fail no build, as far as no model need be looked at."""
+    judge = loaded.policy.judge
+    if judge is None or not any(unit.verdicts for unit in loaded.plan.units):
+        return []
+    why = list(shortcomings(judge, loaded.judge_record))
+    return [standing_notice(judge, why)] if why else []
 
 
 def _parsed(text: str, path: str) -> ParsedPolicy | None:

@@ -402,6 +402,15 @@ def test_a_judge_is_needed(gate):
     assert "name them with `judge` at the top of the policy" in told(said)
 
 
+def test_check_says_whether_the_judge_counts(proven):
+    assert "fail no build" not in proven.call("check", "p.yaml")[1]
+    proven.policy(suites=SMALL, judge={"floor": {"pairs": 50}})
+    code, said = proven.call("check", "p.yaml")
+    assert code == 0
+    assert "was measured on 24 pairs with a verdict, below the floor of 50" in told(said)
+    assert "fail no build" in told(said)
+
+
 def test_check_finds_a_judge_whose_model_is_not_there(gate):
     (gate.root / "own-judge").mkdir()
     judges = [{"model": "demo-slm"}, {"model": "./own-judge"}]
