@@ -15,11 +15,13 @@ from canonical_results import CANONICAL, FLIPS, baseline, regression
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.keys import source_of
+from fairgate.engine.history import accepted_run
 from fairgate.reports import browsing
 from fairgate.reports.blocks import CaseList
 from fairgate.reports.browsing import CaseBrowser, Room, Texts
 from fairgate.reports.html import render_html
 from fairgate.reports.judged_rows import in_words
+from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
 from fairgate.reports.sections import pair_browser, question_browser
 from fairgate.reports.view import ReportOptions
@@ -202,3 +204,18 @@ def test_the_command_of_a_case_is_quoted_for_a_shell():
 )
 def test_answers_of_every_oracle_are_put_into_words(value, shown):
     assert in_words(value) == shown
+
+
+def test_the_summary_shows_the_headline_over_the_accepted_runs_and_only_on_the_page():
+    before = baseline()
+    older = accepted_run(replace(before, date="2026-09-01"), [])
+    run = regression()
+    text = page(run, replace(before, history=[older]))
+    summary = text[text.index('id="summary"') : text.index('id="who"')]
+    table = summary[summary.index("Over the accepted runs") :]
+    figures = re.findall(r'<span class="figure">([^<]*)</span>', table[: table.index("</table>")])
+    assert figures == ["2.5 %", "2.5 %", "11.2 %"]
+    assert "2026-09-01" in table
+    assert "Over the accepted runs" not in page(run, before)
+    view = present(run, ReportOptions(), replace(before, history=[older]))
+    assert "Over the accepted runs" not in render_report(view) + render_comment(view)

@@ -12,6 +12,7 @@ from fairgate.reports.sections.case_tables import answers, changed_cases
 from fairgate.reports.sections.cases import cases
 from fairgate.reports.sections.causes import causes
 from fairgate.reports.sections.evidence import evidence, reproduce
+from fairgate.reports.sections.history import headline_history
 from fairgate.reports.sections.relations import relations
 from fairgate.reports.sections.retrieval import retrieval
 from fairgate.reports.sections.rules import rule_figures, rules
@@ -38,6 +39,7 @@ SECTIONS = Catalogue(
     "section",
     (
         SectionKind("rules", rules, Chapter.SUMMARY),
+        SectionKind("headline-history", headline_history, Chapter.SUMMARY),
         SectionKind("trend", trend),
         SectionKind("terms", terms, Chapter.WHO),
         SectionKind("social-bias", social_bias, Chapter.SOCIAL_BIAS),

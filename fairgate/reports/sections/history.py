@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.engine.baseline import Baseline
 from fairgate.reports import figures
+from fairgate.reports.affected import leading
 from fairgate.reports.blocks import Block, Column, Depth, Form, Row, Table, Text
 from fairgate.reports.material import Material
+from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Words, code, figure, muted, name
 
 _SHOWN = 6
@@ -24,7 +26,21 @@ class _Point:
     values: Measurements
 
 
-def history(material: Material, rows: Sequence[Measurement]) -> Iterator[Block]:
+def headline_history(material: Material) -> Iterator[Section]:
+    """Yield, for the page's summary, what the headline's figure was in the accepted runs."""
+    rule = leading(material.result)
+    found = material.now.get(rule.metric, rule.suite, rule.where) if rule else None
+    tables = [] if found is None else list(history(material, [found], "Headline over time"))
+    blocks = [replace(one, depth=Depth.PAGE) for one in tables if isinstance(one, Table)]
+    if blocks:
+        yield Section(
+            id="headline-history", title="Over the accepted runs", blocks=blocks, in_comment=False
+        )
+
+
+def history(
+    material: Material, rows: Sequence[Measurement], label: str = "Accepted runs"
+) -> Iterator[Block]:
     """Yield a table of the accepted runs up to now; nothing where there is only the baseline.
 
     `rows` are the measurements that the trend shows. The anchor, if any, comes first.
@@ -33,7 +49,7 @@ def history(material: Material, rows: Sequence[Measurement]) -> Iterator[Block]:
     if len(points) < 2:
         return
     yield Table(
-        label="Accepted runs",
+        label=label,
         caption="accepted runs, the latest last",
         columns=[
             Column(head="metric"),
