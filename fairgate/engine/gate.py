@@ -50,6 +50,8 @@ class GateInput:
     anchor_path: str = ""
     """Empty where no rule has a budget."""
     kill_score: KeptKillScore | None = None
+    has_intervals: bool = True
+    """Whether values get intervals; a verdict needs them for `evidence: interval` alone."""
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
 
@@ -96,7 +98,12 @@ def result_of(
     """
     policy, plan = given.policy, given.plan
     identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
-    measurements = measure(tables, confidence=policy.confidence, seed=policy.seed)
+    measurements = measure(
+        tables,
+        confidence=policy.confidence,
+        seed=policy.seed,
+        has_intervals=given.has_intervals,
+    )
     measurements += identity_measurements(identities)
     shared, since = shared_cases(given), shared_cases(given, Reference.ANCHOR)
     comparison = comparison_with(given, shared, since, identities)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from fairgate.stats.observations import Observations, cluster_totals, estimate
 from fairgate.stats.t_interval import t_interval
 
 _DECIMALS = 6
+Found = tuple[tuple[float, float] | None, str]
+"""An interval, or None and why there is none."""
 
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
@@ -61,19 +64,23 @@ def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
                 yield dict(zip(combination, values, strict=True))
 
 
-def measure(tables: Mapping[str, Table], *, confidence: float, seed: int) -> list[Measurement]:
-    """Return every metric in every slice, with cluster-bootstrap intervals.
+def measure(
+    tables: Mapping[str, Table], *, confidence: float, seed: int, has_intervals: bool = True
+) -> list[Measurement]:
+    """Return every metric in every slice, with cluster-bootstrap intervals if they are asked for.
 
     Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
     """
     return [
         measurement
         for table in tables.values()
-        for measurement in _measure_table(table, confidence=confidence, seed=seed)
+        for measurement in _measure_table(table, confidence, seed, has_intervals=has_intervals)
     ]
 
 
-def _measure_table(table: Table, *, confidence: float, seed: int) -> list[Measurement]:
+def _measure_table(
+    table: Table, confidence: float, seed: int, *, has_intervals: bool
+) -> list[Measurement]:
     wanted: list[tuple[Metric, dict[str, str], Observations]] = []
     absent: list[Measurement] = []
     for metric in METRICS:
@@ -83,7 +90,9 @@ def _measure_table(table: Table, *, confidence: float, seed: int) -> list[Measur
             absent.append(_absent_measurement(metric, table))
         elif metric.column in table.values:
             wanted += [(metric, w, observe(metric, table, w)) for w in slices(metric, table)]
-    intervals = _intervals([(m, seen) for m, _, seen in wanted], confidence, seed)
+    none: Found = (None, "")
+    observed = [(m, seen) for m, _, seen in wanted]
+    intervals = _intervals(observed, confidence, seed) if has_intervals else repeat(none)
     present = [
         _measurement(metric, table.suite, where, observations, next(intervals))
         for metric, where, observations in wanted
@@ -111,7 +120,7 @@ def _absent_measurement(
 
 def _intervals(
     observed: Sequence[tuple[Metric, Observations]], confidence: float, seed: int
-) -> Iterator[tuple[tuple[float, float] | None, str]]:
+) -> Iterator[Found]:
     totals = [cluster_totals(observations) for _, observations in observed]
     settings = BootstrapSettings(confidence=confidence)
     found = bootstrap_many(totals, settings, seed=seed)
@@ -136,7 +145,7 @@ def _measurement(
     suite: str,
     where: Mapping[str, str],
     observations: Observations,
-    found: tuple[tuple[float, float] | None, str],
+    found: Found,
 ) -> Measurement:
     value = estimate(observations)
     interval, note = found

@@ -212,7 +212,9 @@ def _without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
     kept = [gate for gate in gates if gate.metric not in out]
     policy = given.policy.model_copy(update={"gates": kept})
     quiet = {name: suite.without_crossing() for name, suite in given.suites.items()}
-    return replace(given, policy=policy, suites=quiet), list(dict.fromkeys(out))
+    has_intervals = any(gate.evidence == "interval" for gate in kept)
+    lean = replace(given, policy=policy, suites=quiet, has_intervals=has_intervals)
+    return lean, list(dict.fromkeys(out))
 
 
 def _no_start(run: GateRun) -> str:

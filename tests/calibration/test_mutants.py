@@ -185,3 +185,34 @@ def test_a_turned_answer_is_another_label_and_nothing_else_changes():
         said = {found[key].response.strip(". "), base.executions[key].response.strip(". ")}
         assert said == set(TASK.labels)
         assert found[key].documents == base.executions[key].documents
+
+
+def test_mutants_are_judged_without_intervals_and_as_with_them():
+    bench = Bench(policy=policy_of(attribution="off"), sources=30, sets=("gender",))
+    base = bench.baseline(Plant())
+    test = MutationTest(bench.given(base), bench.run(Plant()).executions, bench.system(Plant()))
+    where = {"category": "gender", "term": "man"}
+    mutant = Mutant(kind=Kind.ANSWERS, reach=Reach.TERM, suite="s", where=where)
+    replaced = test._run.mutated(mutant, 0.5, 0)
+    lean = test._gated(replaced, test._given).result
+    whole = test._gated(replaced, replace(test._given, has_intervals=True)).result
+    assert {item.interval for item in lean.measurements} == {None}
+    assert any(item.interval for item in whole.measurements)
+    assert lean.exit_code == whole.exit_code == ExitCode.GATE_FAILED
+    for mine, other in zip(lean.rules, whole.rules, strict=True):
+        assert (mine.outcome, mine.value, mine.failed, mine.change) == (
+            other.outcome,
+            other.value,
+            other.failed,
+            other.change,
+        )
+
+
+def test_a_rule_that_asks_for_the_interval_has_it():
+    gate = {"metric": "asr/generation/controlled", "max": 0.9, "evidence": "interval"}
+    bench = Bench(policy=policy_of([gate], attribution="off"), sources=12, sets=("gender",))
+    test = MutationTest(bench.given(), bench.run(Plant()).executions, bench.system(Plant()))
+    where = {"category": "gender"}
+    mutant = Mutant(kind=Kind.ANSWERS, reach=Reach.CATEGORY, suite="s", where=where)
+    found = test.gated(mutant, 0.5, 0).result
+    assert any(item.interval for item in found.measurements)
