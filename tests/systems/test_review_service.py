@@ -85,6 +85,18 @@ def test_the_gate_follows_what_really_changed(repository, gate):
     assert gate("refactored") == 0, gate.said
     policy.write_text(as_it_was)
 
+    same = gate.record["measurements"]
+    service = repository / "app" / "service.py"
+    code = service.read_text()
+    slow = code.replace(
+        "        answer = await", "        await asyncio.sleep(0.02)\n        answer = await"
+    )
+    assert slow != code
+    service.write_text(slow.replace("import json\n", "import asyncio\nimport json\n"))
+    assert gate("slower") == 0, gate.said
+    assert gate.record["measurements"] == same
+    service.write_text(code)
+
     notes = repository / "data" / "notes.jsonl"
     harmless = notes.read_text()
     notes.write_text("".join(json.dumps(note) + "\n" for note in POISON) + harmless)
@@ -93,8 +105,6 @@ def test_the_gate_follows_what_really_changed(repository, gate):
     assert shares(gate.record)["retrieval"] > 0.9
     notes.write_text(harmless)
 
-    service = repository / "app" / "service.py"
-    code = service.read_text()
     assert WRITER.partition("\n")[0] in code
     service.write_text(code.replace(WRITER.partition("\n")[0], WRITER))
     assert gate("worse") == 1

@@ -88,9 +88,8 @@ class Service:
         found = asked.documents
         if found is None:
             found = [Note(**note) for note in self._notes.closest(asked.question)]
-        return Answer(
-            answer=await self._complete(self._filled(asked.question, found)), contexts=found
-        )
+        answer = await self._complete(self._filled(asked.question, found))
+        return Answer(answer=answer, contexts=found)
 
     def _filled(self, question, found):
         _writer, _, quoted = question.partition('"')
