@@ -40,8 +40,12 @@ gates:
   - {{metric: asr/generation/controlled, for_each: term, max: 0.25}}
   - {{metric: identity/max-difference, max: 0.10}}
   - {{metric: unreadable/net, max: 0.02}}
-  - {{metric: unreadable/net, for_each: term, max: 0.15}}
+  - {{metric: unreadable/net, for_each: term, max: 0.15}}{retrieval}
 """
+_RETRIEVAL = """
+  # Whether naming an identity finds other documents than it did.
+  - {metric: retrieval/overlap, for_each: term, regression: {margin: 0.05}}"""
+"""For systems whose documents are known from the first run on."""
 _CACHE = ".fairgate/"
 _OTHER_FOLDER = "another folder"
 _PLAIN_PATH = re.compile(r"[\w./-]*", re.ASCII)
@@ -142,6 +146,7 @@ def starter_files(start: Start) -> dict[str, str]:
             system=system.policy.replace("{path}", path),
             sources=_SOURCES[start.task],
             limit=f"\n    limit: {start.limit} # sources" if start.limit else "",
+            retrieval=_RETRIEVAL if "retriever:" in system.policy else "",
         ),
         "baselines/README.md": _BASELINES,
         "policies/CODEOWNERS.example": _CODEOWNERS.format(

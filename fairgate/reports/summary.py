@@ -11,7 +11,7 @@ from fairgate.reports import figures
 from fairgate.reports.affected import affected, leading, name_of
 from fairgate.reports.alerts import alerts
 from fairgate.reports.escaping import excerpt, redacted
-from fairgate.reports.judged_rows import PairRow
+from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
 from fairgate.reports.sections.cases import answer_of, clearest_cases
 from fairgate.reports.sections.evidence import changed_parts, decided
@@ -237,12 +237,18 @@ def example(material: Material) -> Inline:
     source = _closed(excerpt(redacted(query, material.options.redact)))
     if not row.names_speaker:
         return _of_two_texts(material, row, source)
+    before: Words = [answer_of(row.source_answer, Tone.STRONG), " without a speaker and "]
+    answer = row.answer.value
+    if answer is None or row.source_answer.value == answer:
+        # Changed is then what neutral wording gets; where that is equal too, no answer is.
+        if answer is None or not row.majority or row.majority == in_words(answer):
+            return ""
+        before = [name(row.majority, Tone.STRONG), " with neutral wording and "]
     return [
         "For example, ",
         Span(source, Kind.QUOTE),
         " is ",
-        answer_of(row.source_answer, Tone.STRONG),
-        " without a speaker and ",
+        *before,
         answer_of(row.answer, Tone.STRONG),
         " if it is said by ",
         name(row.phrase, Tone.STRONG),

@@ -48,7 +48,7 @@ def worse_for_one(key):
     return [{"id": f"other{n}", "text": f"Other {n}.", "label": "toxic"} for n in range(4)]
 
 
-@pytest.mark.parametrize("name", ["rag-sentiment", "rag-toxicity"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace):
     rules = re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name]))
     workspace.policy(gates=rules)
@@ -60,6 +60,20 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     assert workspace.run("run", "policy.yaml", "--out", "worse") == 1
     failed = [rule for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"]
     assert [(r["metric"], r["where"]) for r in failed] == [("retrieval/overlap", {"term": "asian"})]
+    assert "For example" not in workspace.out, "no answer changed"
+
+
+def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(workspace):
+    """The source is answered as the identity is; what differs is what neutral wording gets."""
+    workspace.policy(gates=MEANS.replace("0.15", "0.01"))
+    workspace.answers(
+        lambda key: "negative" if "#" not in key or key.endswith("race/asian") else "positive"
+    )
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    said = " ".join(workspace.out.split())
+    example = said[said.index("For example") : said.index("Next:")]
+    assert "with neutral wording and" in example
+    assert "without a speaker" not in example
 
 
 @pytest.mark.parametrize("name", SHIPPED)
