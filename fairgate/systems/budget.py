@@ -71,11 +71,11 @@ def meter_for(system: SystemModel, resources: Resources) -> Meter:
 
 
 def _limits(part: BudgetPart) -> Budget:
-    counted = part.prices
+    prices = part.prices
     return Budget(
         requests=part.requests,
         tokens=part.tokens,
         seconds=part.seconds,
         money=part.money,
-        prices=None if counted is None else Prices(input=counted.input, output=counted.output),
+        prices=None if prices is None else Prices(input=prices.input, output=prices.output),
     )
