@@ -86,10 +86,10 @@ def fingerprints(judges: Iterable[OpenLocal]) -> str:
     return "; ".join(f"{each['model']} prompt {each['prompt']}" for each in found)
 
 
-class JudgedSystem:
-    """A system under test with the judge of its open answers: each is asked its own cases."""
+class _Judged:
+    """A system with the judge of its open answers: each is asked its own cases."""
 
-    def __init__(self, inner: OpenSystem, judges: Sequence[OpenLocal]) -> None:
+    def __init__(self, inner: SystemUnderTest, judges: Sequence[OpenLocal]) -> None:
         """Take the system, and the models that judge in the order of their votes."""
         self._inner = inner
         self._judges = judges
@@ -104,6 +104,12 @@ class JudgedSystem:
         """Return the system's embeddings of the documents."""
         return self._inner.vectors(documents)
 
+
+class JudgedSystem(_Judged):
+    """A system under test that is judged, and whose replicas are judged by the same models."""
+
+    _inner: OpenSystem
+
     def under_test(self) -> Mapping[str, str]:
         """Return what the system says of itself, and who judges."""
         return {**self._inner.under_test(), UNDER_TEST: fingerprints(self._judges)}
@@ -111,23 +117,7 @@ class JudgedSystem:
     def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
         """Return the system with neutral changes, judged as before."""
         changes, inner = self._inner.replica(number)
-        return changes, _JudgedReplica(inner, self._judges)
-
-
-class _JudgedReplica:
-    """A replica of a system; the judge is the same."""
-
-    def __init__(self, inner: SystemUnderTest, judges: Sequence[OpenLocal]) -> None:
-        self._inner = inner
-        self._judges = judges
-
-    def execute(
-        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
-    ) -> Mapping[tuple[str, str], Execution]:
-        return _executed(plan, progress, earlier, self._inner, self._judges)
-
-    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
-        return self._inner.vectors(documents)
+        return changes, _Judged(inner, self._judges)
 
 
 def _executed(
