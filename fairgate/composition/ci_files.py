@@ -55,14 +55,16 @@ class ChangeReport:
         """Return what distinguishes its comment from those of other gates."""
         return self.view.policy
 
-    def comment(self, report_url: str, most: int = COMMENT_LIMIT) -> str:
-        """Return the comment without its marker, in at most so many characters."""
-        return pull_request_comment(self.view, self.notes, report_url=report_url, most=most)
+    def comment(self, report_url: str, most: int | None = None) -> str:
+        """Return the comment without its marker, in at most so many characters (GitHub's limit)."""
+        room = COMMENT_LIMIT if most is None else most
+        return pull_request_comment(self.view, self.notes, report_url=report_url, most=room)
 
-    def summary(self, remarks: Sequence[str] = (), most: int = SUMMARY_BYTES) -> str:
-        """Return the job summary; `remarks` are what happened since."""
+    def summary(self, remarks: Sequence[str] = (), most: int | None = None) -> str:
+        """Return the job summary, in so many bytes (the runner's limit); `remarks` came since."""
+        room = SUMMARY_BYTES if most is None else most
         notes = Notes(remarks=[*self.notes.remarks, *remarks], edits=self.notes.edits)
-        return job_summary(self.view, notes, limit=most)
+        return job_summary(self.view, notes, limit=room)
 
 
 def report_change(

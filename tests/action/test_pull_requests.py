@@ -287,7 +287,7 @@ def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeyp
 
 
 def test_the_comment_keeps_below_githubs_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.reports.pull_request.COMMENT_LIMIT", 3_000)
+    monkeypatch.setattr("fairgate.composition.ci_files.COMMENT_LIMIT", 3_000)
     history.branch()
     history.answers(broken, capsys)
     history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))

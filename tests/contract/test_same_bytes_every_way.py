@@ -12,7 +12,7 @@ RULES = {"biased": ["A Black"], "poisoned": ["An Asian", "A biracial"]}
 PROGRAM = """\
 import json, sys
 sys.path.insert(0, {folder!r})
-import rag_app
+from fakes import rag_app
 
 def ask(query, documents=None):
     found = rag_app.reply(query, documents, **{rules})
@@ -29,7 +29,7 @@ if __name__ == "__main__":
 def same(place, start, monkeypatch):
     """Return how a policy asks the same unfair application in each way; recordings come last."""
     place.sources(8)
-    folder = str(Path(rag_app.__file__).parent)
+    folder = str(Path(rag_app.__file__).parents[1])
     (place.root / "same_app.py").write_text(PROGRAM.format(folder=folder, rules=RULES))
     monkeypatch.syspath_prepend(str(place.root))
     monkeypatch.delitem(sys.modules, "same_app", raising=False)

@@ -88,7 +88,7 @@ def test_a_corpus_without_labels_keeps_the_label_free_metrics(place):
     assert found["retrieval/mean-distance"]["value"] is not None
     assert found["retrieval/overlap"]["value"] is not None
     assert found["asr/retrieval"]["value"] is None
-    assert "no labels" in found["rrs/mean"]["note"]
+    assert "a retrieved document has no label" in found["rrs/mean"]["note"]
     place.policy(corpus="bare.jsonl", metric="asr/retrieval")
     assert place.run() == 5
 

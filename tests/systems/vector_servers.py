@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -29,12 +29,12 @@ def chroma(folder):
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, env=environment, **quiet) as process:
         try:
-            for _ in range(600):
+            while True:
                 with contextlib.suppress(urllib.error.URLError, ConnectionError):
-                    urllib.request.urlopen(f"{url}/api/v2/heartbeat", timeout=5).close()  # noqa: S310
+                    urllib.request.urlopen(f"{url}/api/v2/heartbeat", timeout=60).close()  # noqa: S310
                     break
                 assert process.poll() is None, "Chroma's server ended"
-                time.sleep(0.1)
+                threading.Event().wait(0.1)
             yield url
         finally:
             process.terminate()
