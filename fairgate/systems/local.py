@@ -186,6 +186,14 @@ class Local(SystemKind[LocalPolicy]):
         chosen = policy.generator
         return chosen.endpoint.concurrency if isinstance(chosen, EndpointGeneratorPolicy) else 1
 
+    def notices(self, policy: LocalPolicy) -> Iterable[str]:
+        """Return that an endpoint changes prompts in a way that is not seen here."""
+        if isinstance(policy.generator, EndpointGeneratorPolicy):
+            yield (
+                "the endpoint puts each prompt into its own chat template, which may add turns and "
+                "instructions that FairGate does not see"
+            )
+
     def labels(self, policy: LocalPolicy) -> PlacedLabels | None:
         """Return those of a retriever of one's own; a corpus has its own."""
         chosen = getattr(policy.retriever, "labels", None)

@@ -39,6 +39,11 @@ def test_a_model_behind_an_endpoint_is_gated(place, chat, gate):
     assert "small at http://127.0.0.1" in place.record()["provenance"]["under_test"]["model"]
 
 
+def test_that_an_endpoint_changes_prompts_is_noted(place, gate):
+    assert gate() == 0, place.err
+    assert any("its own chat template" in notice for notice in place.record()["notices"])
+
+
 def test_sampling_is_asked_for_as_the_policy_says(chat, gate):
     gate(
         generator={"decoding": {"temperature": 0.5, "top_p": 0.9, "top_k": 20, "max_new_tokens": 9}}
