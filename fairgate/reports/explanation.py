@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairgate.domain.executions import Document
-from fairgate.engine.explain import AlignedDocuments, ExplainedAnswer, Explanation
+from fairgate.engine.aligned_documents import AlignedDocuments
+from fairgate.engine.explain import ExplainedAnswer, Explanation
 from fairgate.reports.escaping import Redaction, plain, redacted
 
 _OPEN, _CLOSE = "[[", "]]"

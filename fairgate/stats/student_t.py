@@ -1,7 +1,7 @@
 """Student's t distribution: upper tail and quantile, for a whole number of degrees of freedom.
 
-Equal to `scipy.special.stdtr` and `stdtrit` to nine digits or more (a test compares them), whose
-import takes a tenth of the time of a stored gate, which needs nothing else of scipy.
+Equal to `scipy.special.stdtr` and `stdtrit` to nine digits or more (a test compares them). A stored
+gate needs nothing else of scipy, and would wait for its import at every start.
 
 Source: the tail is half an incomplete beta function (M. Abramowitz and I. A. Stegun, Handbook of
 Mathematical Functions, 1964, 26.5.27), whose continued fraction (26.5.8) is evaluated from the

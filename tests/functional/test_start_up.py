@@ -12,6 +12,8 @@ HEAVY = (
     "torch",
     "huggingface_hub",
     "onnxruntime",
+    "scipy",
+    "faiss",
 )
 LISTING = """
 import sys
@@ -35,4 +37,8 @@ def test_help_imports_no_network_and_no_models():
 
 def test_a_gate_whose_answers_are_known_imports_no_network_and_no_models(workspace):
     workspace.answers(lambda key: "positive")
+    assert (
+        loaded("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none") == "loaded []"
+    )
+    assert workspace.run("baseline", "accept", "out", "--reason", "r") == 0, workspace.err
     assert loaded("run", "policy.yaml", "--out", "out", "--quiet") == "loaded []"
