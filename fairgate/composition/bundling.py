@@ -40,7 +40,9 @@ REQUIRED = frozenset(
 OPTIONAL = frozenset({"baseline.json", "anchor.json", "report.html"})
 _NOT_RECOMPUTED = frozenset({"attribution", "instability", "kill_score", "notices", "provenance"})
 """Parts of the run record that no verdict rests on and that need answers or the machine."""
-_TEXTS = frozenset({"reasons", "note", "warnings"})
+_TEXTS = frozenset({"reasons", "note"})
+_COUNTED = ("evidence.problems", "warnings")
+"""Lists of texts whose number must agree where their words need not."""
 _TOLERANCE = 2e-6
 
 
@@ -196,7 +198,7 @@ def _problems_or(
 ) -> Iterator[str]:
     there, here = recorded.get(name, "nothing"), computed.get(name, "nothing")
     both = isinstance(there, list) and isinstance(here, list)
-    if place == "evidence.problems" and both and not texts:
+    if place in _COUNTED and both and not texts:
         there, here = len(there), len(here)
     yield from differences(there, here, texts=texts, at=place)
 

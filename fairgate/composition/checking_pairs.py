@@ -13,6 +13,7 @@ from fairgate.domain.cases import Source
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import PolicyError, Problem, UsageError
 from fairgate.domain.wording import harmless, quoted, suggestion
+from fairgate.generation.case_rows import is_header
 from fairgate.generation.model_pairs import Wordings, is_english, place_of
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
@@ -24,12 +25,13 @@ _MOST_FAULTS = 20
 def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
     """Yield what a file of pairs by a model holds. Raises PolicyError with its first faults."""
     sources = read_sources(CorpusSpec(path=str(path)))
-    lines = {str(row.values.get("id")): row.line for row in read_rows(str(path))}
+    name = str(path)
+    rows = (row for row in read_rows(name) if row.number != 1 or not is_header(row.values, name))
+    lines = [row.line for row in rows]
     wordings = wordings_of(())
     texts: dict[tuple[str, str], int] = {}
     problems: list[Problem] = []
-    for source in sources:
-        line = lines[source.id]
+    for source, line in zip(sources, lines, strict=True):
         fault = _fault(source, wordings)
         if fault is None and source.pair is not None:
             both = (source.text.casefold(), source.pair.follow_up.casefold())

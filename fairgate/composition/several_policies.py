@@ -88,7 +88,7 @@ class SeveralReports:
 
     def comment(self, report_url: str) -> str:
         """Return a line for each policy, and the reports of those that need attention."""
-        head = several_head([report.view for report in self.reports])
+        head = several_head([report.view for report in self.reports], self.outcome)
         open_ones = [report for report in self.reports if report.needs_attention]
         room = (COMMENT_LIMIT - length(head)) // max(1, len(open_ones)) - 2
         parts = [report.comment(report_url, room).strip() for report in open_ones]
@@ -96,7 +96,7 @@ class SeveralReports:
 
     def summary(self, remarks: Sequence[str] = ()) -> str:
         """Return the job summaries, one after the other; `remarks` are what happened since."""
-        head = several_head([report.view for report in self.reports])
+        head = several_head([report.view for report in self.reports], self.outcome)
         room = (SUMMARY_BYTES - len(head.encode())) // len(self.reports) - 2
         last = len(self.reports) - 1
         parts = [

@@ -95,6 +95,11 @@ class KeptKillScore:
         """Return the share of the biased and worse variants that was caught."""
         return self.caught / self.mutants
 
+    @property
+    def percent(self) -> int:
+        """Return the share in percent, rounded down: 100 means all of them."""
+        return 100 * self.caught // self.mutants
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instability:

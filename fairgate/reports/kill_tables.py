@@ -83,9 +83,9 @@ def kill_score_json(found: KillScore) -> str:
 def _head(found: KillScore) -> Iterator[str]:
     search = found.search
     yield (
-        f"Kill score of policy {found.policy}: {100 * found.score:.0f} % ({found.caught} of "
-        f"{found.mutants} biased or worse variants of the run are caught at a strength of "
-        f"{_percent(search.stated)}; {found.sources} sources)"
+        f"Kill score of policy {found.policy}: {100 * found.caught // found.mutants} % "
+        f"({found.caught} of {found.mutants} biased or worse variants of the run are caught at "
+        f"a strength of {_percent(search.stated)}; {found.sources} sources)"
     )
     yield (
         f"A strength of 15 % changes that share of the target's cases. Caught from: the smallest "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fairgate.domain.outcomes import Outcome
 from fairgate.reports.blocks import Block, Column, Form, Row, Table, Text
 from fairgate.reports.escaping import markdown_block, short_sentence
 from fairgate.reports.markdown import (
@@ -100,14 +101,11 @@ def pull_request_comment(
     return _within(render, most, length, most - length(extra))
 
 
-def several_head(views: Sequence[View]) -> str:
-    """Return what stands above the reports of several policies: which ended how."""
-    worst = next((view for view in views if view.exit_code), views[0])
+def several_head(views: Sequence[View], outcome: Outcome) -> str:
+    """Return what stands above the reports of several policies: which ended how, and the worst."""
     bad = sum(bool(view.exit_code) for view in views)
     words = f"{bad} of {len(views)} policies did not pass" if bad else f"{len(views)} policies pass"
-    title = render_blocks(
-        [Text(lines=[[Span(worst.outcome.value, Kind.MARK), f" FairGate: {words}"]])]
-    )
+    title = render_blocks([Text(lines=[[Span(outcome.value, Kind.MARK), f" FairGate: {words}"]])])
     table = Table(
         label="Policies",
         columns=[Column(head="policy"), Column(head="outcome"), Column(head="")],

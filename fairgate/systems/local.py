@@ -29,6 +29,7 @@ from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import Finding, SystemKind
 from fairgate.systems.tables import named_on_hub
+from fairgate.systems.vector_stores import StoreSearch
 
 
 def _whose(value: object) -> str:
@@ -79,6 +80,15 @@ class LocalPolicy(SystemModel):
         if self.budget is not None and not asks:
             raise ValueError(
                 "has a `budget`, but retriever and generator run here and ask nobody; leave it out"
+            )
+        searches = isinstance(self.retriever, OwnRetrieverPolicy) and isinstance(
+            self.retriever.way, StoreSearch
+        )
+        counted = self.budget and (self.budget.tokens or self.budget.money)
+        if counted and searches and not isinstance(self.generator, EndpointGeneratorPolicy):
+            raise ValueError(
+                "has a `budget` of tokens or money, which a vector store does not report; limit "
+                "`requests` or `seconds`"
             )
         return self
 

@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from action.repositories import POLICY, worse
 
 from fairgate.composition import several_policies
+from fairgate.domain.outcomes import Outcome
 from fairgate.reports.markdown import length
+from fairgate.reports.pull_request import several_head
 
 BOTH = "policies/small.yaml\n  policies/other.yaml\n"
 OTHER = POLICY.replace("name: small", "name: other").replace("answers.jsonl", "others.jsonl")
@@ -24,6 +27,16 @@ def two(history):
     history.commit("a second policy")
     history.branch()
     return history
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.INCONCLUSIVE])
+def test_the_head_shows_the_worst_wherever_it_stands(outcome):
+    view = SimpleNamespace(policy="p", outcome=Outcome.PASS, word="PASS", lead="", exit_code=0)
+    other = SimpleNamespace(
+        policy="q", outcome=Outcome.INCONCLUSIVE, word="X", lead="", exit_code=5
+    )
+    head = several_head([view, other], outcome)
+    assert head.startswith(f"### {'❌' if outcome is Outcome.FAIL else '⚠️'} FairGate: 1 of 2")
 
 
 def test_the_worst_decides_and_one_comment_tells_of_all(two, steps):

@@ -2,10 +2,12 @@
 
 import sys
 
+import numpy as np
 import pytest
 from fakes import rag_app
 from fakes.chat_server import chat_server
 
+from fairgate.adapters.applications.vector_search import VectorSearch
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.usage import Usage, usage_of
@@ -219,3 +221,46 @@ def test_money_of_answers_without_tokens_is_not_taken_for_none():
     assert meter.spent == ""
     meter.add(Usage(money=1.0))
     assert meter.spent == "1 of money"
+
+
+class OneByOne:
+    """A vector store that needs ten seconds a query, beside an embedder that needs none."""
+
+    name, revision, fingerprint = "S", None, "s"
+
+    def __init__(self):
+        self.now = 0.0
+        self.widths = []
+
+    def search(self, vectors, width, queries, top_k):
+        self.widths.append(width)
+        for position, _ in enumerate(vectors):
+            self.now += 10.0
+            yield position, ()
+
+    def embed(self, texts):
+        return np.zeros((len(texts), 3), dtype=np.float32)
+
+
+@pytest.mark.parametrize(("budget", "asked"), [(Budget(seconds=15.0), 2), (Budget(requests=3), 3)])
+def test_queries_of_a_vector_store_count_when_they_are_asked(budget, asked):
+    store = OneByOne()
+    meter = Meter(budget, clock=lambda: store.now)
+    search = BudgetedApplication(VectorSearch(store, lambda: store), meter, lambda: True)
+    questions = [Question(query=str(n), text="", instruction="", prompt="") for n in range(5)]
+    found = []
+    with pytest.raises(BudgetError):
+        found.extend(position for position, _ in search.ask(questions))
+    assert found == list(range(asked))
+    assert list(meter.latencies) == [10.0] * asked
+    with pytest.raises(BudgetError):
+        next(iter(search.ask(questions)))
+    assert set(store.widths) == {3}
+
+
+@pytest.mark.parametrize("limit", ["tokens", "money"])
+def test_a_vector_store_beside_a_model_here_reports_no_tokens(place, limit):
+    store = {"url": "http://127.0.0.1:9", "collection": "docs"}
+    system = {"retriever": {"qdrant": store}, "generator": {"model": "demo-slm"}}
+    assert place.gate({**system, "budget": {limit: 5}}) == 2
+    assert "limit `requests` or `seconds`" in place.err

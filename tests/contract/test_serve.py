@@ -1,6 +1,7 @@
 """A server that is started for a run: it answers, and nothing of it stays behind."""
 
 import contextlib
+import errno
 import http.server
 import json
 import os
@@ -194,6 +195,30 @@ def test_another_server_that_answers_late_is_not_taken_for_it(server, port):
 def test_another_server_whose_answer_is_unusable_is_not_taken_for_it(server, raw):
     with raw_server(raw) as other, TAKEN, served(server(ready_url=other.url)):
         raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_free"),
+    [
+        (("ECONNREFUSED",), True),
+        (("ECONNREFUSED", "EHOSTUNREACH"), True),
+        (("EADDRNOTAVAIL", "ECONNREFUSED", "ENETUNREACH"), True),
+        (("EHOSTUNREACH",), False),
+        (("ECONNREFUSED", "ETIMEDOUT"), False),
+    ],
+)
+def test_an_address_is_free_where_the_networks_that_are_there_refuse(
+    server, monkeypatch, numbers, is_free
+):
+    def connect(*_, **__):
+        raise ExceptionGroup("failed", [OSError(getattr(errno, one), one) for one in numbers])
+
+    monkeypatch.setattr("socket.create_connection", connect)
+    if is_free:
+        server_process._require_free(server())
+    else:
+        with pytest.raises(ApplicationError, match="it is unknown what answers"):
+            server_process._require_free(server())
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://[::1/"])

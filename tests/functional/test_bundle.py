@@ -376,6 +376,11 @@ def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(worksp
         found = check_bundle(bundled(workspace, *options))
         assert found.statement["predicate"]["result"] == "WARNED"
         assert [*found.result.kinds] == ["sentiment", "another"]
+        path = bundled(workspace, *options, out="warned.zip")
+        record = json.loads(members_of(path)["run.json"])
+        for changed in ({"warnings": []}, {"warnings": [], "fairgate": "0.0.1"}):
+            with pytest.raises(DataError):
+                check_bundle(forged(path, run__json=json.dumps({**record, **changed}).encode()))
 
 
 @pytest.mark.parametrize("name", ["run.json", "tables.json", "policy.json", "rows.jsonl"])

@@ -248,6 +248,22 @@ def test_check_names_the_line_of_what_was_edited(generated, change, wrong):
     assert wrong in said
 
 
+@pytest.mark.parametrize("column", [None, "source_id", "inputID"])
+def test_check_reads_ids_under_any_name_or_none(generated, column):
+    assert generated(writer, *ONE, limit=3)[0] == 0
+    header, *pairs = rows(generated.root)
+    for pair in pairs:
+        found = pair.pop("id")
+        pair.update({column: found} if column else {})
+    for change, expected in (({}, 0), ({"dimension": "hats"}, 2)):
+        pairs[2] |= change
+        text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
+        (generated.root / "pairs.jsonl").write_text(text)
+        code, said = generated.command("check", "pairs.jsonl")
+        assert code == expected, said
+    assert "pairs.jsonl:4:" in said
+
+
 def test_check_finds_a_pair_that_stands_twice(generated):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -89,10 +89,10 @@ class HttpStore(ABC):
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def search(
-        self, vectors: Vectors, queries: Sequence[str], top_k: int
+        self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
     ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
         """Yield `(position, documents)` as they come, with no secret in them."""
-        self._check(vectors.shape[1])
+        self._check(width)
         requests = (self._posted(*self._query(row.tolist(), top_k)) for row in vectors)
         for position, asked in self._client.ask_all(requests):
             about = f"for {quoted(queries[position])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -71,7 +71,7 @@ class Pgvector:
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def search(
-        self, vectors: Vectors, queries: Sequence[str], top_k: int
+        self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
     ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
         """Yield `(position, documents)`, one query after another."""
         driver = _driver()
@@ -93,7 +93,7 @@ class Pgvector:
                     yield position, without_secrets(reply, secrets).documents or ()
         except driver.Error as error:
             about = f"asked for {quoted(queries[position])}" if position >= 0 else "asked"
-            raise self._explained(concealed(str(error), secrets), about, vectors) from None
+            raise self._explained(concealed(str(error), secrets), about, width) from None
         except ApplicationError as error:
             raise ApplicationError(f"{self.name}: {concealed(str(error), secrets)}") from None
 
@@ -112,9 +112,8 @@ class Pgvector:
         )
         return connection
 
-    def _explained(self, text: str, about: str, vectors: Vectors) -> ApplicationError:
+    def _explained(self, text: str, about: str, width: int) -> ApplicationError:
         """Return what PostgreSQL's words mean; that vectors differ in length has a remedy."""
-        width = vectors.shape[1]
         found = _WIDTHS.search(text)
         other = next((int(n) for n in found.groups() if int(n) != width), width) if found else width
         if other != width:

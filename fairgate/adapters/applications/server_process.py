@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import shlex
 import socket
 import subprocess
@@ -26,6 +27,8 @@ _PATIENCE = 5.0
 """Seconds between asking the server to end and ending it."""
 _BETWEEN = 0.1
 _OK = 2
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHOSTUNREACH)
+"""What an address of a network says that this machine is not in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +87,17 @@ def _require_free(server: Server) -> None:
     try:
         url = urlsplit(server.ready_url)
         port = url.port or (443 if url.scheme == "https" else 80)
-        with socket.create_connection((url.hostname or "", port), timeout=_PATIENCE):
+        address = (url.hostname or "", port)
+        with socket.create_connection(address, timeout=_PATIENCE, all_errors=True):
             found = "something answers"
-    except (ConnectionRefusedError, socket.gaierror):  # a name may come with the server
+    except socket.gaierror:  # a name may come with the server
         return
+    except ExceptionGroup as errors:
+        # One for each address of the name; a machine may not have the network of all of them.
+        numbers = {error.errno for error in errors.exceptions if isinstance(error, OSError)}
+        if errno.ECONNREFUSED in numbers and numbers <= {errno.ECONNREFUSED, *_NOT_HERE}:
+            return
+        found = f"it is unknown what answers ({errors.exceptions[-1]})"
     except (OSError, ValueError) as error:
         found = f"it is unknown what answers ({error})"
     raise ApplicationError(

@@ -6,7 +6,7 @@ A store is one file beside this one: what it is asked, and where documents stand
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import groupby
 from typing import Protocol
 
@@ -36,10 +36,11 @@ class VectorStore(Protocol):
         ...
 
     def search(
-        self, vectors: Vectors, queries: Sequence[str], top_k: int
+        self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
     ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
         """Yield `(position, documents nearest first)` as they come; `queries` are for messages.
 
+        Each of the `vectors` has `width` numbers and is taken when its query is asked.
         Raises ApplicationError, also where the collection's vectors have another length.
         """
         ...
@@ -73,9 +74,12 @@ class VectorSearch:
         """Yield `(position in questions, reply)`; all are asked for as many documents."""
         if not questions:
             return
-        queries = [question.query for question in questions]
+        # By position: what is iterated counts as asked, and a budget may end that early.
+        queries = [questions[place].query for place in range(len(questions))]
         vectors = self._embedder().embed(queries)
-        for position, found in self._store.search(vectors, queries, questions[0].top_k):
+        asked = (vectors[place] for place, _ in enumerate(questions))
+        top_k = questions[0].top_k
+        for position, found in self._store.search(asked, vectors.shape[1], queries, top_k):
             yield position, Reply(answer="", documents=in_one_order(found))
 
 

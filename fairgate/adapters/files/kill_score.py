@@ -62,7 +62,7 @@ def kill_score_badge(score: KeptKillScore) -> str:
     badge = {
         "schemaVersion": 1,
         "label": "kill score",
-        "message": f"{int(100 * share)} %",
+        "message": f"{score.percent} %",
         "color": colour,
     }
     return json.dumps(badge) + "\n"

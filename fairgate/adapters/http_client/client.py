@@ -243,10 +243,7 @@ class _Connections:
         return [
             _Pool(
                 httpx2.AsyncClient(
-                    headers={
-                        "User-Agent": f"fairgate/{__version__}",
-                        "Accept-Encoding": "identity",
-                    },
+                    headers=_HEADERS,
                     cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                     timeout=httpx2.Timeout(self._limits.idle_seconds, pool=None),
                     limits=limits,

@@ -88,7 +88,7 @@ def _references(material: Material) -> Iterator[tuple[Inline, Inline]]:
     score = material.result.kill_score
     if score is not None:
         words = (
-            f"{int(100 * score.share)} %: it caught {score.caught:,} of {score.mutants:,} biased "
+            f"{score.percent} %: it caught {score.caught:,} of {score.mutants:,} biased "
             f"or worse variants of a run of {figures.count(score.sources, 'source')}, with "
             f"{100 * score.strength:.0f} % of the cases changed; a rule failed "
             f"{score.false_kills:,} of {score.controls:,} variants that are about no identity"
