@@ -14,6 +14,7 @@ from fairgate.cli.options import (
     allow_python,
     echo_json,
     json_option,
+    refuse_machine_options,
     runtime_of,
     runtime_options,
 )
@@ -64,6 +65,7 @@ def explain(run: Path, case: str, **options: Any) -> int:
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @json_option
+@allow_python
 @runtime_options
 def shrink(run: Path, cases: tuple[str, ...], **options: Any) -> int:
     """Leave words and attributes out of a finding's source as long as it still fails.
@@ -107,6 +109,8 @@ def power(policy: Path, **options: Any) -> int:
     from fairgate.composition.diagnosing import policy_power
     from fairgate.reports.noise_tables import render_power
 
+    if options["run"] is None:
+        refuse_machine_options("--run RUN, whose documents are embedded again")
     runtime = runtime_of(options)
     loaded = load_policy(policy, runtime)
     baseline = locate_references(loaded, policy, options["baseline"]).baseline

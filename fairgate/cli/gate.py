@@ -14,6 +14,7 @@ from fairgate.cli.options import (
     EXISTING_FOLDER,
     FOLDER,
     allow_python,
+    refuse_machine_options,
     runtime_of,
     runtime_options,
 )
@@ -104,6 +105,7 @@ def _open(page: Path) -> None:
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @runtime_options
 def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     """Judge the stored answers of RUN again; no language model is loaded.
@@ -128,7 +130,10 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only)
     write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
-    return _say(view, done, notices, report_only=report_only)
+    code = _say(view, done, notices, report_only=report_only)
+    if options["open_page"]:
+        _open(folder.path / PAGE)
+    return code
 
 
 def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
@@ -164,6 +169,8 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
     runtime = runtime_of(options)
     generated = [file for file in files if file.suffix.lower() == ".jsonl"]
+    if not options["quality"]:
+        refuse_machine_options("--quality")
     if options["quality"] and not generated:
         raise UsageError("--quality is of generated cases; name a .jsonl file of them")
     for file in files:
@@ -248,6 +255,8 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
     """
     from fairgate.composition.planning import plan_lines, second_wave_lines, write_plan
 
+    if after is None:
+        refuse_machine_options("--after RUN, whose documents are embedded again")
     runtime = runtime_of(options)
     loaded = load_policy(policy, runtime)
     lines = plan_lines(loaded) if after is None else second_wave_lines(loaded, after, runtime)

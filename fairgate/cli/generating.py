@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from fairgate.cli.options import EXISTING_FILE, runtime_of, runtime_options
+from fairgate.cli.options import (
+    EXISTING_FILE,
+    MACHINE,
+    given_options,
+    runtime_of,
+    runtime_options,
+)
 from fairgate.cli.progress import progress_for
 from fairgate.cli.saying import say
 from fairgate.domain.errors import ExitCode, UsageError
@@ -77,19 +82,13 @@ def generate(generator: str, out: Path, **options: Any) -> int:
     return ExitCode.PASS
 
 
-_OF_MODEL = {"policy", "relations", "dimensions"}
+_OF_MODEL = {"policy", "relations", "dimensions", *MACHINE}
 _OF_TEMPLATES = {"strength", "templates", "attributes"}
 
 
 def _refuse_strange_options(generator: str) -> None:
     """Raise UsageError for options that the generator does not read, and a model without policy."""
-    context = click.get_current_context()
-    given = {
-        parameter.name: parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name is not None
-        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    }
+    given = given_options()
     strange = _OF_TEMPLATES if generator == "model" else _OF_MODEL
     for name, option in given.items():
         if name in strange:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fairgate.cli.options import runtime_of, runtime_options
+from fairgate.cli.options import cache_option, runtime_of
 from fairgate.domain.errors import ExitCode
 
 
@@ -30,7 +30,7 @@ from fairgate.domain.errors import ExitCode
     "--keep-anyway", is_flag=True,
     help="Keep an export that differs from the original by more than its precision may.",
 )  # fmt: skip
-@runtime_options
+@cache_option
 def export(model: str, output: Path | None, **options: Any) -> int:
     """Turn MODEL (a Hugging Face id or a folder) into ONNX and compare it with the original.
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -89,6 +91,38 @@ def runtime_options(command: Command) -> Command:
     """Add the options of `Runtime`: how to run, never what."""
     root, cache, today = _PLACES
     return _with((root, cache, *_MACHINE, today), command)
+
+
+def cache_option(command: Command) -> Command:
+    """Add `--cache` alone, for a command that reads and writes nothing else by the policy's paths."""
+    return _with(_PLACES[1:2], command)
+
+
+MACHINE = ("batch_size", "threads", "device")
+"""Parameters about how models run."""
+
+
+def given_options() -> dict[str, str]:
+    """Return the options that stand on the command line, by the parameter that each one sets."""
+    context = click.get_current_context()
+    return {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }
+
+
+def refuse_machine_options(unless: str) -> None:
+    """Raise UsageError for options about models where the command as given runs none."""
+    given = given_options()
+    for name in MACHINE:
+        if name in given:
+            command = click.get_current_context().info_name
+            raise UsageError(
+                f"{given[name]} says how models run, and `{command}` runs one only with {unless}; "
+                f"leave out {given[name]}"
+            )
 
 
 def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:

@@ -1,0 +1,87 @@
+"""Every command has the options that mean something on it, and refuses the others."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from fairgate.cli import cli
+
+MACHINE = {"--batch-size", "--threads", "--device"}
+PLACES = {"--root", "--cache"}
+PYTHON = {"--allow-python"}
+SHARED = MACHINE | PLACES | PYTHON
+ASKED = {"run", "doctor", "burn-in", "shrink", "hook smoke"}
+"""They put questions to the system of a policy, which may be a Python function."""
+WITH_MODELS = {
+    "baseline accept", "baseline anchor", "bundle make", "check", "explain", "generate",
+    "judge evaluate", "mutate", "plan", "power", "relations measure", "rescore",
+}  # fmt: skip
+"""They embed the documents of a run again, or ask a judge, a classifier or a generator."""
+WITH_FILES = {"corpus prepare", "hook check"}
+WITH_CACHE = {"export"}
+WITHOUT = {
+    "baseline diff", "baseline verify", "bundle verify", "init", "lint", "metrics list",
+    "relations attributes", "relations explain", "relations list",
+}  # fmt: skip
+OF_THE_ACTION = {"github run", "github comment"}
+"""Their options are the action's inputs."""
+EXPECTED = {
+    **dict.fromkeys(ASKED, SHARED),
+    **dict.fromkeys(WITH_MODELS, MACHINE | PLACES),
+    **dict.fromkeys(WITH_FILES, PLACES),
+    **dict.fromkeys(WITH_CACHE, {"--cache"}),
+    **dict.fromkeys(WITHOUT, set()),
+}
+
+
+def leaves(command, parent=None, name=""):
+    """Yield every command that can be called, by its words."""
+    context = click.Context(command, parent=parent, info_name=name)
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    for child in command.list_commands(context):
+        yield from leaves(command.get_command(context, child), context, f"{name} {child}".strip())
+
+
+COMMANDS = {
+    name: {word for each in command.params if isinstance(each, click.Option) for word in each.opts}
+    for name, command in leaves(cli)
+}
+
+
+def test_every_command_is_of_one_sort():
+    assert set(COMMANDS) == set(EXPECTED) | OF_THE_ACTION
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_command_has_the_shared_options_that_mean_something_on_it(name):
+    assert COMMANDS[name] & SHARED == EXPECTED[name]
+
+
+def test_what_writes_a_page_can_open_it_and_what_takes_long_can_be_quiet():
+    pages = {name for name, words in COMMANDS.items() if "--report-only" in words}
+    assert {name for name in pages if "--open" in COMMANDS[name]} == pages - OF_THE_ACTION
+    assert {name for name in ASKED if "--quiet" not in COMMANDS[name]} == {"doctor", "hook smoke"}
+
+
+@pytest.mark.parametrize("option", [("--device", "cpu"), ("--threads", "1"), ("--batch-size", "2")])
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [
+        (("check", "policy.yaml"), "--quality"),
+        (("plan", "policy.yaml"), "--after RUN"),
+        (("power", "policy.yaml"), "--run RUN"),
+        (("generate", "genfair", "--out", "cases.jsonl"), "not for `generate genfair`"),
+    ],
+)
+def test_an_option_about_models_is_refused_where_none_runs(workspace, command, needed, option):
+    (workspace.root / "answers.jsonl").touch()
+    assert workspace.run(*command) == 0, workspace.err
+    (workspace.root / "cases.jsonl").unlink(missing_ok=True)
+    assert workspace.run(*command, *option) == 2
+    assert option[0] in workspace.err
+    assert needed in workspace.err
+    assert "leave" in workspace.err
+    assert not (workspace.root / "cases.jsonl").exists()
