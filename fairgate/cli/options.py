@@ -94,7 +94,7 @@ def runtime_options(command: Command) -> Command:
 
 
 def cache_option(command: Command) -> Command:
-    """Add `--cache` alone, for a command that reads and writes nothing else by the policy's paths."""
+    """Add `--cache` alone, for a command that reads no other file by a relative path."""
     return _with(_PLACES[1:2], command)
 
 

@@ -27,11 +27,15 @@ WITHOUT = {
 OF_THE_ACTION = {"github run", "github comment"}
 """Their options are the action's inputs."""
 EXPECTED = {
-    **dict.fromkeys(ASKED, SHARED),
-    **dict.fromkeys(WITH_MODELS, MACHINE | PLACES),
-    **dict.fromkeys(WITH_FILES, PLACES),
-    **dict.fromkeys(WITH_CACHE, {"--cache"}),
-    **dict.fromkeys(WITHOUT, set()),
+    name: shared
+    for names, shared in (
+        (ASKED, SHARED),
+        (WITH_MODELS, MACHINE | PLACES),
+        (WITH_FILES, PLACES),
+        (WITH_CACHE, {"--cache"}),
+        (WITHOUT, set()),
+    )
+    for name in names
 }
 
 
