@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.classifiers import Classifier
@@ -143,7 +144,7 @@ class Rejected:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TestPlan:
     """Everything that will be asked and judged, in a fixed order. Holds no answers."""
 
@@ -152,6 +153,18 @@ class TestPlan:
     rejected: Sequence[Rejected] = ()
 
     __test__ = False  # keeps pytest from collecting a class whose name starts with "Test"
+
+    @cached_property
+    def outline(self) -> Sequence[Unit]:
+        """The first unit of each suite, arm, standing and combination of dimensions, as planned.
+
+        Rules ask which values dimensions take: these few units answer that for all.
+        """
+        found: dict[tuple[object, ...], Unit] = {}
+        for unit in self.units:
+            standing = unit.suite, unit.arm, unit.advisory, unit.is_unproven
+            found.setdefault((*standing, *unit.dimensions.items()), unit)
+        return tuple(found.values())
 
     def units_of(self, suite: str) -> list[Unit]:
         """Return a suite's units, in the order of the plan."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import MappingProxyType
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted, suggestion
@@ -24,13 +25,28 @@ Entry = TypeVar("Entry", bound=Identified)
 
 
 class Catalogue(Generic[Entry]):
-    """Entries in the order in which they are documented. Ids are unique."""
+    """Entries in the order in which they are documented. Ids are unique.
 
-    def __init__(self, noun: str, entries: Sequence[Entry], *, see: str = "") -> None:
-        """Take the entries; `noun` and `see` (a command) are for messages about unknown ids."""
+    An entry may be given by its place alone: its file is then read when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        entries: Sequence[Entry] = (),
+        *,
+        see: str = "",
+        package: str = "",
+        places: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Take the entries; `noun` and `see` (a command) are for messages about unknown ids.
+
+        `places` has `file:Class` for the ids of entries whose files, in `package`, are read later.
+        """
         self._noun = noun
         self._see = see
-        self._by_id: dict[str, Entry] = {}
+        self._package = package
+        self._by_id: dict[str, Entry | str] = dict(places)
         for entry in entries:
             self._add(entry)
 
@@ -39,9 +55,19 @@ class Catalogue(Generic[Entry]):
             raise ValueError(f"there is already a {self._noun} called {entry.id!r}")
         self._by_id[entry.id] = entry
 
+    def _at(self, name: str) -> Entry:
+        entry = self._by_id[name]
+        if isinstance(entry, str):
+            file, _, made = entry.partition(":")
+            entry = cast("Entry", getattr(import_module(f"{self._package}.{file}"), made)())
+            if entry.id != name:
+                raise ValueError(f"the {self._noun} {name!r} calls itself {entry.id!r}")
+            self._by_id[name] = entry
+        return entry
+
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries."""
-        return iter(tuple(self._by_id.values()))
+        return iter([self._at(name) for name in self._by_id])
 
     def __len__(self) -> int:
         """Return how many entries there are."""
@@ -59,21 +85,20 @@ class Catalogue(Generic[Entry]):
     @property
     def by_id(self) -> Mapping[str, Entry]:
         """Return the entries by id, including entries that are added later."""
-        return MappingProxyType(self._by_id)
+        return _Entries(self)
 
     def get(self, name: str) -> Entry | None:
         """Return the entry with that id; None where there is none."""
-        return self._by_id.get(name)
+        return self._at(name) if name in self._by_id else None
 
     def __getitem__(self, name: str) -> Entry:
         """Return the entry with that id. Raises UsageError with the nearest ids."""
-        found = self._by_id.get(name)
-        if found is None:
+        if name not in self._by_id:
             see = f" See `{self._see}`." if self._see else ""
             raise UsageError(
                 f"no {self._noun} is called {quoted(name)}; {suggestion(name, self.ids)}{see}"
             )
-        return found
+        return self._at(name)
 
     @contextmanager
     def added(self, entry: Entry) -> Iterator[None]:
@@ -83,3 +108,22 @@ class Catalogue(Generic[Entry]):
             yield
         finally:
             del self._by_id[entry.id]
+
+
+class _Entries(Mapping[str, Entry]):
+    """A catalogue's entries by id, whatever is added to it later."""
+
+    def __init__(self, catalogue: Catalogue[Entry]) -> None:
+        self._catalogue = catalogue
+
+    def __getitem__(self, name: str) -> Entry:
+        found = self._catalogue.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._catalogue.ids)
+
+    def __len__(self) -> int:
+        return len(self._catalogue)

@@ -10,13 +10,11 @@ so they carry less evidence than as many independent comparisons.
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.executions import Document
 from fairgate.domain.findings import Instability
 from fairgate.domain.outcomes import RuleResult
 from fairgate.domain.units import Value
@@ -26,7 +24,7 @@ from fairgate.engine.compare import compare
 from fairgate.engine.comparison import Comparison, prepare_rule
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.instability import steadiness
-from fairgate.engine.ports import Progress, Retriever, SystemUnderTest, Vectors
+from fairgate.engine.ports import Progress, SystemUnderTest
 from fairgate.engine.rules import Rule, expand_rules
 from fairgate.suites.suite import Suite
 
@@ -180,48 +178,3 @@ def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
                 answers.setdefault(where, []).append(value)
     complete = {where: found for where, found in answers.items() if len(found) == len(runs)}
     return steadiness([unit for unit in plan.units if not unit.is_control], complete)
-
-
-class Reordered:
-    """A retriever whose lists are shown in another order, the same for every query.
-
-    Ranks are exchanged alike everywhere, so metrics of the retrieval do not move; the prompts do.
-    """
-
-    def __init__(self, inner: Retriever, seed: int) -> None:
-        """Take the retriever and the number that names the order."""
-        self._inner = inner
-        self._seed = seed
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify retriever and order."""
-        return f"{self._inner.fingerprint} order {self._seed}"
-
-    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
-        """Return the retriever's documents in this order."""
-        order = list(range(top_k))
-        random.Random(self._seed).shuffle(order)  # noqa: S311 (no secret)
-        return [
-            [found[rank] for rank in order if rank < len(found)]
-            for found in self._inner.retrieve(queries, top_k)
-        ]
-
-    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
-        """Return what the retriever returns."""
-        return self._inner.vectors(document_ids)
-
-
-class NoStore:
-    """A result store that keeps nothing: every question is asked again."""
-
-    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return nothing."""
-        del kind, keys
-        return {}
-
-    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
-        """Discard the results."""
-        del kind
-        for _ in items:
-            pass

@@ -49,7 +49,7 @@ def dimension_levels(
 
     With `where`, those that it takes within that slice: the terms of one category, say.
     """
-    units = [unit for unit in plan.units if unit.suite == suite and not unit.is_control]
+    units = [unit for unit in plan.outline if unit.suite == suite and not unit.is_control]
     relations = list(dict.fromkeys(u.dimensions.get("relation", "") for u in units))
     if "relation" not in (where or {}):
         units = [unit for unit in units if not unit.advisory] or units
@@ -71,7 +71,7 @@ def metric_levels(
         return dimension_levels(plan, suite, where)
     units = [
         unit
-        for unit in plan.units
+        for unit in plan.outline
         if unit.dimensions.get("relation") == metric.relation
         and (TOGETHER in unit.dimensions["category"] or not metric.of_combinations)
     ]
@@ -87,7 +87,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
     for some identities are a finding (SPEC 3), and would only make other rates look better.
     """
     rules: list[Rule] = []
-    advisory = {unit.dimensions["relation"] for unit in plan.units if unit.advisory}
+    advisory = {unit.dimensions["relation"] for unit in plan.outline if unit.advisory}
     for position, gate in enumerate([*policy.gates, *_by_default(policy, plan)]):
         metric = BY_ID.get(gate.metric)
         if metric is None:
@@ -116,7 +116,7 @@ def rests_on_unproven(plan: TestPlan, suite: str, where: Mapping[str, str]) -> b
 
     Advisory relations count where the slice names them, and in suites that have no others.
     """
-    units = [unit for unit in plan.units if unit.suite == suite and not unit.is_control]
+    units = [unit for unit in plan.outline if unit.suite == suite and not unit.is_control]
     if not any(unit.is_unproven for unit in units):
         return False
     if "relation" not in where:
@@ -152,7 +152,7 @@ def _asks_whole_suite(gate: GatePolicy, plan: TestPlan, suite: str) -> bool:
 
 def with_control_arm(policy: Policy, plan: TestPlan) -> list[str]:
     """Return the suites that ask neutral wording too, in the order of the policy."""
-    found = {unit.suite for unit in plan.units if unit.is_control}
+    found = {unit.suite for unit in plan.outline if unit.is_control}
     return [suite.id for suite in policy.suites if suite.id in found]
 
 

@@ -5,62 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.relations.genfair.mr1_removal_one import RemovalOfOne
-from fairgate.relations.genfair.mr2_removal_all import RemovalOfAll
-from fairgate.relations.genfair.mr3_selective_negation import SelectiveNegation
-from fairgate.relations.genfair.mr4_total_negation import TotalNegation
-from fairgate.relations.genfair.mr5_substitution_all import SubstitutionOfAll
-from fairgate.relations.genfair.mr6_substitution_one import SubstitutionOfOne
-from fairgate.relations.genfair.mr7_counterfactual import Counterfactual
-from fairgate.relations.genfair.mr8_order_permutation import OrderPermutation
-from fairgate.relations.intersectional.pairs import PairsOfAttributes
-from fairgate.relations.meta_fair.mr1_single_attribute import SingleAttribute
-from fairgate.relations.meta_fair.mr2_dual_attributes import DualAttributes
-from fairgate.relations.meta_fair.mr3_ranked_list import RankedList
-from fairgate.relations.meta_fair.mr4_hypothetical_scenario import HypotheticalScenario
-from fairgate.relations.meta_fair.mr5_proper_nouns import ProperNouns
-from fairgate.relations.meta_fair.mr6_metal_prefix import MetalPrefix
-from fairgate.relations.meta_fair.mr7_sentence_completion import SentenceCompletion
-from fairgate.relations.meta_fair.mr8_inverted_single import InvertedSingle
-from fairgate.relations.meta_fair.mr9_inverted_ranked import InvertedRanked
-from fairgate.relations.meta_fair.mr10_inverted_scenario import InvertedScenario
-from fairgate.relations.meta_fair.mr11_score import Score
-from fairgate.relations.meta_fair.mr12_yes_no import YesNo
-from fairgate.relations.meta_fair.mr13_multiple_choice import MultipleChoice
-from fairgate.relations.meta_fair.mr14_prioritisation import Prioritisation
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.relations.set_equivalence import SetEquivalence
 
 RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     "relation",
-    (
-        SetEquivalence(),
-        RemovalOfOne(),
-        RemovalOfAll(),
-        SelectiveNegation(),
-        TotalNegation(),
-        SubstitutionOfAll(),
-        SubstitutionOfOne(),
-        Counterfactual(),
-        OrderPermutation(),
-        PairsOfAttributes(),
-        SingleAttribute(),
-        DualAttributes(),
-        RankedList(),
-        HypotheticalScenario(),
-        ProperNouns(),
-        MetalPrefix(),
-        SentenceCompletion(),
-        InvertedSingle(),
-        InvertedRanked(),
-        InvertedScenario(),
-        Score(),
-        YesNo(),
-        MultipleChoice(),
-        Prioritisation(),
-    ),
     see="fairgate relations list",
+    package="fairgate.relations",
+    places={
+        "set-equivalence": "set_equivalence:SetEquivalence",
+        "genfair/mr1-removal-one": "genfair.mr1_removal_one:RemovalOfOne",
+        "genfair/mr2-removal-all": "genfair.mr2_removal_all:RemovalOfAll",
+        "genfair/mr3-selective-negation": "genfair.mr3_selective_negation:SelectiveNegation",
+        "genfair/mr4-total-negation": "genfair.mr4_total_negation:TotalNegation",
+        "genfair/mr5-substitution-all": "genfair.mr5_substitution_all:SubstitutionOfAll",
+        "genfair/mr6-substitution-one": "genfair.mr6_substitution_one:SubstitutionOfOne",
+        "genfair/mr7-counterfactual": "genfair.mr7_counterfactual:Counterfactual",
+        "genfair/mr8-order-permutation": "genfair.mr8_order_permutation:OrderPermutation",
+        "intersectional/pairs": "intersectional.pairs:PairsOfAttributes",
+        "meta-fair/mr1-single-attribute": "meta_fair.mr1_single_attribute:SingleAttribute",
+        "meta-fair/mr2-dual-attributes": "meta_fair.mr2_dual_attributes:DualAttributes",
+        "meta-fair/mr3-ranked-list": "meta_fair.mr3_ranked_list:RankedList",
+        "meta-fair/mr4-hypothetical-scenario": "meta_fair.mr4_hypothetical_scenario:"
+        "HypotheticalScenario",
+        "meta-fair/mr5-proper-nouns": "meta_fair.mr5_proper_nouns:ProperNouns",
+        "meta-fair/mr6-metal-prefix": "meta_fair.mr6_metal_prefix:MetalPrefix",
+        "meta-fair/mr7-sentence-completion": "meta_fair.mr7_sentence_completion:SentenceCompletion",
+        "meta-fair/mr8-inverted-single": "meta_fair.mr8_inverted_single:InvertedSingle",
+        "meta-fair/mr9-inverted-ranked": "meta_fair.mr9_inverted_ranked:InvertedRanked",
+        "meta-fair/mr10-inverted-scenario": "meta_fair.mr10_inverted_scenario:InvertedScenario",
+        "meta-fair/mr11-score": "meta_fair.mr11_score:Score",
+        "meta-fair/mr12-yes-no": "meta_fair.mr12_yes_no:YesNo",
+        "meta-fair/mr13-multiple-choice": "meta_fair.mr13_multiple_choice:MultipleChoice",
+        "meta-fair/mr14-prioritisation": "meta_fair.mr14_prioritisation:Prioritisation",
+    },
 )
+"""A line for each: its id, its file and its class. A file is read when its relation is named."""
 CODE_OF: dict[str, str] = {}
 """Hash of the file of each relation that is the user's own; shipped ones come with the version."""
 EVERY = "/*"

@@ -10,7 +10,6 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.fingerprints import short
 from fairgate.engine.applications import ApplicationSystem, Asked
 from fairgate.engine.budget import BudgetedApplication, Meter
-from fairgate.engine.burn_in import NoStore
 from fairgate.engine.ports import (
     NOTHING,
     Embedder,
@@ -21,6 +20,7 @@ from fairgate.engine.ports import (
     SystemUnderTest,
     Vectors,
 )
+from fairgate.engine.replicas import NoStore
 from fairgate.schema.system import Capabilities
 from fairgate.systems.embedders import EmbedderPolicy
 from fairgate.systems.resources import Resources

@@ -10,7 +10,6 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Chat, Document, Execution
 from fairgate.domain.fingerprints import short
 from fairgate.engine.budget import Budget, BudgetedGenerator, Meter
-from fairgate.engine.burn_in import NoStore, Reordered
 from fairgate.engine.execute import ANSWERS, RETRIEVALS, LocalSystem, System
 from fairgate.engine.ports import (
     NOTHING,
@@ -22,6 +21,7 @@ from fairgate.engine.ports import (
     SystemUnderTest,
     Vectors,
 )
+from fairgate.engine.replicas import NoStore, Reordered
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy, open_chat_generator
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.index_retriever import OpenIndex, RetrieverPolicy

@@ -24,8 +24,8 @@ sys.exit(code)
 """
 
 
-def loaded(*arguments):
-    code = LISTING.format(arguments=list(arguments), heavy=HEAVY)
+def loaded(*arguments, heavy=HEAVY):
+    code = LISTING.format(arguments=list(arguments), heavy=heavy)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
@@ -42,3 +42,14 @@ def test_a_gate_whose_answers_are_known_imports_no_network_and_no_models(workspa
     )
     assert workspace.run("baseline", "accept", "out", "--reason", "r") == 0, workspace.err
     assert loaded("run", "policy.yaml", "--out", "out", "--quiet") == "loaded []"
+
+
+def test_check_imports_only_the_relations_that_the_policy_names(workspace):
+    workspace.answers(lambda key: "positive")
+    apart = (
+        "fairgate.relations.set_equivalence",
+        "fairgate.relations.genfair.mr1_removal_one",
+        "fairgate.relations.meta_fair.mr11_score",
+        "fairgate.engine.gate",
+    )
+    assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == f"loaded {[*apart[:1]]}"

@@ -8,8 +8,9 @@ import pytest
 from fakes.planted import REGRESSION, SETS, Bench, Plant, PlantedRetriever, policy_of
 
 from fairgate.adapters.perturbation_files import load_perturbation_set
-from fairgate.engine.burn_in import NoStore, Reordered, Replica, burn_in
+from fairgate.engine.burn_in import Replica, burn_in
 from fairgate.engine.ports import SILENT
+from fairgate.engine.replicas import NoStore, Reordered
 from fairgate.suites.metamorphic.suite import other_phrases
 
 BENCH = Bench(policy=policy_of([REGRESSION], attribution="off"), sources=25, sampling=True)
