@@ -55,6 +55,9 @@ class Bm25Index:
     Built in memory when it is first asked. Has no vectors.
     """
 
+    at_once = 64
+    """Each query is searched by itself, so that more in one call gain nothing."""
+
     def __init__(self, corpus: Corpus) -> None:
         """Name the corpus; nothing is read yet."""
         self._corpus = corpus

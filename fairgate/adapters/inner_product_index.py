@@ -21,6 +21,8 @@ _VERSION = "inner-product-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
 _DECIMALS = 5
 _FLOAT32_STEP = 2.0**-23
+_SEARCH_BYTES = 64 << 20
+"""Most memory that the float32 products of one step take."""
 
 
 class InnerProductIndex:
@@ -29,6 +31,9 @@ class InnerProductIndex:
     Float32 products propose candidates; they are computed again in float64, rounded and ordered by
     (-score, document order), and more are fetched until no other document could belong.
     """
+
+    at_once = 2048
+    """All vectors are read for a few queries as for many."""
 
     def __init__(
         self, corpus: Corpus, embedder: Embedder, *, queries: Embedder | None = None
@@ -53,15 +58,20 @@ class InnerProductIndex:
         """Return for each query its `top_k` documents. Raises RetrievalError if there are fewer."""
         require_depth(top_k, len(self._documents))
         wanted = self._queries.embed(list(queries))
-        return [self._search(query, top_k) for query in wanted]
+        rows = max(1, _SEARCH_BYTES // (4 * len(self._documents)))
+        found: list[list[Document]] = []
+        for start in range(0, len(wanted), rows):
+            part = wanted[start : start + rows]
+            rough = part @ self._vectors.T
+            found += [self._search(*each, top_k) for each in zip(part, rough, strict=True)]
+        return found
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return None: without unit length, distances between vectors mean nothing."""
         del document_ids
         return None
 
-    def _search(self, query: Vectors, top_k: int) -> list[Document]:
-        rough = self._vectors @ query
+    def _search(self, query: Vectors, rough: Vectors, top_k: int) -> list[Document]:
         wide = query.astype(np.float64)
         length = float(np.sqrt((wide * wide).sum()))
         # Twice the worst rounding error of a float32 product of these lengths.

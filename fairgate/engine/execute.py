@@ -37,7 +37,6 @@ from fairgate.engine.prompts import render_prompt
 from fairgate.engine.score import named_option, score
 from fairgate.engine.stored import answer_from, answer_to, documents_from, documents_to, read_back
 
-_RETRIEVAL_BATCH = 64
 ANSWERS, RETRIEVALS = "answer", "retrieval"
 """Kinds of stored results: answers and retrieved documents."""
 
@@ -171,8 +170,8 @@ def _retrieve_queries(
     lists = read_back(keys, stored, lambda _, value: documents_from(value, top_k))
     missing = [query for query in keys if query not in lists]
     progress.start("retrieve", len(keys), len(lists))
-    for start in range(0, len(missing), _RETRIEVAL_BATCH):
-        batch = missing[start : start + _RETRIEVAL_BATCH]
+    for start in range(0, len(missing), retriever.at_once):
+        batch = missing[start : start + retriever.at_once]
         try:
             results = dict(zip(batch, retriever.retrieve(batch, top_k), strict=True))
         except PartlyRetrievedError as partly:

@@ -45,6 +45,14 @@ class Retriever(Protocol):
         """Identify corpus, embedder, index kind and scoring."""
         ...
 
+    @property
+    def at_once(self) -> int:
+        """How many queries it is best handed in one call; a killed run loses as many results.
+
+        What is found for a query does not depend on it.
+        """
+        ...
+
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
         """Return for each query its `top_k` documents by (-score, document order)."""
         ...

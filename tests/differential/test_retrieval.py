@@ -8,7 +8,10 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import TableEmbedder
 
+from fairgate.adapters import inner_product_index
+from fairgate.adapters.faiss_index import flat_index
 from fairgate.adapters.faiss_index.flat_index import FlatIndex
+from fairgate.adapters.inner_product_index import InnerProductIndex
 
 
 def unit(rows):
@@ -93,6 +96,35 @@ def test_batches_threads_and_the_order_of_queries_change_nothing(tmp_path):
             assert asked(index, names[::-1], 4) == expected[::-1]
     finally:
         faiss.omp_set_num_threads(threads)
+
+
+@pytest.mark.parametrize("case", [random_case, tied_case, almost_tied_case])
+@pytest.mark.parametrize("most_bytes", [1, 30_000, 64 << 20])
+def test_memory_bounds_change_nothing(tmp_path, monkeypatch, case, most_bytes):
+    rng = np.random.default_rng(9)
+    vectors = case(rng)
+    queries = np.concatenate([case(rng)[:20], vectors[:20]])
+    names = [f"q{i}" for i in range(len(queries))]
+    monkeypatch.setattr(flat_index, "_SEARCH_BYTES", most_bytes)
+    index = index_of(vectors, queries, tmp_path)
+    monkeypatch.setattr(FlatIndex, "at_once", 9)
+    assert asked(index, names, 4) == [brute_force(vectors, query, 4) for query in queries]
+
+
+@pytest.mark.parametrize("case", [random_case, tied_case, almost_tied_case])
+def test_inner_products_are_the_same_in_every_batch(monkeypatch, case):
+    rng = np.random.default_rng(10)
+    vectors, queries = 3 * case(rng), 2 * case(rng)[:40]
+    table = {f"t{i}": row for i, row in enumerate(vectors)}
+    table |= {f"q{i}": row for i, row in enumerate(queries)}
+    corpus, names = ListCorpus([f"t{i}" for i in range(len(vectors))]), [*table][len(vectors) :]
+    index = InnerProductIndex(corpus, TableEmbedder(table))
+    found = []
+    for most_bytes in (1, 30_000, 64 << 20):
+        monkeypatch.setattr(inner_product_index, "_SEARCH_BYTES", most_bytes)
+        found.append(asked(index, names, 4))
+    assert found[0] == [asked(index, [name], 4)[0] for name in names]
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_plain_float32_search_would_order_ties_otherwise(tmp_path):

@@ -21,10 +21,10 @@ from fairgate.domain.executions import Answer, Decoding, Document, GenerationReq
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.accept import baseline_of
 from fairgate.engine.baseline import Baseline, must_match
-from fairgate.engine.burn_in import NoStore
 from fairgate.engine.execute import LocalSystem, System
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, ResultStore
+from fairgate.engine.replicas import NoStore
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
@@ -68,6 +68,8 @@ class Plant:
 
 
 class PlantedRetriever:
+    at_once = 64
+
     def __init__(self, plant: Plant) -> None:
         self._plant = plant
         self.fingerprint = f"planted-retriever {plant}"

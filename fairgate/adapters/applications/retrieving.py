@@ -17,6 +17,9 @@ class AskedRetriever:
     It may find fewer, and the same text for another query twice. Has no vectors.
     """
 
+    at_once = 64
+    """Few: each may be an endpoint's work that somebody pays."""
+
     def __init__(self, application: Application) -> None:
         """Take what is asked; its replies hold documents."""
         self._application = application

@@ -22,7 +22,8 @@ _VERSION = "flat-ip-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
 _DECIMALS = 6
 _EMBED_AT_ONCE = 4096
-_SEARCH_AT_ONCE = 512
+_SEARCH_BYTES = 64 << 20
+"""Most memory that the candidates of one call of FAISS take."""
 _ROWS_AT_ONCE = 8192
 # A float32 inner product of unit vectors is off by at most about d·2⁻²⁴; twice that, for d ≤ 1024.
 _FLOAT32_ERROR = 1.3e-4
@@ -40,6 +41,9 @@ class FlatIndex:
     reported in `notices` when it is damaged. Building asks `embedder` for all texts: give one that
     remembers (CachedEmbedder), and a corpus that grows by 1 % costs 1 %.
     """
+
+    at_once = 2048
+    """FAISS reads all vectors for a few queries as for many: 64 at once take five times as long."""
 
     def __init__(
         self,
@@ -91,8 +95,8 @@ class FlatIndex:
         folder = self._folder(verified=True)
         require_depth(top_k, folder.size)
         found: list[list[Document]] = []
-        for start in range(0, len(queries), _SEARCH_AT_ONCE):
-            batch = self._queries.embed(queries[start : start + _SEARCH_AT_ONCE])
+        for start in range(0, len(queries), self.at_once):
+            batch = self._queries.embed(queries[start : start + self.at_once])
             for positions, scores in self._search(folder, batch, top_k):
                 found.append(
                     [
@@ -133,16 +137,20 @@ class FlatIndex:
         pending = np.arange(len(queries))
         fetch = min(folder.size, max(2 * top_k, top_k + 16))
         while len(pending):
-            scores32, candidates = self._candidates(folder, queries[pending], fetch)
             unsure: list[int] = []
-            for row, query in enumerate(pending.tolist()):
-                positions, scores = _rescored(folder.vectors, candidates[row], queries[query])
-                if not np.isfinite(scores).all():
-                    raise folder.damaged("a vector holds a value that is no number")
-                safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - _FLOAT32_ERROR
-                if fetch < folder.size and scores32[row, -1] >= safe:
-                    unsure.append(query)
-                results[query] = (positions[:top_k].tolist(), scores[:top_k].tolist())
+            # Candidates and their scores take 12 bytes each; a query that needs all, 12 a document.
+            rows = max(1, _SEARCH_BYTES // (12 * fetch))
+            for start in range(0, len(pending), rows):
+                part = pending[start : start + rows]
+                scores32, candidates = self._candidates(folder, queries[part], fetch)
+                for row, query in enumerate(part.tolist()):
+                    positions, scores = _rescored(folder.vectors, candidates[row], queries[query])
+                    if not np.isfinite(scores).all():
+                        raise folder.damaged("a vector holds a value that is no number")
+                    safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - _FLOAT32_ERROR
+                    if fetch < folder.size and scores32[row, -1] >= safe:
+                        unsure.append(query)
+                    results[query] = (positions[:top_k].tolist(), scores[:top_k].tolist())
             pending = np.array(unsure, dtype=np.int64)
             fetch = min(folder.size, 4 * fetch)
         return results

@@ -103,6 +103,7 @@ def test_too_few_items_for_examples_is_an_error():
 
 class CountingRetriever:
     fingerprint = "r"
+    at_once = 3
 
     def __init__(self):
         self.asked = []
