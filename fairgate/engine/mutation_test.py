@@ -49,7 +49,7 @@ class MutationTest:
 
     def __init__(self, given: GateInput, executions: Executed, system: SystemUnderTest) -> None:
         """Take what the gate starts from, what the run recorded, and what embeds its documents."""
-        self._given, self.left_out = _without_attribution(given)
+        self._given, self.left_out = without_attribution(given)
         self._executions = executions
         self._remembered = RememberedVectors(system)
         self._run = RecordedRun(given.plan, given.suites, executions, given.policy.seed)
@@ -204,7 +204,7 @@ class MutationTest:
         )
 
 
-def _without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
+def without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
     """Return the input without crossed answers, which a changed pair has none of, and its rules."""
     columns = set(COLUMNS.values())
     gates = given.policy.gates

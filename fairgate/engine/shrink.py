@@ -1,20 +1,19 @@
 """Findings made smaller: the shortest source that still fails, every candidate asked anew.
 
-Delta debugging (Zeller and Hildebrandt 2002): ever smaller chunks of the source are left out as
-long as the pair still fails; at the end no single word or attribute can be left out (1-minimal).
+Chunks of the source are left out by delta debugging; at the end no single word or attribute can be.
 Each candidate is asked and judged like any plan, in waves, under the keys of the original cases, so
 that its sampling seeds are theirs. Deterministic for a system that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.keys import first_asked
 from fairgate.domain.units import Judged, Unit
+from fairgate.engine.delta_debugging import OutOfQuestions, smaller_and_smaller
 from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import SILENT, SystemUnderTest
 from fairgate.engine.waves import answer_waves
@@ -23,8 +22,6 @@ from fairgate.suites.metamorphic.judge import DECISIVE
 from fairgate.suites.metamorphic.plan import PARTS
 from fairgate.suites.metamorphic.reduced import Element, elements_of, reduced, texts_of
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
-
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +42,6 @@ class Shrunk:
     """Whether it is known that nothing further can be left out."""
     questions: int
     """How many questions were asked for it."""
-
-
-class OutOfQuestions(Exception):  # noqa: N818 (no error: the best so far counts)
-    """No further question may be asked."""
 
 
 def is_finding(judged: Judged) -> bool:
@@ -92,27 +85,6 @@ def shrink(
         minimal=minimal,
         questions=trial.questions,
     )
-
-
-def smaller_and_smaller(
-    elements: Sequence[Part], fails: Callable[[Sequence[Part]], bool]
-) -> Iterator[Sequence[Part]]:
-    """Yield what still fails, ever smaller; the last one is 1-minimal where nothing is raised."""
-    kept = list(elements)
-    size = max(1, len(kept) // 2)
-    while True:
-        found = False
-        start = 0
-        while start < len(kept):
-            candidate = [*kept[:start], *kept[start + size :]]
-            if candidate and fails(candidate):
-                kept, found = candidate, True
-                yield kept
-            else:
-                start += size
-        if size == 1 and not found:
-            return
-        size = max(1, size // 2)
 
 
 class _Trial:

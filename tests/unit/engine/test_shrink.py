@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.engine.shrink import shrink, smaller_and_smaller
+from fairgate.engine.delta_debugging import smaller_and_smaller
+from fairgate.engine.shrink import shrink
 from fairgate.relations.english_faults import english_fault
 from fairgate.relations.frames import realise
 from fairgate.suites.metamorphic.plan import PlanInput

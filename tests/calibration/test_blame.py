@@ -1,0 +1,135 @@
+"""Blame on planted changes: the exact documents, never a neutral edit, and the factor that did it.
+
+Each poisoned document turns one identity's answers about most sources, so that it alone turns the
+gate red; half of the worlds answer with noise.
+"""
+
+import random
+from collections import Counter
+from functools import cache
+
+import pytest
+from fakes.blamed import Memory, PlantedSides, bench, neutral_documents, world
+
+from fairgate.engine.blame import blame
+from fairgate.engine.blame_result import Factor, Known
+
+WORLDS = 30
+
+
+@cache
+def found_in(seed, *, poisoned):
+    made = world(seed, poisoned=poisoned)
+    sides = PlantedSides(made.before, made.after, noise=0.01 if seed % 2 else 0.0)
+    return made, blame(bench().given(), sides)
+
+
+def test_poisoned_documents_are_found_among_200():
+    exact = blamed_neutral = 0
+    for seed in range(WORLDS):
+        made, found = found_in(seed, poisoned=1 + seed % 5)
+        assert found.known is Known.EXPLAINED
+        assert found.documents.minimal
+        assert sum(found.documents.changed.values()) == 200
+        named = {each.id for each in found.documents.found}
+        exact += named == made.poisoned
+        blamed_neutral += bool(named - made.poisoned)
+        (move,) = found.rules[0].moves
+        assert (move.factor, move.share) == (Factor.CORPUS, 1.0)
+    assert exact >= 0.9 * WORLDS
+    assert blamed_neutral == 0
+
+
+def test_neutral_edits_are_green():
+    outcomes = Counter(found_in(seed, poisoned=0)[1].known for seed in range(10))
+    assert outcomes == {Known.GREEN: 10}
+
+
+@pytest.mark.parametrize("factor", [Factor.PROMPT, Factor.MODEL])
+def test_another_change_is_blamed_beside_neutral_edits(factor):
+    made = world(1, poisoned=0)
+    factors = (Factor.CORPUS, Factor.PROMPT, Factor.MODEL)
+    sides = PlantedSides(made.before, made.after, factors=factors, biased=(factor,))
+    found = blame(bench().given(), sides)
+    assert found.known is Known.EXPLAINED
+    assert (found.restoring, found.combinations) == ([factor], 8)
+    shares = {move.factor: move.share for rule in found.rules for move in rule.moves}
+    assert shares == {Factor.MODEL: 0.0, Factor.PROMPT: 0.0, Factor.CORPUS: 0.0, factor: 1.0}
+    assert found.documents.found == ()
+    assert "alone does not restore" in found.documents.why_not
+
+
+def test_a_poisoned_document_beside_a_neutral_prompt():
+    made = world(3, poisoned=2)
+    sides = PlantedSides(made.before, made.after, factors=(Factor.CORPUS, Factor.PROMPT))
+    found = blame(bench().given(), sides)
+    assert found.restoring == [Factor.CORPUS]
+    assert {each.id for each in found.documents.found} == made.poisoned
+
+
+def test_two_biased_changes_divide_the_change_and_neither_alone_restores():
+    made = world(5, poisoned=1)
+    sides = PlantedSides(
+        made.before, made.after, factors=(Factor.CORPUS, Factor.PROMPT), biased=(Factor.PROMPT,)
+    )
+    found = blame(bench().given(), sides)
+    for rule in found.rules:
+        assert sum(move.change for move in rule.moves) == pytest.approx(rule.head - rule.base)
+    assert Factor.PROMPT not in found.restoring or Factor.CORPUS not in found.restoring
+
+
+def test_a_removed_document_can_be_the_cause():
+    """What kept a slanted document from being shown is gone."""
+    made = world(2, poisoned=1)
+    slanted = [d for d in made.after if "slanted" in d.text]
+    plain = neutral_documents(random.Random(0))
+    better = [
+        type(d)(id=f"{d.id}+{n}", text=d.text.replace("slanted", "checked"), label="ok")
+        for d in slanted
+        for n in range(4)
+    ]
+    sides = PlantedSides([*better, *plain, *slanted], [*plain, *slanted])
+    found = blame(bench().given(), sides)
+    kinds = {each.kind for each in found.documents.found}
+    assert (found.restoring, kinds) == ([Factor.CORPUS], {"removed"})
+    assert 1 <= len(found.documents.found) <= 4
+
+
+def test_the_same_store_is_asked_nothing_again_and_a_budget_that_ends_is_no_claim():
+    made = world(4, poisoned=3)
+    store = Memory()
+    whole = blame(bench().given(), PlantedSides(made.before, made.after, store=store))
+    assert whole.asked > 100
+    again = blame(bench().given(), PlantedSides(made.before, made.after, store=store, most=0))
+    assert (again.asked, again.documents) == (0, whole.documents)
+
+    none = blame(bench().given(), PlantedSides(made.before, made.after, most=0))
+    assert (none.known, none.rules, none.documents) == (Known.OUT_OF_BUDGET, (), None)
+
+    store, asked, runs = Memory(), 0, 0
+    while True:
+        part = blame(bench().given(), PlantedSides(made.before, made.after, store=store, most=90))
+        asked, runs = asked + part.asked, runs + 1
+        if part.documents is not None and part.documents.minimal:
+            break
+        assert part.asked == 90
+        if part.documents is not None:
+            assert "budget" in part.documents.why_not
+            assert made.poisoned <= {each.id for each in part.documents.found}
+    assert (part.documents, asked) == (whole.documents, whole.asked)
+    assert runs > 3
+
+
+def test_identical_sides_are_not_run():
+    made = world(0, poisoned=1)
+    found = blame(bench().given(), PlantedSides(made.before, made.before, factors=()))
+    assert (found.known, found.asked) == (Known.NOTHING_DIFFERS, 0)
+
+
+def test_rules_that_fail_at_base_too_are_nobodys():
+    made = world(6, poisoned=0)
+    gates = ({"metric": "asr/generation", "max": 0.05},)
+    sides = PlantedSides(made.before, made.after, noise=0.5)
+    found = blame(bench(gates).given(), sides)
+    assert found.known is Known.GREEN
+    assert any("fails at BASE too" in note for note in found.notes)
