@@ -177,8 +177,10 @@ class UnionSearch:
         while waiting:
             fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
             if fresh:
-                lists = self.retriever.retrieve(fresh, depth)
-                self._known |= dict(zip(fresh, lists, strict=True))
+                for start in range(0, len(fresh), self.retriever.at_once):
+                    batch = fresh[start : start + self.retriever.at_once]
+                    lists = self.retriever.retrieve(batch, depth)
+                    self._known |= dict(zip(batch, lists, strict=True))
             done = [
                 query for query in waiting if depth == self.union.size or enough(self._known[query])
             ]
@@ -204,6 +206,11 @@ class Mixture:
         self._union_names = {shown: old for old, shown in self._shown.items()}
         digest = hashlib.sha256("\0".join(sorted(self._out)).encode()).hexdigest()
         self.fingerprint = f"mixture {digest} of {search.retriever.fingerprint}"
+
+    @property
+    def at_once(self) -> int:
+        """Return how many queries a search takes together."""
+        return self._search.retriever.at_once
 
     @property
     def size(self) -> int:

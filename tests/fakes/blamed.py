@@ -48,6 +48,8 @@ class Memory:
 class WordRetriever:
     """Documents by the number of words that they share with the query, then by their order."""
 
+    at_once = 64
+
     def __init__(self, corpus):
         self._documents = list(corpus.documents())
         self.fingerprint = f"words {corpus.fingerprint}"
