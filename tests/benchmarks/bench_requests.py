@@ -1,7 +1,8 @@
 """Questions a second over HTTP beside the ideal rate, and memory as the number of questions grows.
 
 The server waits 50 ms and answers, in a process of its own; 16 questions are under way at once, so
-320 a second are the most there can be. The rate means something on an idle machine only, processor time on any.
+320 a second are the most there can be. The rate means something on an idle machine only; processor
+time, and the rate beside that of bare sockets asked in turn with it, on any.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from fairgate.adapters.applications.request_template import request_template
 from fairgate.adapters.http_client.messages import Limits
 from fairgate.domain.applications import Question
 
-DELAY, CONCURRENCY, QUESTIONS = 0.05, 16, 3200
+DELAY, CONCURRENCY, QUESTIONS, ROUNDS = 0.05, 16, 3200, 4
 BODY = json.dumps({"answer": "positive"}).encode()
 HEAD = f"HTTP/1.1 200 OK\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
 
@@ -67,12 +68,42 @@ def seconds_for(count, delay):
     return needed, worked, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def bare_seconds(count, delay):
+    """Return the seconds that sockets need which send the same bytes and read lengths only."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=run, args=(there, delay), daemon=True)
+    process.start()
+    port = here.recv()
+    left = iter(range(count))
+
+    async def ask():
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for n in left:
+            body = b'{"question": "q%d"}' % n
+            writer.write(b"POST /ask HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            await reader.readexactly(len(HEAD) + len(BODY))
+        writer.close()
+
+    async def all_of_them():
+        await asyncio.gather(*(ask() for _ in range(CONCURRENCY)))
+
+    started = time.perf_counter()
+    asyncio.run(all_of_them())
+    needed = time.perf_counter() - started
+    process.terminate()
+    process.join()
+    return needed
+
+
 def main():
     ideal = CONCURRENCY / DELAY
     seconds_for(CONCURRENCY, DELAY)  # imports and the first connections
-    needed, worked, _ = seconds_for(QUESTIONS, DELAY)
+    part = QUESTIONS // ROUNDS
+    found = [(bare_seconds(part, DELAY), *seconds_for(part, DELAY)[:2]) for _ in range(ROUNDS)]
+    bare, needed, worked = (sum(values) for values in zip(*found, strict=True))
     rate = QUESTIONS / needed
     print(f"{rate:.0f} questions/s of {ideal:.0f} ideal: {rate / ideal:.1%}")
+    print(f"bare sockets: {QUESTIONS / bare / ideal:.1%}, so {bare / needed:.1%} of theirs")
     print(f"{1000 * worked / QUESTIONS:.2f} ms of processor time a question")
     for count in map(int, sys.argv[1:] or ("2000", "8000")):
         needed, _, memory = seconds_for(count, 0.0)

@@ -9,23 +9,20 @@ machine and itself: they would read what is sent there, and their own `localhost
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
 import os
 import random
+import ssl
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from fairgate import __version__
 from fairgate.adapters.event_loop import Group, close_at_exit, submitted
+from fairgate.adapters.http_client.connections import Connections, errors
 from fairgate.adapters.http_client.messages import (
     Answer,
     HttpError,
@@ -33,19 +30,13 @@ from fairgate.adapters.http_client.messages import (
     Pause,
     Request,
     busy_pause,
-    is_local,
     keeps_secrets,
     retry_after,
 )
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless
 
-if TYPE_CHECKING:
-    import httpx2
-
 _SHOWN = 200
-_IN_A_POOL = 4
-_HEADERS = {"User-Agent": f"fairgate/{__version__}", "Accept-Encoding": "identity"}
 
 
 class HttpClient:
@@ -71,7 +62,7 @@ class HttpClient:
         self._jitter = jitter
         self._next_start = 0.0
         self._group = Group()
-        self._connections = _Connections(limits)
+        self._connections = Connections(limits)
         # Left to itself it is closed too, without waiting for that: this may be the loop's thread.
         weakref.finalize(self, _close_soon, self._connections).atexit = False
         close_at_exit(self._connections)
@@ -142,7 +133,8 @@ class HttpClient:
 
     async def _answer(self, request: Request, start: float) -> Answer | HttpError:
         """Return the last attempt's answer, or why there is none."""
-        await asyncio.sleep(max(0.0, start - time.monotonic()))
+        if (early := start - time.monotonic()) > 0:
+            await asyncio.sleep(early)
         for attempt in range(1, self._limits.attempts + 1):
             found = await self._attempt(request, attempt)
             if isinstance(found, HttpError) and not found.is_lost:
@@ -157,117 +149,53 @@ class HttpClient:
         raise AssertionError  # pragma: no cover  (the loop returns)
 
     async def _attempt(self, request: Request, attempt: int) -> Answer | HttpError:
-        import httpx2
-
-        useless = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
+        useless, lost = errors()
         try:
             self._check(request)
             async with asyncio.timeout(self._limits.seconds):
                 return await self._once(request)
         except TimeoutError:
             text, is_lost = f"no complete answer within {self._limits.seconds:g} s", True
-        except (*useless, ImportError, ValueError) as error:
+        except useless as error:
             text, is_lost = self._shown(error), False
-        except (httpx2.HTTPError, OSError) as error:
+        except lost as error:
             text, is_lost = self._shown(error), True
         return HttpError(text, attempts=attempt, is_lost=is_lost)
 
     def _check(self, request: Request) -> None:
+        """Raise ValueError for what must not be sent, or cannot be."""
+        _ = urlsplit(request.url).port  # raises where it is none
         sent = [*request.headers.values(), request.url]
         has_secret = any(secret in text for secret in self._secrets if secret for text in sent)
         if has_secret and not keeps_secrets(request.url):
             raise ValueError("a secret would be sent unencrypted")
 
     async def _once(self, request: Request) -> Answer:
-        with self._connections.client(direct=is_local(request.url)) as client:
-            return await self._streamed(client, request)
-
-    async def _streamed(self, client: httpx2.AsyncClient, request: Request) -> Answer:
-        async with client.stream(
-            request.method, request.url, headers=request.headers, content=request.body
-        ) as response:
-            if response.headers.get("content-encoding", "identity") != "identity":
+        async with self._connections.sent(request) as arriving:
+            if arriving.headers.get("content-encoding", "identity") != "identity":
                 raise ValueError("the answer is compressed, which was not asked for")
             body = bytearray()
-            async for chunk in response.aiter_raw():
+            async for chunk in arriving.chunks:
                 body += chunk
                 if len(body) > self._limits.most_bytes:
                     raise ValueError(f"the answer is larger than {self._limits.most_bytes:,} bytes")
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(status=response.status_code, headers=headers, body=bytes(body))
+            return Answer(status=arriving.status, headers=arriving.headers, body=bytes(body))
 
     def _shown(self, error: BaseException) -> str:
         """Return an error's own words: the system's, where it is one of the network."""
         at: BaseException | None = error
         text = str(error)
         while at is not None:
-            if isinstance(at, OSError) and at.errno:
+            if isinstance(at, ssl.SSLError):
+                text = str(at)  # the number of such an error is not the system's
+            elif isinstance(at, OSError) and at.errno:
                 # What asyncio makes of a refused connection does not say that it was refused.
                 text = os.strerror(at.errno) if at.errno > 0 else str(at.strerror)
             at = at.__cause__ or at.__context__
         return harmless(concealed(text or type(error).__name__, self._secrets)[:_SHOWN])
 
 
-class _Connections:
-    """What a client holds open: connections through the environment's proxies, and without.
-
-    They lie in pools of a few connections each: a pool looks at all of its connections whenever a
-    request begins or ends, which for one large pool takes a fifth of the time of a request.
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._pools: dict[bool, list[_Pool]] = {}
-
-    @property
-    def are_open(self) -> bool:
-        return bool(self._pools)
-
-    @contextlib.contextmanager
-    def client(self, *, direct: bool) -> Iterator[httpx2.AsyncClient]:
-        """Lend the client of the pool with the fewest requests."""
-        if direct not in self._pools:
-            self._pools[direct] = self._opened(direct=direct)
-        pool = min(self._pools[direct], key=lambda each: each.under_way)
-        pool.under_way += 1
-        try:
-            yield pool.client
-        finally:
-            pool.under_way -= 1
-
-    def _opened(self, *, direct: bool) -> list[_Pool]:
-        import httpx2
-
-        trusted = httpx2.create_ssl_context(trust_env=not direct)
-        limits = httpx2.Limits(max_connections=_IN_A_POOL, max_keepalive_connections=_IN_A_POOL)
-        return [
-            _Pool(
-                httpx2.AsyncClient(
-                    headers=_HEADERS,
-                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-                    timeout=httpx2.Timeout(self._limits.idle_seconds, pool=None),
-                    limits=limits,
-                    follow_redirects=False,
-                    trust_env=not direct,
-                    verify=trusted,
-                )
-            )
-            for _ in range(math.ceil(self._limits.concurrency / _IN_A_POOL))
-        ]
-
-    async def close(self) -> None:
-        pools, self._pools = [each for pools in self._pools.values() for each in pools], {}
-        for pool in pools:
-            await pool.client.aclose()
-
-
-@dataclass(slots=True)
-class _Pool:
-    client: httpx2.AsyncClient
-    under_way: int = 0
-
-
-def _close_soon(connections: _Connections) -> None:
+def _close_soon(connections: Connections) -> None:
     if connections.are_open:
         submitted(connections.close())
 

@@ -4,15 +4,18 @@ import asyncio
 import contextlib
 import gc
 import http.server
+import socket
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from fakes.raw_server import raw_server
 
 from fairgate.adapters.event_loop import submitted
+from fairgate.adapters.http_client import connections
 from fairgate.adapters.http_client.client import HttpClient
 from fairgate.adapters.http_client.messages import HttpError, Limits, Request
 
@@ -213,12 +216,111 @@ def test_broken_answers_are_no_answers(raw, text):
         assert len(server.seen) == (1 if text == "compressed" else 4)
 
 
-@pytest.mark.parametrize("url", ["ftp://x/", "http://[bad/", "nothing", "http:///v1"])
+@pytest.mark.parametrize(
+    "url", ["ftp://x/", "http://[bad/", "nothing", "http:///v1", "http://127.0.0.1:99999/"]
+)
 def test_an_address_that_is_none_is_asked_once_or_never(url):
     waits = []
     with HttpClient(Limits(), sleep=waits.append) as client:
         error = asked(client, url)
     assert isinstance(error, HttpError)
+
+
+@contextlib.contextmanager
+def listening():
+    """A socket that takes one request as it is sent; `heads` holds what the first read gave."""
+    heads = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+
+        def take():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        heads.append(connection.recv(1 << 16))
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=take, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}", heads
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def test_a_request_is_sent_in_one_piece():
+    with listening() as (address, heads), HttpClient(Limits()) as client:
+        for _ in range(20):
+            client.ask(Request(method="POST", url=f"http://{address}/", body=b"what is asked"))
+    assert len(heads) == 20
+    assert all(head.endswith(b"what is asked") for head in heads)
+
+
+SENT = {
+    "a question": Request(
+        method="POST",
+        url="http://HOST/ask?a=b c#d",
+        headers={"Content-Type": "application/json", "accept": "application/json"},
+        body=b"{}",
+    ),
+    "nothing": Request(method="GET", url="http://HOST", headers={"X-Key": "k"}),
+    "an empty body": Request(method="POST", url="http://HOST/\u00fc?q=\u00fc"),
+    "credentials of the address": Request(method="GET", url="http://us%40er:p%3Aw@HOST/x"),
+    "headers of the user's": Request(
+        method="PUT",
+        url="http://HOST/x",
+        headers={"user-agent": "mine", "Content-Length": "1", "Host": "other.example"},
+        body=b"longer",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_without_a_proxy_the_same_is_sent_as_with_one(name, monkeypatch):
+    """httpx2 asks where the environment names a proxy, the layer below it where it names none."""
+    with listening() as (address, heads):
+        request = replace(SENT[name], url=SENT[name].url.replace("HOST", address))
+        for proxies in ({}, {"http": "http://proxy.invalid:9", "no": "127.0.0.1"}):
+            monkeypatch.setattr(connections, "getproxies", lambda found=proxies: found)
+            monkeypatch.setattr(connections, "is_local", lambda _: False)
+            for scheme in ("http", "no"):
+                monkeypatch.setenv(f"{scheme}_proxy", proxies.get(scheme, ""))
+            with HttpClient(Limits()) as client:
+                for _ in range(2):  # the second is made from what is kept of the first
+                    assert client.ask(request).status == 200
+                kinds = {type(pool.opened) for pool in client._connections._pools[False]}
+            assert kinds == {connections._Routed if proxies else connections._Straight}
+    lines = [frozenset(head.partition(b"\r\n\r\n")[0].split(b"\r\n")) for head in heads]
+    assert len(lines) == 4
+    assert len(set(lines)) == 1
+
+
+def test_headers_of_an_answer_are_read_the_same_way(server, monkeypatch):
+    monkeypatch.setattr(connections, "is_local", lambda _: False)
+    server.answers = {"/": (200, {"X-Odd": "caf\xe9", "X-ONE": "a"}, b"ok", at_once)}
+    found = []
+    for has_proxies in (True, False):
+        monkeypatch.setattr(connections, "_has_proxies", lambda has=has_proxies: has)
+        monkeypatch.setenv("no_proxy", "*")
+        with HttpClient(Limits()) as client:
+            found.append(client.ask(get(f"{server.url}/")).headers)
+    assert found[0] == found[1]
+    assert (found[0]["x-odd"], found[0]["x-one"]) == ("caf\xe9", "a")
+
+
+def test_different_bodies_headers_and_addresses_are_sent_as_they_are(server):
+    """What is kept of a request is not sent with another."""
+    urls = [f"{server.url}/{n % 70}" for n in range(140)]
+    with HttpClient(Limits(concurrency=4)) as client:
+        answers = list(client.ask_all(get(url, headers={"X": url}) for url in urls))
+    assert {answer.status for _, answer in answers} == {200}
+    assert sorted(server.seen) == sorted(url.removeprefix(server.url) for url in urls)
+
+
+def test_what_is_wrong_with_a_certificate_is_said(server):
+    with HttpClient(Limits(attempts=1)) as client:
+        error = asked(client, server.url.replace("http:", "https:"))
+    assert "SSL" in str(error)
 
 
 def test_what_may_have_happened_is_not_asked_again():
@@ -264,11 +366,11 @@ def test_an_interrupt_leaves_nothing_under_way(server):
 def test_a_client_that_is_left_alone_is_closed(server):
     client = HttpClient(Limits())
     client.ask(get(server.url))
-    connections = client._connections
+    opened = client._connections
     del client
     gc.collect()
     submitted(asyncio.sleep(0)).result()  # what was submitted before it has begun
-    assert not connections.are_open
+    assert not opened.are_open
 
 
 def test_a_process_ends_with_a_client_open(server):
