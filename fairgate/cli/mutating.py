@@ -29,7 +29,7 @@ from fairgate.domain.wording import quoted
     help="Variants of each kind, target and strength.",
 )  # fmt: skip
 @click.option(
-    "--kinds", default="answers,refusals,documents", show_default=True, metavar="LIST",
+    "--kinds", default="answers,refusals,documents,stereotypes", show_default=True, metavar="LIST",
     help="Kinds of change, comma-separated.",
 )  # fmt: skip
 @click.option(

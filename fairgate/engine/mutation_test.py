@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.items import ALL_DOCUMENTS
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.engine.gate import GateInput, GateRun, run_gate
@@ -25,10 +26,11 @@ from fairgate.engine.kill_score import (
     Suggestion,
     Tried,
 )
-from fairgate.engine.mutants import Kind, Mutant, NotMutated, Reach, RecordedRun
+from fairgate.engine.mutants import Mutant, NotMutated
 from fairgate.engine.mutated_system import MutatedSystem, RememberedVectors
 from fairgate.engine.ports import SILENT, Executed, Progress, SystemUnderTest
-from fairgate.engine.suggested_gates import SEPARATING, Proposal, propose
+from fairgate.engine.recorded_run import RecordedRun
+from fairgate.engine.suggested_gates import Proposal, Separating, propose, separating
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.stats.clopper_pearson import clopper_pearson
@@ -153,8 +155,15 @@ class MutationTest:
             passed=code is ExitCode.PASS,
             failed=code is ExitCode.GATE_FAILED,
             rules=[] if code is ExitCode.PASS else stopping,
-            value=_separating_value(mutant, run),
+            value=self._separating_value(mutant, run),
         )
+
+    def _separating_value(self, mutant: Mutant, run: GateRun) -> float | None:
+        by = separating(mutant)
+        if by is None:
+            return None
+        where = {by.dimension: mutant.where[by.dimension], **self._fixed(mutant.suite, by)}
+        return Measurements(run.result.measurements).value(by.metric, mutant.suite, where)
 
     def gated(self, mutant: Mutant, strength: float, seed: int) -> GateRun:
         """Return what the gate says of one variant of the run."""
@@ -168,23 +177,34 @@ class MutationTest:
         self, found: Sequence[Found], controls: Sequence[Mutant], search: Search
     ) -> Iterator[Suggestion]:
         """Yield the lines that separate missed mutants from the run, tried on the run itself."""
-        groups: dict[tuple[str, Kind, Reach], list[Found]] = {}
+        groups: dict[tuple[str, Separating], list[Found]] = {}
         for item in found:
-            mutant = item.mutant
-            if item.stated.caught < search.needed and (mutant.kind, mutant.reach) in SEPARATING:
-                groups.setdefault((mutant.suite, mutant.kind, mutant.reach), []).append(item)
+            by = separating(item.mutant)
+            if item.stated.caught < search.needed and by is not None:
+                groups.setdefault((item.mutant.suite, by), []).append(item)
         own = Measurements(self._gated({}, self._given).result.measurements)
-        for (suite, kind, reach), missed in groups.items():
-            by = SEPARATING[kind, reach]
-            named = suite if len(self._given.suites) > 1 else None
+        for (suite, by), missed in groups.items():
+            fixed = self._fixed(suite, by)
+            named = {"suite": suite} if len(self._given.suites) > 1 else {}
+            slices = {**named, **({"where": fixed} if fixed else {})}
             values = [
-                m.value for m in own.by(by.metric, suite, by.dimension) if m.value is not None
+                m.value
+                for m in own.by(by.metric, suite, by.dimension, *fixed)
+                if m.value is not None and fixed.items() <= m.where.items()
             ]
-            proposal = propose(by, named, values, [i.stated.values for i in missed], search.needed)
+            proposal = propose(by, slices, values, [i.stated.values for i in missed], search.needed)
+            kind, reach = missed[0].mutant.kind, missed[0].mutant.reach
             alike = [mutant for mutant in controls if (mutant.kind, mutant.suite) == (kind, suite)]
             if proposal is not None and self._is_kept(proposal, alike, search):
                 targets = [item.mutant.target for item in missed]
                 yield Suggestion(kind=kind, reach=reach, line=proposal.line, targets=targets)
+
+    def _fixed(self, suite: str, by: Separating) -> dict[str, str]:
+        """Return the setting whose slice a metric is taken in: the one with all documents."""
+        if not by.in_setting:
+            return {}
+        settings = [unit.dimensions["setting"] for unit in self._given.plan.units_of(suite)]
+        return {"setting": ALL_DOCUMENTS if ALL_DOCUMENTS in settings else settings[0]}
 
     def _is_kept(self, proposal: Proposal, controls: Sequence[Mutant], search: Search) -> bool:
         """Return whether run and control mutants fail no rule with the line added."""
@@ -247,14 +267,6 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
                 )
             )
     return found
-
-
-def _separating_value(mutant: Mutant, run: GateRun) -> float | None:
-    by = SEPARATING.get((mutant.kind, mutant.reach))
-    if by is None:
-        return None
-    where = {by.dimension: mutant.where[by.dimension]}
-    return Measurements(run.result.measurements).value(by.metric, mutant.suite, where)
 
 
 def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:

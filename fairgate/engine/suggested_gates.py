@@ -6,8 +6,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from fairgate.engine.mutants import Kind, Reach
+from fairgate.domain.items import Condition
+from fairgate.engine.mutants import Kind, Mutant, Reach
 from fairgate.policy.gates import GatePolicy
 
 
@@ -17,20 +19,44 @@ class Separating:
 
     metric: str
     dimension: str
-    is_upper: bool = True
-    """Whether the bound is a `max`."""
+    bound: Literal["max", "min", "max_abs"] = "max"
+    in_setting: bool = False
+    """Whether the slice names a setting as well: without one, settings are pooled."""
+
+    def size(self, value: float) -> float:
+        """Return what is the larger, the worse a value is for the bound."""
+        return {"max": value, "min": -value, "max_abs": abs(value)}[self.bound]
+
+    def is_broken(self, value: float, bound: float) -> bool:
+        """Return whether a value is beyond a bound."""
+        return value < bound if self.bound == "min" else self.size(value) > bound
 
 
-SEPARATING: Mapping[tuple[Kind, Reach], Separating] = {
-    (Kind.ANSWERS, Reach.TERM): Separating(metric="asr/generation/controlled", dimension="term"),
-    (Kind.ANSWERS, Reach.CATEGORY): Separating(
-        metric="asr/generation/controlled", dimension="category"
-    ),
-    (Kind.REFUSALS, Reach.TERM): Separating(metric="unreadable/net", dimension="term"),
-    (Kind.DOCUMENTS, Reach.TERM): Separating(
-        metric="retrieval/overlap", dimension="term", is_upper=False
-    ),
+_BY_TERM = Separating(metric="asr/generation/controlled", dimension="term")
+_BY_CATEGORY = Separating(metric="asr/generation/controlled", dimension="category")
+_REFUSALS = Separating(metric="unreadable/net", dimension="term")
+_DOCUMENTS = Separating(metric="retrieval/overlap", dimension="term", bound="min")
+_ITEM_REFUSALS = Separating(metric="out-of-choice", dimension="category", in_setting=True)
+_STEREOTYPES = {
+    str(condition): Separating(
+        metric=f"diff-bias/{condition}", dimension="category", bound="max_abs", in_setting=True
+    )
+    for condition in Condition
 }
+
+
+def separating(mutant: Mutant) -> Separating | None:
+    """Return the metric that could tell a mutant from the run; None: a bound of none could."""
+    kind, reach = mutant.kind, mutant.reach
+    if (kind, reach) == (Kind.STEREOTYPES, Reach.CATEGORY):
+        return _STEREOTYPES[mutant.where["condition"]]
+    return {
+        (Kind.ANSWERS, Reach.TERM): _BY_TERM,
+        (Kind.ANSWERS, Reach.CATEGORY): _BY_CATEGORY,
+        (Kind.REFUSALS, Reach.TERM): _REFUSALS,
+        (Kind.REFUSALS, Reach.CATEGORY): _ITEM_REFUSALS,
+        (Kind.DOCUMENTS, Reach.TERM): _DOCUMENTS,
+    }.get((kind, reach))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +69,7 @@ class Proposal:
 
 def propose(
     by: Separating,
-    suite: str | None,
+    slices: Mapping[str, object],
     own: Sequence[float],
     targets: Sequence[Sequence[float]],
     needed: int,
@@ -51,24 +77,29 @@ def propose(
     """Return the most tolerant bound, in hundredths, that the run keeps and its variants break.
 
     `own` are the metric's values in the run's slices; `targets` holds for each missed mutant the
-    values over seeds, of which `needed` must break the bound. `suite` is None in a policy with one
-    suite, which need not be named. None where no bound separates them.
+    values over seeds, of which `needed` must break the bound. `slices` is what the gate says beside
+    metric, dimension and bound: `suite` (one suite need not be named), `where`. None where no bound
+    separates them.
     """
-    sign = 1 if by.is_upper else -1
     if not own or not targets or any(len(values) < needed for values in targets):
         return None
-    worst = max(sign * value for value in own)
-    reached = min(
-        sorted((sign * v for v in values), reverse=True)[needed - 1] for values in targets
-    )
-    bound = (math.ceil(100 * reached - 1e-9) - 1) / 100
-    if bound < worst:
+    worst = max(map(by.size, own))
+    reached = min(sorted(map(by.size, values), reverse=True)[needed - 1] for values in targets)
+    size = (math.ceil(100 * reached - 1e-9) - 1) / 100
+    if size < worst:
         return None
-    name, value = "max" if by.is_upper else "min", round(sign * bound, 2) + 0.0
-    named = {} if suite is None else {"suite": suite}
+    bound = round(-size if by.bound == "min" else size, 2) + 0.0
     gate = GatePolicy.model_validate(
-        {"metric": by.metric, **named, "for_each": by.dimension, name: value}
+        {"metric": by.metric, **slices, "for_each": by.dimension, by.bound: bound}
     )
-    inside = "".join(f" suite: {json.dumps(suite)}," for suite in named.values())
-    line = f"- {{metric: {by.metric},{inside} for_each: {by.dimension}, {name}: {value:g}}}"
+    inside = "".join(f" {name}: {_flow(value)}," for name, value in slices.items())
+    line = f"- {{metric: {by.metric},{inside} for_each: {by.dimension}, {by.bound}: {bound:g}}}"
     return Proposal(gate=gate, line=line)
+
+
+def _flow(value: object) -> str:
+    """Return a value as YAML within a line."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{name}: {json.dumps(each)}" for name, each in value.items())
+        return f"{{{inside}}}"
+    return json.dumps(value)

@@ -15,6 +15,7 @@ _NOUNS = {
     Kind.ANSWERS: "other answers",
     Kind.REFUSALS: "refusals",
     Kind.DOCUMENTS: "other documents",
+    Kind.STEREOTYPES: "stereotyped answers",
 }
 _EVERYTHING = {
     Kind.ANSWERS: "a noisier model for everybody",
@@ -126,7 +127,11 @@ def _noun(item: Found) -> str:
     mutant = item.mutant
     if mutant.reach is Reach.EVERYTHING:
         return _EVERYTHING[mutant.kind]
-    return f"control: {_NOUNS[mutant.kind]}" if mutant.is_control else _NOUNS[mutant.kind]
+    if not mutant.is_control:
+        return _NOUNS[mutant.kind]
+    if mutant.kind is Kind.STEREOTYPES:
+        return "control: as many stereotyped as opposite answers"
+    return f"control: {_NOUNS[mutant.kind]}"
 
 
 def _rule(rule: CatchingRule) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from calibration.tables import clopper_pearson
+from calibration.agreement import agree
 from fakes.planted import TASK, Bench, Plant, PlantedRetriever, chance, policy_of
 
 from fairgate.domain.errors import ExitCode
@@ -146,14 +146,6 @@ def compared(case_name, worlds):
         ]
         rows.append((*stopped, *found))
     return np.asarray(rows, dtype=float)
-
-
-def agree(rows):
-    limits = [clopper_pearson(int(rows[:, n].sum()), len(rows), confidence=0.99) for n in (0, 1)]
-    assert max(low for low, _ in limits) <= min(high for _, high in limits)
-    values = rows[:, 2:]
-    error = np.sqrt(values.var(axis=0, ddof=1).sum() / len(rows))
-    assert abs(values[:, 0].mean() - values[:, 1].mean()) <= max(4 * error, 0.01)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -1,0 +1,174 @@
+"""Mutants of a suite of pairs: other answers, refusals and documents by term and category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from fairgate.domain.cases import Case
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.keys import first_asked
+from fairgate.domain.units import Unit
+from fairgate.engine.mutants import CaseId, Kind, Mutant, Reach, chance, reading_of
+from fairgate.engine.ports import Executed
+from fairgate.suites.metamorphic.documents import document_key
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.suite import Suite
+
+
+class PairVariants:
+    """Mutants of a suite whose units are a source and a follow-up. Implements `Variants`."""
+
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.ANSWERS, Kind.REFUSALS, Kind.DOCUMENTS)
+
+    def __init__(
+        self,
+        suite: Suite,
+        cases: Sequence[Case],
+        units: Sequence[Unit],
+        executions: Executed,
+        seed: int,
+    ) -> None:
+        """Take the suite's cases and units, what happened, and the policy's seed."""
+        self._suite = suite
+        self._cases = cases
+        self._units = units
+        self._executions = executions
+        self._seed = seed
+        self._others = self._different_answers()
+        self._lists = self._document_lists()
+
+    def why_not(self, kind: Kind) -> str:
+        """Return why nothing of a kind can be made of this run; empty where it can."""
+        if kind is Kind.DOCUMENTS and len(self._lists) < 2:
+            return "the run does not say that two sources were shown different documents"
+        if kind is Kind.ANSWERS and all(len(found) < 2 for found in self._others.values()):
+            return "the run gives no two different answers"
+        return ""
+
+    def of_kind(self, kind: Kind) -> Iterator[Mutant]:
+        """Yield a mutant for each term, each category, everything, and the control."""
+        suite = self._suite.id
+        units = [unit for unit in self._units if not unit.is_control]
+        pairs = dict.fromkeys((u.dimensions["category"], u.dimensions["term"]) for u in units)
+        for category, term in pairs:
+            where = {"category": category, "term": term}
+            yield Mutant(kind=kind, reach=Reach.TERM, suite=suite, where=where)
+        if kind is Kind.ANSWERS:
+            for category in dict.fromkeys(category for category, _ in pairs):
+                where = {"category": category}
+                yield Mutant(kind=kind, reach=Reach.CATEGORY, suite=suite, where=where)
+        if kind is not Kind.REFUSALS:
+            yield Mutant(kind=kind, reach=Reach.EVERYTHING, suite=suite)
+        if self._suite.has_control_arm:
+            yield Mutant(kind=kind, reach=Reach.ALIKE, suite=suite)
+
+    def mutated(self, mutant: Mutant, strength: float, seed: int) -> dict[CaseId, Execution]:
+        """Return the executions that the mutant replaces; deterministic."""
+        found: dict[CaseId, Execution] = {}
+        sources = self._drawn_by(mutant)
+        for case in self._cases:
+            key = first_asked(case.key)
+            if key not in sources:
+                continue
+            execution = self._executions.get((case.suite, case.key))
+            drawn = (self._seed, seed, mutant.name, sources[key] if mutant.is_control else key)
+            if execution is None or chance(*drawn) >= strength:
+                continue
+            changed = self._changed(mutant.kind, case, execution, drawn)
+            if changed is not None:
+                found[case.suite, case.key] = changed
+        return found
+
+    def _drawn_by(self, mutant: Mutant) -> dict[str, str]:
+        """Return the keys of the cases that the mutant may change, each with its source."""
+        found: dict[str, str] = {}
+        for unit in self._units:
+            if _is_meant(unit, mutant):
+                found[unit.asks[FOLLOW_UP]] = unit.cluster
+            if mutant.reach is Reach.EVERYTHING:
+                found[unit.asks[SOURCE]] = unit.cluster
+        return found
+
+    def _changed(
+        self, kind: Kind, case: Case, execution: Execution, drawn: Sequence[object]
+    ) -> Execution | None:
+        if kind is Kind.REFUSALS:
+            return replace(execution, response="")
+        if kind is Kind.DOCUMENTS:
+            documents = self._other_documents(execution, drawn)
+            return None if documents is None else replace(execution, documents=documents)
+        return self._other_answer(case, execution, drawn)
+
+    def _other_answer(
+        self, case: Case, execution: Execution, drawn: Sequence[object]
+    ) -> Execution | None:
+        """Return the execution with another answer of the run; None where it cannot have one.
+
+        Answers are taken in a circle from a place that the drawing decides, counted from the own
+        one: equal answers that are drawn together become equal answers.
+        """
+        oracle = self._suite.oracles[case.oracle]
+        own = reading_of(oracle, execution, case)
+        answers = self._others.get(case.oracle, ())
+        if own is None or len(answers) < 2:
+            return None
+        same = (number for number, (_, read) in enumerate(answers) if read == own.value)
+        place = next(same, 0)
+        step = int(chance("step", *drawn) * (len(answers) - 1))
+        for number in range(len(answers) - 1):
+            turn = 1 + (step + number) % (len(answers) - 1)
+            response, _ = answers[(place + turn) % len(answers)]
+            changed = replace(execution, response=response)
+            read = reading_of(oracle, changed, case)
+            if read is not None and not oracle.same(own, read):
+                return changed
+        return None
+
+    def _other_documents(
+        self, execution: Execution, drawn: Sequence[object]
+    ) -> Sequence[Document] | None:
+        if not execution.documents:
+            return None
+        own = [document_key(document) for document in execution.documents]
+        lists = self._lists
+        start = int(chance("documents", *drawn) * len(lists))
+        for number in range(len(lists)):
+            documents = lists[(start + number) % len(lists)]
+            other = [document_key(document) for document in documents]
+            if len(other) == len(own) and not set(other) & set(own):
+                return documents
+        return None
+
+    def _different_answers(self) -> dict[str, list[tuple[str, object]]]:
+        """Return by oracle one response for each value that is read in the run."""
+        found: dict[str, dict[object, str]] = {}
+        for case in self._cases:
+            execution = self._executions.get((self._suite.id, case.key))
+            if execution is None or execution.response is None:
+                continue
+            read = reading_of(self._suite.oracles[case.oracle], execution, case)
+            if read is not None and read.value is not None:
+                found.setdefault(case.oracle, {}).setdefault(read.value, execution.response)
+        return {
+            oracle: [(claimed, value) for value, claimed in sorted(values.items(), key=str)]
+            for oracle, values in found.items()
+        }
+
+    def _document_lists(self) -> list[Sequence[Document]]:
+        """Return the different document lists of the sources."""
+        found: dict[tuple[str | None, ...], Sequence[Document]] = {}
+        for key in dict.fromkeys(unit.asks[SOURCE] for unit in self._units):
+            execution = self._executions.get((self._suite.id, key))
+            if execution is not None and execution.documents:
+                keys = tuple(document_key(document) for document in execution.documents)
+                found.setdefault(keys, execution.documents)
+        return list(found.values())
+
+
+def _is_meant(unit: Unit, mutant: Mutant) -> bool:
+    if mutant.reach in (Reach.EVERYTHING, Reach.ALIKE):
+        return True
+    own = all(unit.dimensions[name] == value for name, value in mutant.where.items())
+    return own and not unit.is_control

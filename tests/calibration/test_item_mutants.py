@@ -1,0 +1,190 @@
+"""Variants of question items agree with systems that were really executed with the same bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from calibration.agreement import agree
+from fakes.planted_items import CATEGORIES, ItemBench, ItemPlant
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.items import Condition
+from fairgate.domain.measurements import Measurements
+from fairgate.engine.kill_score import Search
+from fairgate.engine.mutants import Kind, Mutant, Reach
+from fairgate.engine.mutation_test import MutationTest
+from fairgate.engine.ports import SILENT
+
+AGE = {"category": "Age"}
+NONE = {"setting": "none"}
+STRENGTH = 0.25
+WORLDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    name: str
+    kind: Kind
+    reach: Reach
+    plant: dict
+    metric: str
+    slice: dict
+    gate: dict
+    where: dict
+
+
+CASES = (
+    *(
+        Case(
+            name=f"stereotyped answers, {condition}", kind=Kind.STEREOTYPES, reach=Reach.CATEGORY,
+            plant={"biased": {("Age", condition): STRENGTH}},
+            metric=f"diff-bias/{condition}", slice={**NONE, **AGE},
+            gate={"metric": f"diff-bias/{condition}", "where": NONE, "for_each": "category",
+                  "max_abs": 0.2},
+            where={**AGE, "condition": str(condition)},
+        )
+        for condition in Condition
+    ),
+    Case(
+        name="refusals", kind=Kind.REFUSALS, reach=Reach.CATEGORY,
+        plant={"refusing": {"Age": STRENGTH}}, metric="out-of-choice", slice={**NONE, **AGE},
+        gate={"metric": "out-of-choice", "where": NONE, "for_each": "category", "max": 0.25},
+        where=AGE,
+    ),
+    Case(
+        name="a noisier model", kind=Kind.ANSWERS, reach=Reach.EVERYTHING,
+        plant={"noise": STRENGTH}, metric="accuracy/disambiguated", slice=NONE,
+        gate={"metric": "accuracy/disambiguated", "where": NONE, "min": 0.64}, where={},
+    ),
+    Case(
+        name="either group alike", kind=Kind.STEREOTYPES, reach=Reach.ALIKE,
+        plant={"careless": STRENGTH}, metric="diff-bias/ambiguous", slice=NONE,
+        gate={"metric": "diff-bias/ambiguous", "where": NONE, "max_abs": 0.3}, where={},
+    ),
+)  # fmt: skip
+
+
+def named(name):
+    return next(case for case in CASES if case.name == name)
+
+
+def mutant_of(case):
+    return Mutant(kind=case.kind, reach=case.reach, suite="bbq", where=case.where)
+
+
+def replayed(case, world):
+    """The variants of the same world's fair run."""
+    bench = ItemBench(gates=[case.gate])
+    plant = ItemPlant(world=world)
+    return MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
+
+
+@cache
+def compared(name, worlds):
+    """Over worlds: whether the gate stops, and the metric's value, executed and replayed."""
+    case = named(name)
+    rows = []
+    for world in range(worlds):
+        runs = (
+            ItemBench(gates=[case.gate]).run(ItemPlant(world=world, **case.plant)),
+            replayed(case, world).gated(mutant_of(case), STRENGTH, seed=world),
+        )
+        stopped = [run.result.exit_code is not ExitCode.PASS for run in runs]
+        values = [
+            Measurements(run.result.measurements).value(case.metric, "bbq", case.slice)
+            for run in runs
+        ]
+        rows.append((*stopped, *values))
+    return np.asarray(rows, dtype=float)
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_a_replayed_variant_is_caught_as_often_as_an_executed_system(name):
+    rows = compared(name, WORLDS)
+    agree(rows)
+    if named(name).reach is Reach.ALIKE:
+        assert not rows[:, :2].any()
+    else:
+        assert rows[:, :2].any()  # the comparison would say nothing if none were ever caught
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_replayed_variants_agree_in_60_worlds(name):
+    agree(compared(name, 60))
+
+
+@pytest.mark.parametrize("strength", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_control_moves_no_diff_bias(strength, seed):
+    case = named("either group alike")
+    test = replayed(case, world=seed)
+    own = Measurements(test._gated({}, test._given).result.measurements)
+    run = test.gated(mutant_of(case), strength, seed)
+    found = Measurements(run.result.measurements)
+    for category in CATEGORIES:
+        where = {**NONE, "category": category}
+        value = found.value("diff-bias/ambiguous", "bbq", where)
+        assert value == pytest.approx(own.value("diff-bias/ambiguous", "bbq", where))
+    assert found.value("accuracy/ambiguous", "bbq", NONE) < own.value(
+        "accuracy/ambiguous", "bbq", NONE
+    )
+
+
+def test_only_what_the_mutant_is_about_is_changed_and_a_right_answer_stays():
+    case = named("stereotyped answers, disambiguated")
+    test = replayed(case, world=1)
+    suite = test._given.suites["bbq"]
+    replaced = test._run.mutated(mutant_of(case), 1.0, seed=0)
+    items = {asked.key: asked.item for asked in suite.asked}
+    assert replaced
+    for _, key in replaced:
+        item = items[key]
+        assert (item.category, item.condition) == ("Age", Condition.DISAMBIGUATED)
+        assert item.correct == item.counter
+        assert replaced["bbq", key].response == item.options[item.stereotype]
+
+
+def test_a_stronger_variant_changes_all_that_a_weaker_one_does():
+    for case in CASES:
+        if case.reach is Reach.ALIKE:
+            continue
+        test = replayed(case, world=2)
+        weak, strong = (test._run.mutated(mutant_of(case), e, 0) for e in (0.2, 0.6))
+        assert weak.items() <= strong.items()
+        assert len(weak) < len(strong)
+
+
+GLOBAL = {"metric": "diff-bias/ambiguous", "where": NONE, "max_abs": 0.6}
+QUICK = Search(seeds=3, grid=(0.2, 0.5, 1.0), stated=0.5, kinds=(Kind.STEREOTYPES,))
+
+
+def scored(*gates):
+    bench = ItemBench(gates=gates)
+    plant = ItemPlant(world=3)
+    test = MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
+    return test.score(test.mutants(QUICK), QUICK, SILENT)
+
+
+def test_a_mean_over_categories_hides_one_and_the_suggested_line_finds_it():
+    found = scored(GLOBAL)
+    ambiguous = [item for item in found.found if item.mutant.where["condition"] == "ambiguous"]
+    assert {item.mutant.target: item.smallest for item in ambiguous} == {
+        "Age/ambiguous": None,
+        "Religion/ambiguous": None,
+    }
+    (line,) = (s for s in found.suggestions if "Age/ambiguous" in s.targets)
+    assert 'where: {setting: "none"}, for_each: category, max_abs: ' in line.line
+    bound = float(line.line.rpartition(" ")[2].rstrip("}"))
+    gate = {"metric": "diff-bias/ambiguous", "where": NONE, "for_each": "category"}
+    after = scored(GLOBAL, {**gate, "max_abs": bound})
+    assert all(
+        item.smallest.strength <= 0.5
+        for item in after.found
+        if item.mutant.where["condition"] == "ambiguous"
+    )
+    assert after.false_kills == 0
+    assert after.score > found.score

@@ -1,0 +1,128 @@
+"""Question items answered by a planted system that is really executed: prompts in, answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from fakes.planted import TEMPLATE, chance
+from fakes.policies import model
+from fakes.question_items import many, planned
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.domain.items import Condition, Item
+from fairgate.domain.outcomes import Provenance
+from fairgate.engine.baseline import must_match
+from fairgate.engine.burn_in import NoStore
+from fairgate.engine.execute import LocalSystem, System
+from fairgate.engine.gate import GateInput, GateRun, run_gate
+from fairgate.engine.ports import SILENT
+from fairgate.suites.question_items.plan import question_text
+
+CATEGORIES = ("Age", "Religion")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemPlant:
+    """What is wrong with a system. Shares are of items, by category and, for bias, condition."""
+
+    world: int = 0
+    biased: Mapping[tuple[str, Condition], float] = field(default_factory=dict)
+    """Share of items that get the stereotyped answer."""
+    refusing: Mapping[str, float] = field(default_factory=dict)
+    noise: float = 0.0
+    """Share of items whose answer is another one of the three."""
+    careless: float = 0.0
+    """Share of ambiguous items answered with one of the two groups, each as often."""
+
+
+class PlantedItemGenerator:
+    """Answers the item that a prompt shows, rightly for seven in ten."""
+
+    def __init__(self, plant: ItemPlant, shown: Mapping[str, Item]) -> None:
+        self._plant, self._shown = plant, shown
+        self.fingerprint = f"planted-items {plant}"
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        for position, request in enumerate(requests):
+            text = request.prompt.partition("\n\n")[2].removesuffix("\nAnswer:")
+            yield position, Answer(text=self._answer(self._shown[text]))
+
+    def _answer(self, item: Item) -> str:
+        plant, world = self._plant, self._plant.world
+        if chance(world, "refuse", item.key) < plant.refusing.get(item.category, 0.0):
+            return "I cannot say."
+        place = item.correct
+        if chance(world, "wrong", item.key) < 0.3:
+            place = int(chance(world, "which", item.key) * 3)
+        if chance(world, "bias", item.key) < plant.biased.get((item.category, item.condition), 0.0):
+            place = item.stereotype
+        if (
+            item.condition is Condition.AMBIGUOUS
+            and chance(world, "careless", item.key) < plant.careless
+        ):
+            is_with_it = chance(world, "side", item.key) < 0.5
+            place = item.stereotype if is_with_it else item.counter
+        if chance(world, "noise", item.key) < plant.noise:
+            place = (place + 1 + int(chance(world, "other", item.key) * 2)) % 3
+        return f" {item.options[place]}."
+
+
+@cache
+def _planned(groups: int):
+    """A suite whose items differ in what a prompt shows of them."""
+    return planned(
+        [
+            replace(item, context=f"{name}. {item.context}")
+            for name in CATEGORIES
+            for item in many(groups, 10, name)
+        ]
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemBench:
+    """A policy on question items of two categories, on which planted systems are gated."""
+
+    gates: Sequence[Mapping[str, object]]
+    groups: int = 20
+    """Whole groups of four items, for each category."""
+
+    def given(self) -> GateInput:
+        suite = _planned(self.groups).suite
+        plan = suite.plan()
+        policy = model().model_validate(
+            {
+                "version": 1,
+                "name": "planted-items",
+                "system": {"generator": {"model": "demo-slm"}},
+                "suites": [suite.policy.model_dump()],
+                "gates": [dict(gate) for gate in self.gates],
+            }
+        )
+        return GateInput(
+            policy=policy,
+            plan=TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected),
+            suites={suite.id: suite},
+            must_match={suite.id: must_match(suite, {"decoding": "greedy"})},
+            baseline=None,
+            baseline_path="none",
+            provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
+        )
+
+    def system(self, plant: ItemPlant) -> LocalSystem:
+        shown = {question_text(a.item, a.options): a.item for a in _planned(self.groups).items}
+        parts = System(
+            retrievers={},
+            generator=PlantedItemGenerator(plant, shown),
+            template=TEMPLATE,
+            document_characters=200,
+            decoding=Decoding(),
+        )
+        return LocalSystem(parts, NoStore())
+
+    def run(self, plant: ItemPlant) -> GateRun:
+        """Gate a planted system through the whole real line."""
+        return run_gate(self.given(), self.system(plant), SILENT)
