@@ -19,6 +19,7 @@ from fairgate.domain.wording import listed, nearest, quoted
 _COMMANDS = {
     "init": ("fairgate.cli.starting", "init"),
     "run": ("fairgate.cli.gate", "run"),
+    "merge": ("fairgate.cli.merging", "merge"),
     "check": ("fairgate.cli.gate", "check"),
     "doctor": ("fairgate.cli.doctor", "doctor"),
     "plan": ("fairgate.cli.gate", "plan"),
@@ -43,6 +44,7 @@ _COMMANDS = {
 _SUMMARIES = {
     "init": "Write a starter policy, a baselines folder and a workflow.",
     "run": "Run a policy's gate: build the index, ask the model, compare, decide.",
+    "merge": "Judge the parts of a run, asked with `run --shard`, as one.",
     "check": "Validate a policy, or a file of generated cases; loads no model.",
     "doctor": "Ask a policy's system three questions: what comes back, what a run would measure.",
     "plan": "Write one JSON line for each question that a run would ask.",

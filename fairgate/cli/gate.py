@@ -48,6 +48,10 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
     "--limit", type=click.IntRange(1), metavar="N",
     help="Ask about at most N sources or items a suite: a first look, not the gate.",
 )  # fmt: skip
+@click.option(
+    "--shard", metavar="I/N",
+    help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when done.",
+)  # fmt: skip
 @allow_python
 @runtime_options
 def run(policy: Path, **options: Any) -> int:
@@ -55,7 +59,16 @@ def run(policy: Path, **options: Any) -> int:
 
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
+    With --shard it asks a part of the questions and has no verdict.
     """
+    if options["shard"] is not None:
+        from fairgate.cli.merging import run_part
+
+        return run_part(policy, options, runtime_of(options))
+    return _run_whole(policy, options)
+
+
+def _run_whole(policy: Path, options: dict[str, Any]) -> int:
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.building import Composition
     from fairgate.composition.pace import pace_notices
@@ -73,22 +86,22 @@ def run(policy: Path, **options: Any) -> int:
     loaded = load_policy(policy, runtime)
     if limit is not None:
         loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
+    folder = output_folder(options["out"], runtime, loaded)
     composition = Composition(loaded, runtime, progress)
     with composition.serving():
         given = composition.gate_input(locate_references(loaded, policy, named))
         done = run_gate(given, composition.system, progress)
-    folder = output_folder(options["out"], runtime, loaded)
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
     write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
     notices = [*composition.notices, *pace_notices(composition, given)]
-    code = _say(view, done, notices, report_only=report_only)
+    code = say_result(view, done, notices, report_only=report_only)
     if options["open_page"]:
-        _open(folder.path / PAGE)
+        open_page(folder.path / PAGE)
     return code
 
 
-def _open(page: Path) -> None:
+def open_page(page: Path) -> None:
     """Open the page in the user's browser; where there is none, say where it is."""
     import webbrowser
 
@@ -130,13 +143,14 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only)
     write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
-    code = _say(view, done, notices, report_only=report_only)
+    code = say_result(view, done, notices, report_only=report_only)
     if options["open_page"]:
-        _open(folder.path / PAGE)
+        open_page(folder.path / PAGE)
     return code
 
 
-def _say(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
+def say_result(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
+    """Print a finished run, and return the exit code."""
     from fairgate.reports.console import render_console
 
     for notice in notices:

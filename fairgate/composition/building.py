@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 
 from fairgate import __version__
@@ -12,6 +13,7 @@ from fairgate.adapters.git_calls import current_commit
 from fairgate.composition.judge_record import shortcomings, standing_notice, unproven
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.composition.suite_retrievers import SuiteRetrievers
+from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import must_match
@@ -23,7 +25,7 @@ from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.judges import UNDER_TEST, JudgedSystem, JudgePolicy, open_judges
-from fairgate.systems.labelling import labelled
+from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.recorded import RecordedSystem, Recording
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import served_for
@@ -67,15 +69,20 @@ class Composition:
         return self._resources.store
 
     def gate_input(
-        self, references: References, under_test: Mapping[str, str] | None = None
+        self,
+        references: References,
+        under_test: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> GateInput:
         """Return everything that is known before a model is loaded.
 
-        `under_test` names the system that gave the answers where they are an earlier run's; None:
-        the system as it is now, which is inspected.
+        `under_test` names the system that gave the answers where they are an earlier run's, and
+        `environment` the machines that ran it; None: system and machine as they are now.
         """
         policy = self._loaded.policy
         provenance = self.provenance(under_test)
+        if environment is not None:
+            provenance = replace(provenance, environment=environment)
         of_system = self._kind.must_match(policy.system)
         suites, plan = self._loaded.suites, self._loaded.plan
         judged = self._judge_notices(provenance.under_test)
@@ -126,15 +133,27 @@ class Composition:
 
         Where pairs are judged it asks the policy's judge, too.
         """
+        policy, opened = self._loaded.policy, self._inner
+        if isinstance(policy.judge, JudgePolicy) and self._is_judged:
+            return JudgedSystem(opened, open_judges(policy.judge, self._resources))
+        return opened
+
+    @cached_property
+    def _inner(self) -> OpenSystem:
         policy = self._loaded.policy
-        opened = labelled(
+        return labelled(
             self._kind.open(policy.system, self._resources),
             self._kind.labels(policy.system),
             self._resources,
         )
-        if isinstance(policy.judge, JudgePolicy) and self._is_judged:
-            return JudgedSystem(opened, open_judges(policy.judge, self._resources))
-        return opened
+
+    @property
+    def unlabelled(self) -> dict[tuple[str, str], Execution]:
+        """Return executions as they were before their documents were labelled behind the system.
+
+        Empty where the policy names no labels. What is added to it counts as known.
+        """
+        return self._inner.unlabelled if isinstance(self._inner, LabelledSystem) else {}
 
     @property
     def _is_judged(self) -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
+from fairgate.adapters.files.recorded import document_to
 from fairgate.composition.loading import LoadedPolicy
-from fairgate.composition.run_folder import document_row, replay
+from fairgate.composition.run_folder import replay
 from fairgate.domain.cases import Case
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
@@ -46,7 +47,7 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
         row = _row(case, template)
         if case.documents_of is not None:
             shown = replayed.executions[case.suite, case.documents_of].documents or ()
-            row["documents"] = [document_row(document) for document in shown]
+            row["documents"] = [document_to(document) for document in shown]
         yield json.dumps(row, ensure_ascii=False)
 
 

@@ -12,12 +12,11 @@ from typing import Any
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
-from fairgate.adapters.files.recorded import read_recorded
+from fairgate.adapters.files.recorded import execution_to, read_recorded
+from fairgate.adapters.files.shard_folder import MANIFEST, is_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.domain.errors import DataError, StoreError, UsageError
-from fairgate.domain.executions import Document, Execution
-from fairgate.domain.records import flat
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
 from fairgate.engine.gate import GateInput, GateRun, run_gate
@@ -50,8 +49,26 @@ class RunFolder:
 
 
 def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> RunFolder:
-    """Return the folder of the run: the one named, else one of the policy's in the cache."""
-    return RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
+    """Return the folder of the run: the one named, else one of the policy's in the cache.
+
+    Raises UsageError where it holds a part of a run: a folder holds the one or the other.
+    """
+    folder = RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
+    if is_shard(folder.path):
+        raise UsageError(
+            f"{folder.path}: holds a part of a run ({MANIFEST}); name another folder with --out"
+        )
+    return folder
+
+
+def refuse_shard(run: Path) -> None:
+    """Raise UsageError where a folder holds a part of a run, of which nothing follows alone."""
+    if is_shard(run):
+        raise UsageError(
+            f"{run}: is one part of a run, not a run: it has no verdict, and nothing can be "
+            "accepted or shown from it. Bring all parts together with `fairgate merge`, and name "
+            "the folder that it writes"
+        )
 
 
 def write_run(
@@ -97,6 +114,7 @@ def _rendered(name: str, text: Callable[[], str]) -> Iterator[str]:
 
 def check_run(run: Path) -> None:
     """Raise DataError where the parts of a run's folder are of different runs, or were edited."""
+    refuse_shard(run)
     folder = RunFolder(path=run)
     try:
         check_parts(run, [folder.record.name, folder.executions.name, folder.stop_rules.name])
@@ -113,24 +131,7 @@ def _no_run(run: Path, error: DataError) -> DataError:
 def execution_lines(executions: Executed) -> Iterator[str]:
     """Yield a line for each execution, readable as `system: {recorded: …}`."""
     for execution in executions.values():
-        yield json.dumps(_execution_to(execution), ensure_ascii=False)
-
-
-def _execution_to(execution: Execution) -> dict[str, Any]:
-    row: dict[str, Any] = {"suite": execution.suite, "key": execution.key}
-    row["response"] = execution.response
-    if execution.margin is not None:
-        row["margin"] = execution.margin
-    if execution.documents is not None:
-        row["documents"] = [document_row(document) for document in execution.documents]
-    if execution.options:
-        row["options"] = list(execution.options)
-    return row
-
-
-def document_row(document: Document) -> dict[str, Any]:
-    """Return what is known of a document, as recordings hold it."""
-    return {name: value for name, value in flat(document).items() if value is not None}
+        yield json.dumps(execution_to(execution), ensure_ascii=False)
 
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
@@ -142,6 +143,7 @@ def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:
 
     Raises UsageError where they were cut for other labels: what was not generated cannot be read.
     """
+    refuse_shard(run)
     folder = RunFolder(path=run)
     try:
         then = read_json_object(folder.stop_rules)
@@ -191,6 +193,7 @@ def _under_test(run: Path) -> dict[str, str]:
 
 def run_policy_path(run: Path) -> Path:
     """Return the policy that an earlier run used, as its record names it."""
+    refuse_shard(run)
     path = RunFolder(path=run).record
     try:
         provenance = read_json_object(path).get("provenance")

@@ -104,6 +104,7 @@ def answer_waves(
     seed: int,
     sut: SystemUnderTest,
     progress: Progress,
+    waves: Sequence[Wave] = WAVES,
 ) -> Answered:
     """Ask every wave, and return what is known then; units are judged from the planned cases."""
     executions: dict[tuple[str, str], Execution] = {}
@@ -117,7 +118,7 @@ def answer_waves(
     )
     for case in plan.cases:
         readings[case.suite].expect(case)
-    for wave in WAVES:
+    for wave in waves:
         cases = wave.next(answered, seed)
         for case in cases:
             readings[case.suite].add(case)
@@ -125,8 +126,8 @@ def answer_waves(
             asked = TestPlan(cases=cases, units=())
             part = _PARTS.get(wave.id, wave.id)
             price = crossing_price(cases) if wave.id == Crossing.id else ""
-            shown = progress if wave is WAVES[0] else Staged(progress, part, price)
+            shown = progress if wave is waves[0] else Staged(progress, part, price)
             executions.update(sut.execute(asked, shown, executions))
-        if wave is not WAVES[0]:
+        if wave is not waves[0]:
             answered.added.extend(cases)
     return answered

@@ -192,15 +192,16 @@ class _Labelled:
     def __init__(self, inner: SystemUnderTest, labels: DocumentLabels) -> None:
         self._inner = inner
         self._labels = labels
-        self._unlabelled: dict[tuple[str, str], Execution] = {}
+        self.unlabelled: dict[tuple[str, str], Execution] = {}
+        """Executions as the inner system gave them, by (suite, key)."""
 
     def execute(
         self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
     ) -> Mapping[tuple[str, str], Execution]:
         """Return the inner system's executions, with labels on the documents it found."""
-        without = {name: self._unlabelled.get(name, one) for name, one in earlier.items()}
+        without = {name: self.unlabelled.get(name, one) for name, one in earlier.items()}
         found = dict(self._inner.execute(plan, progress, without))
-        self._unlabelled |= found
+        self.unlabelled |= found
         own = [(c.suite, c.key) for c in plan.cases if c.retriever in _OWN]
         names = [name for name in own if name in found]
         with_labels = self._labels.on([found[name] for name in names])

@@ -157,16 +157,33 @@ DYING = """
 """
 
 
+def killed(options, place, batches):
+    """Run a command that dies before or after it stores its next batch of answers."""
+    command = [sys.executable, "-c", textwrap.dedent(DYING), place, str(batches), *options]
+    environment = {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2])}
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
 @pytest.mark.parametrize(("place", "batches"), [("before", 0), ("after", 12)])
 def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, whole, place, batches):
     """Killed before its first answer is stored, and in the second wave of cases."""
     cache = built_index(policy.parent / "killed")
     options = ["run", policy.name, "--out", "out", "--cache", str(cache), "--quiet"]
-    command = [sys.executable, "-c", textwrap.dedent(DYING), place, str(batches), *options]
-    environment = {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2])}
-    done = subprocess.run(
-        [*command, "--batch-size", "8", "--threads", "1"],
-        env=environment, cwd=policy.parent, check=False,
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL
+    options += ["--batch-size", "8", "--threads", "1"]
+    assert killed(options, place, batches) == -signal.SIGKILL
     assert run(policy, cache, "--threads", "1") == whole.outputs
+
+
+def test_four_parts_of_which_one_was_killed_give_the_same_bytes(policy, built_index, whole):
+    """Attribution's questions follow from the answers of all parts, and are asked by `merge`."""
+    caches = [built_index(policy.parent / f"cache-{part}") for part in range(1, 5)]
+    for number, cache in enumerate(caches, start=1):
+        options = ["run", policy.name, "--cache", str(cache), "--quiet", "--out", f"parts/{number}"]
+        options += ["--shard", f"{number}/4", "--batch-size", str(3 + number)]
+        if number == 2:
+            assert killed(options, "after", 1) == -signal.SIGKILL
+            assert not (policy.parent / "parts" / "2" / "shard.json").exists()
+        assert main(options) == 0
+    merge = ["merge", "parts", "--out", "out", "--quiet"]
+    assert main([*merge, "--cache", str(built_index(policy.parent / "merging"))]) in {0, 5}
+    assert outputs(policy.parent / "out") == whole.outputs

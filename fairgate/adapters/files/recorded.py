@@ -12,6 +12,7 @@ from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.records import flat
 from fairgate.domain.wording import suggestion
 
 _FIELDS = ("key", "response", "documents", "options", "suite", "margin")
@@ -78,7 +79,7 @@ def read_recorded(path: str) -> RecordedAnswers:
     executions: dict[tuple[str, str], Execution] = {}
     lines: dict[tuple[str, str], int] = {}
     for line, record in read_json_objects(path):
-        execution = _execution(record, f"{path}:{line}")
+        execution = execution_from(record, f"{path}:{line}")
         name = (execution.suite, execution.key)
         first = lines.setdefault(name, line)
         if executions.setdefault(name, execution) != execution:
@@ -112,7 +113,8 @@ def _refuse_shadows(
             )
 
 
-def _execution(record: Mapping[str, Any], place: str) -> Execution:
+def execution_from(record: Mapping[str, Any], place: str) -> Execution:
+    """Return the execution that a line describes. Raises DataError, which names `place`."""
     _refuse_unknown(record, (*_FIELDS, *_PLAN_FIELDS), place)
     key = _text(record, "key", place)
     if not key:
@@ -187,3 +189,21 @@ def _number(value: object, place: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(f"{place} is {capped(value)}; expected a finite number or null")
     return float(value)
+
+
+def execution_to(execution: Execution) -> dict[str, Any]:
+    """Return an execution as a line of a recording holds it."""
+    row: dict[str, Any] = {"suite": execution.suite, "key": execution.key}
+    row["response"] = execution.response
+    if execution.margin is not None:
+        row["margin"] = execution.margin
+    if execution.documents is not None:
+        row["documents"] = [document_to(document) for document in execution.documents]
+    if execution.options:
+        row["options"] = list(execution.options)
+    return row
+
+
+def document_to(document: Document) -> dict[str, Any]:
+    """Return what is known of a document, as recordings hold it."""
+    return {name: value for name, value in flat(document).items() if value is not None}

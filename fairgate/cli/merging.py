@@ -1,0 +1,132 @@
+"""`fairgate merge`, and what `fairgate run --shard` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairgate.cli.gate import FORMAT_HELP, PAGE, open_page, say_result
+from fairgate.cli.options import (
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    FOLDER,
+    allow_python,
+    runtime_of,
+    runtime_options,
+)
+from fairgate.cli.progress import progress_for
+from fairgate.cli.saying import say
+from fairgate.composition.loading import load_policy
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import harmless
+
+if TYPE_CHECKING:
+    from fairgate.engine.shards import Shard
+
+_OF_MERGE = {
+    "limit": "--limit",
+    "baseline": "--baseline",
+    "report_only": "--report-only",
+    "formats": "--format",
+    "open_page": "--open",
+}
+"""Options of `run` that a part of a run has no use for."""
+
+
+@click.command(short_help="Judge the parts of a run as one.")
+@click.argument("shards", type=EXISTING_FOLDER, nargs=-1, required=True, metavar="SHARD...")
+@click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the parts' own).")
+@click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
+@click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
+@click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
+@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@click.option("--quiet", is_flag=True, help="No progress on stderr.")
+@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
+@click.option(
+    "--no-attribution", is_flag=True,
+    help="Ask nothing: changes are not attributed to retriever or generator.",
+)  # fmt: skip
+@allow_python
+@runtime_options
+def merge(shards: tuple[Path, ...], policy: Path | None, **options: Any) -> int:
+    """Judge what `fairgate run POLICY --shard i/n` asked as one run, and exit with its verdict.
+
+    Each SHARD is the folder of a part, or one that several lie in. All n parts are needed, each
+    once, of the same questions, system and version. Report, record and rows are those of a run of
+    one process.
+
+    No model is loaded, unless attribution has questions: they follow from the answers of all parts,
+    and are asked here.
+    """
+    from fairgate.composition.accepted_runs import locate_references
+    from fairgate.composition.merging import find_shards, policy_of
+    from fairgate.composition.merging import merge as merged
+    from fairgate.composition.presenting import report_texts, view_of
+    from fairgate.composition.run_folder import output_folder, write_run
+    from fairgate.reports.formats import chosen
+
+    formats = chosen(options["formats"])
+    runtime = runtime_of(options)
+    found = find_shards(shards)
+    path = policy or policy_of(found)
+    loaded = load_policy(path, runtime)
+    folder = output_folder(options["out"], runtime, loaded)
+    references = locate_references(loaded, path, options["baseline"])
+    progress, asks = progress_for(quiet=options["quiet"]), not options["no_attribution"]
+    done = merged(found, loaded, references, runtime, progress, asks=asks)
+    report_only = options["report_only"]
+    view = view_of(done.run, done.given, folder.path, formats, report_only=report_only)
+    write_run(folder, loaded, done.run, report_texts(view, done.run, done.given, loaded, formats))
+    code = say_result(view, done.run, done.notices, report_only=report_only)
+    if options["open_page"]:
+        open_page(folder.path / PAGE)
+    return code
+
+
+def parsed(text: str) -> Shard:
+    """Return the part that `--shard` names. Raises UsageError."""
+    from fairgate.engine.shards import MOST_SHARDS, Shard
+
+    number, _, of = text.partition("/")
+    if all(part.isascii() and part.isdigit() and len(part) <= 4 for part in (number, of)):
+        shard = Shard(int(number), int(of))
+        if 1 <= shard.number <= shard.of <= MOST_SHARDS:
+            return shard
+    raise UsageError(
+        f"--shard is '{harmless(text[:40])}'; expected i/n, the i-th of n parts: 1/4, 2/4, 3/4 and "
+        f"4/4, n at most {MOST_SHARDS:,}"
+    )
+
+
+def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
+    """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
+    from fairgate.composition.sharding import run_shard, shard_folder
+
+    shard = parsed(options["shard"])
+    useless = [shown for name, shown in _OF_MERGE.items() if options[name]]
+    if useless:
+        raise UsageError(
+            f"{useless[0]} belongs to a whole run, and --shard asks a part of one, which is "
+            "neither compared nor reported; leave it out here"
+            + ("" if useless[0] == "--limit" else ", and give it to `fairgate merge`")
+        )
+    progress = progress_for(quiet=options["quiet"])
+    loaded = load_policy(policy, runtime)
+    folder = shard_folder(options["out"], runtime, loaded, shard)
+    done, notices = run_shard(loaded, shard, folder, runtime, progress)
+    for notice in notices:
+        say(f"fairgate: note: {harmless(notice)}")
+    asked = (
+        "nothing to ask, there are fewer sources than parts"
+        if not done.questions
+        else f"{done.questions:,} questions about {done.sources:,} sources or templates answered"
+    )
+    click.echo(
+        f"part {shard.number} of {shard.of}, not a verdict: {asked}; {harmless(str(folder))}\n"
+        f"Bring all {shard.of} parts together with `fairgate merge`: it decides."
+    )
+    return ExitCode.PASS

@@ -1,0 +1,94 @@
+"""A part of a run: asked on one machine, decided with the other parts on another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from fairgate import __version__
+from fairgate.adapters.environment import describe_environment
+from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
+from fairgate.adapters.files.lines import file_sha256
+from fairgate.adapters.files.shard_folder import Manifest, write_shard
+from fairgate.composition.building import Composition
+from fairgate.composition.loading import LoadedPolicy
+from fairgate.composition.run_folder import RunFolder
+from fairgate.domain.errors import UsageError
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import Progress
+from fairgate.engine.shards import Shard, answer_part, part_of, plan_hash
+from fairgate.systems.catalogue import kind_of
+
+
+def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, shard: Shard) -> Path:
+    """Return the folder of a part: the one named, else one of its own in the cache.
+
+    Raises UsageError where it holds a run: that would stay beside the part.
+    """
+    name = f"{loaded.policy.name}.{shard.number}-of-{shard.of}"
+    folder = named or runtime.cache / "shards" / name
+    if RunFolder(path=folder).record.exists():
+        raise UsageError(
+            f"{folder}: holds a run; a part of one needs a folder of its own: name another with "
+            "--out"
+        )
+    return folder
+
+
+def run_shard(
+    loaded: LoadedPolicy, shard: Shard, folder: Path, runtime: Runtime, progress: Progress
+) -> tuple[Manifest, list[str]]:
+    """Ask a part of a policy's plan and write its folder; return what it was, and notices.
+
+    What was answered before comes from the store, as in a run. Raises what the system raises.
+    """
+    composition = Composition(loaded, runtime, progress)
+    policy, part = loaded.policy, part_of(loaded.plan, shard)
+    with composition.serving():
+        under_test = dict(composition.system.under_test())
+        answered = answer_part(part, loaded.suites, policy.seed, composition.system, progress)
+    manifest = Manifest(
+        shard=shard,
+        sources=len({case.cluster for case in part.cases}),
+        questions=len(answered.answers),
+        under_test=under_test,
+        environment=describe_environment(runtime.device),
+        **expected(loaded, runtime),  # type: ignore[arg-type]
+    )
+    keep_output_out_of_git(folder)
+    write_shard(folder, manifest, answered, composition.unlabelled)
+    return manifest, composition.notices
+
+
+def expected(loaded: LoadedPolicy, runtime: Runtime) -> dict[str, object]:
+    """Return what is equal in all parts of a run of a policy, by the manifest's names.
+
+    It holds all that decides what is asked, of which system; rules are no part of it.
+    """
+    policy = loaded.policy
+    return {
+        "fairgate": __version__,
+        "policy": policy.name,
+        "policy_path": loaded.parsed.path,
+        "seed": policy.seed,
+        "system": _system_hash(loaded),
+        "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
+        "files": dict(_files(loaded, runtime)),
+    }
+
+
+def _system_hash(loaded: LoadedPolicy) -> str:
+    policy = loaded.policy
+    judge = "" if policy.judge is None else policy.judge.model_dump_json()
+    return hashlib.sha256(f"{policy.system.model_dump_json()}\0{judge}".encode()).hexdigest()
+
+
+def _files(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[tuple[str, str]]:
+    """Yield corpus and recorded answers, where they are files of the checkout, with their hash."""
+    system = loaded.policy.system
+    for named in chain(kind_of(system).named_files(system)):
+        path = runtime.root / named.name
+        if not named.decides_questions and path.is_file():
+            yield named.name, file_sha256(str(path))

@@ -1,0 +1,358 @@
+"""A run in parts: the same bytes as in one process, and no other parts than its own."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fakes.judges import turned_away
+from fakes.shards import PARTS, in_parts, merged, whole
+from judged_gates import helpful, judged_gate
+
+from fairgate.composition.loading import load_policy
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.shards import Shard, assigned, part_of
+
+BBQ = """\
+version: 1
+name: items
+system: {recorded: answers.jsonl}
+suites:
+  - {id: b, kind: bbq, items: demo-bbq, settings: [none], limit: 40}
+  - {id: s, task: toxicity, sources: demo-comments, limit: 8, perturbations: [age]}
+gates:
+  - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 0.1}
+  - {metric: asr/generation/controlled, max: 0.2}
+"""
+PAIRS = """\
+version: 1
+name: pairs
+system: {recorded: answers.jsonl}
+suites:
+  - id: s
+    sources: meta-fair
+    relations: [meta-fair/mr12-yes-no, meta-fair/mr8-inverted-single]
+    limit: 30
+gates:
+  - {metric: asr/generation, max: 0.1}
+"""
+
+
+def documents(key):
+    return [{"id": f"d{len(key) % 3}", "text": "a"}, {"id": key[:2], "text": key[:2]}]
+
+
+@pytest.fixture
+def small(workspace):
+    """A recorded policy of few sources whose answers and documents differ."""
+    workspace.sources(5)
+    workspace.answers(lambda key: "positive" if "man" in key else "negative", documents)
+    return workspace
+
+
+def recorded(workspace, text, answer):
+    (workspace.root / "policy.yaml").write_text(text)
+    (workspace.root / "answers.jsonl").touch()
+    for after in ((), ("--after", "first")):
+        assert workspace.run("plan", "policy.yaml", *after) == 0, workspace.err
+        rows = [json.loads(line) for line in workspace.out.splitlines()]
+        with (workspace.root / "answers.jsonl").open("a") as file:
+            for row in rows:
+                own = {name: row[name] for name in ("key", "suite", "options") if name in row}
+                file.write(json.dumps({**own, "response": answer(row)}) + "\n")
+        if not after:
+            workspace.run("run", "policy.yaml", "--out", "first", "--quiet")
+
+
+def test_parts_of_a_recorded_run_give_the_bytes_of_one_process(small):
+    expected = whole(small.run, "policy.yaml")
+    in_parts(small.run, "policy.yaml", 4)
+    assert merged(small.run) == expected
+
+
+def test_question_items_and_a_second_suite_give_the_bytes_of_one_process(workspace):
+    def answer(row):
+        options = row.get("options")
+        return options[len(row["key"]) % len(options)] if options else "toxic"
+
+    recorded(workspace, BBQ, answer)
+    expected = whole(workspace.run, "policy.yaml")
+    in_parts(workspace.run, "policy.yaml", 4)
+    assert merged(workspace.run) == expected
+    assert b'"suite": "b"' in expected["executions.jsonl"]
+
+
+def test_questions_that_embed_answers_are_asked_in_their_own_part(workspace):
+    recorded(workspace, PAIRS, lambda row: ("Yes", "No")[len(row["query"]) % 2] + ", it is.")
+    expected = whole(workspace.run, "policy.yaml")
+    in_parts(workspace.run, "policy.yaml", 4)
+    assert merged(workspace.run) == expected
+    assert b"mr8" in expected["executions.jsonl"]
+
+
+def test_judged_pairs_are_judged_in_their_part_and_nobody_is_asked_again(
+    tmp_path, monkeypatch, capsys
+):
+    with judged_gate(tmp_path, monkeypatch, capsys) as gate:
+        gate.record()
+        pairs = {"id": "s", "sources": "meta-fair", "limit": 10}
+        pairs["relations"] = ["meta-fair/mr1-single-attribute"]
+        questions = {"id": "qa", "task": "question-answering", "sources": "demo-questions"}
+        questions |= {"limit": 3, "perturbations": ["age"], "control": "none"}
+        gate.policy(suites=[pairs, questions])
+        gate.answers(helpful)
+        gate.server.answer = turned_away
+        gate.server.seen.clear()
+
+        def call(*arguments):
+            return gate.call(*arguments)[0]
+
+        expected = whole(call, "p.yaml")
+        asked = len(gate.server.seen)
+        gate.server.seen.clear()
+        in_parts(call, "p.yaml", 4, "--cache", "of-parts")
+        assert len(gate.server.seen) == asked > 10
+        assert merged(call, "--cache", "of-merge") == expected
+        assert len(gate.server.seen) == asked
+
+
+def test_more_parts_than_sources_leave_empty_ones_that_say_so(small):
+    small.sources(3)
+    expected = whole(small.run, "policy.yaml")
+    in_parts(small.run, "policy.yaml", 5)
+    assert "part 5 of 5, not a verdict: nothing to ask" in small.out
+    assert merged(small.run) == expected
+
+
+def test_answers_that_a_recording_lacks_stay_missing(small):
+    lines = (small.root / "answers.jsonl").read_text().splitlines(keepends=True)
+    (small.root / "answers.jsonl").write_text("".join(lines[:-7]))
+    expected = whole(small.run, "policy.yaml")
+    in_parts(small.run, "policy.yaml", 3)
+    assert merged(small.run) == expected
+    assert json.loads(expected["run.json"])["evidence"]["missing"]
+
+
+def test_a_source_is_in_one_part_whatever_the_order_and_parts_are_of_like_size(small):
+    plan = load_policy(Path("policy.yaml"), Runtime()).plan
+    parts = [part_of(plan, Shard(number, 4)) for number in range(1, 5)]
+    found = Counter((case.suite, case.key) for part in parts for case in part.cases)
+    assert found == Counter((case.suite, case.key) for case in plan.cases)
+    assert sum(len(part.units) for part in parts) == len(plan.units)
+    sizes = [len(part.cases) for part in parts]
+    largest = max(Counter(case.cluster for case in plan.cases).values())
+    assert max(sizes) - min(sizes) <= largest
+    assert assigned(plan.cases[::-1], 4) == assigned(plan.cases, 4)
+
+
+def refused(workspace, code, *says, arguments=(str(PARTS),)):
+    assert workspace.run("merge", *arguments, "--out", "out", "--quiet") == code, workspace.err
+    said = " ".join((workspace.out + workspace.err).split())
+    for part in says:
+        assert part in said, said
+    assert not (workspace.root / "out" / "run.json").exists()
+
+
+@pytest.fixture(scope="session")
+def asked_parts(tmp_path_factory):
+    return tmp_path_factory.mktemp("shards") / "asked"
+
+
+@pytest.fixture
+def parts(asked_parts, workspace):
+    """A recorded policy without documents, and its three parts; asked for the first test alone."""
+    if asked_parts.exists():
+        shutil.copytree(asked_parts, workspace.root, dirs_exist_ok=True)
+        return workspace
+    workspace.sources(6)
+    workspace.answers(lambda key: "positive" if "man" in key else "negative")
+    in_parts(workspace.run, "policy.yaml", 3)
+    shutil.copytree(workspace.root, asked_parts)
+    return workspace
+
+
+def test_a_missing_part_is_named_with_the_command_that_makes_it(parts):
+    shutil.rmtree(PARTS / "2")
+    refused(parts, 2, "1 of 3 parts are missing: 2", "fairgate run policy.yaml --shard 2/3")
+
+
+def test_a_part_that_is_there_twice_is_refused(parts):
+    shutil.copytree(PARTS / "2", PARTS / "4")
+    refused(parts, 2, "part 2 of 3 is there twice: parts/2 and parts/4")
+
+
+def test_parts_of_two_divisions_are_refused(parts):
+    assert parts.run("run", "policy.yaml", "--shard", "2/4", "--out", "parts/2", "--quiet") == 0
+    refused(parts, 2, "is part 2 of 4", "parts of different runs")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("name: small", "name: other", "is of policy 'small', not of 'other'"),
+        ("version: 1", "version: 1\nseed: 7", "was asked with seed '42', the policy's is '7'"),
+        ("race, gender", "race", "its questions of suite 'sentiment' are not those"),
+        ("id: sentiment", "id: else", "its questions of suite 'else' are not those"),
+        ("answers.jsonl", "copy.jsonl", "is of another system"),
+    ],
+)
+def test_parts_of_another_policy_are_refused(parts, old, new, says):
+    shutil.copy("answers.jsonl", "copy.jsonl")
+    text = (parts.root / "policy.yaml").read_text()
+    assert old in text
+    (parts.root / "policy.yaml").write_text(text.replace(old, new))
+    refused(parts, 2, says)
+
+
+def test_parts_that_asked_another_recording_or_version_are_refused(parts, monkeypatch):
+    text = (parts.root / "answers.jsonl").read_text()
+    (parts.root / "answers.jsonl").write_text(text + "\n")
+    refused(parts, 2, "it was asked with another file 'answers.jsonl' than is here")
+    (parts.root / "answers.jsonl").write_text(text)
+    monkeypatch.setattr("fairgate.composition.sharding.__version__", "9.9")
+    refused(parts, 2, "was asked by FairGate", "this is '9.9'")
+
+
+def test_a_part_that_asked_another_system_than_the_others_is_refused(parts):
+    rewritten(
+        PARTS / "3", "shard.json", lambda text: text.replace('"recorded": "', '"recorded": "x')
+    )
+    refused(parts, 2, "parts/3: what was asked is another system: recorded is 'x")
+
+
+def test_rules_may_change_between_asking_and_merging(parts):
+    text = (parts.root / "policy.yaml").read_text()
+    (parts.root / "policy.yaml").write_text(text.replace("max: 0.2", "max: 0.0001"))
+    found = merged(parts.run)
+    assert found == whole(parts.run, "policy.yaml")
+
+
+def rewritten(folder, name, change):
+    """Edit a file of a part together with its hash, as somebody would who means to."""
+    path = folder / name
+    text = change(path.read_text())
+    path.write_text(text)
+    index = json.loads((folder / "parts.json").read_text())
+    index["parts"][name] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "parts.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text(path.read_text()[:-40]),
+        lambda path: path.write_text(path.read_text().replace('": "', '": "0', 1)),
+        lambda path: path.write_text(""),
+        lambda path: path.unlink(),
+    ],
+    ids=["truncated", "edited", "emptied", "removed"],
+)
+@pytest.mark.parametrize("name", ["shard.json", "shard-answers.jsonl", "parts.json"])
+def test_a_damaged_part_is_refused(parts, name, change):
+    before = (PARTS / "2" / name).read_bytes()
+    change(PARTS / "2" / name)
+    path = PARTS / "2" / name
+    if name == "shard.json" and not path.exists():
+        refused(parts, 2, "1 of 3 parts are missing: 2")  # then it is no part at all
+    else:
+        assert not path.exists() or path.read_bytes() != before
+        refused(parts, 4, "parts/2")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("shard-answers.jsonl", lambda t: t + t.splitlines()[0] + "\n", "stands twice"),
+        ("shard-answers.jsonl", lambda t: t.replace('"key": "s', '"key": "x', 1), "no question of this part"),
+        ("shard-answers.jsonl", lambda t: t.split("\n", 1)[1], "names"),
+        ("shard-answers.jsonl", lambda t: "[" * 5000 + "\n" + t, "parts/2/shard-answers.jsonl:1"),
+        ("shard-answers.jsonl", lambda t: t.replace('"response"', '"reply"', 1), "unknown field 'reply'"),
+        ("shard-vectors.jsonl", lambda t: '{"document": "x", "vector": "AAAA"}\n', "holds no vector"),
+        ("shard.json", lambda t: t.replace('"number": 2', '"number": 9'), "'shard' is"),
+        ("shard.json", lambda t: t.replace('"number": 2', '"number": 1'), "twice"),
+        ("shard.json", lambda t: t.replace('"schema_version": 1', '"schema_version": 2'), "expected 1"),
+        ("shard.json", lambda t: t.replace('"seed": 42', '"seed": "42"'), "'seed' is '42'"),
+        ("shard.json", lambda t: "[]", "expected a JSON object"),
+        ("shard.json", lambda t: t.replace('"suites": {', '"suites": {"\\u001b[2J::error::": 1, '), "'suites' is"),
+    ],
+)  # fmt: skip
+def test_a_part_that_was_edited_with_its_hash_is_checked_all_the_same(parts, name, change, says):
+    rewritten(PARTS / "2", name, change)
+    refused(parts, 2 if says == "twice" else 4, says)
+    assert "\x1b" not in parts.err
+    assert "::error::" not in parts.err
+
+
+def test_answers_that_another_part_owns_are_refused(parts):
+    """Moving a line from one part to another keeps the whole, and is still no part of this run."""
+    own = (PARTS / "1" / "shard-answers.jsonl").read_text().splitlines(keepends=True)
+    rewritten(PARTS / "1", "shard-answers.jsonl", lambda text: "".join(own[1:]))
+    rewritten(PARTS / "2", "shard-answers.jsonl", lambda text: text + own[0])
+    refused(parts, 4, "parts/1")
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_what_is_no_plain_file_is_not_opened(parts, kind):
+    path = PARTS / "2" / "shard-answers.jsonl"
+    path.rename("elsewhere")
+    if kind == "link":
+        path.symlink_to(parts.root / "elsewhere")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    refused(parts, 4, "is no plain file")
+
+
+def test_a_folder_without_parts_is_refused(small):
+    (small.root / "empty").mkdir()
+    refused(small, 2, "empty: holds no part of a run", arguments=("empty",))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("baseline", "accept", "parts/1", "--reason", "x"),
+        ("baseline", "anchor", "parts/1", "--reason", "x"),
+        ("bundle", "parts/1", "--out", "b.zip"),
+        ("explain", "parts/1", "s1"),
+        ("rescore", "parts/1"),
+        ("shrink", "parts/1"),
+        ("mutate", "policy.yaml", "parts/1"),
+        ("plan", "policy.yaml", "--after", "parts/1"),
+        ("rescore", "parts/1", "--policy", "policy.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_a_part_is_no_run(parts, command):
+    assert parts.run(*command) == 2, parts.err
+    assert "parts/1: is one part of a run, not a run" in parts.err
+    assert "fairgate merge" in parts.err
+
+
+def test_a_folder_holds_a_run_or_a_part_of_one(parts):
+    assert parts.run("run", "policy.yaml", "--out", "parts/1", "--quiet") == 2
+    assert "holds a part of a run" in parts.err
+    whole_codes = (0, 1, 5)
+    assert parts.run("run", "policy.yaml", "--out", "run", "--quiet") in whole_codes
+    assert parts.run("run", "policy.yaml", "--out", "run", "--shard", "1/2", "--quiet") == 2
+    assert "run: holds a run" in parts.err
+
+
+@pytest.mark.parametrize(
+    "named", ["0/4", "5/4", "1", "1/0", "a/b", "1/1001", "1/4/4", "-1/4", "²/4"]
+)
+def test_what_is_no_part_is_refused(small, named):
+    assert small.run("run", "policy.yaml", "--shard", named, "--quiet") == 2
+    assert "expected i/n" in small.err
+
+
+@pytest.mark.parametrize(
+    "option", [("--limit", "3"), ("--baseline", "none"), ("--report-only",), ("--format", "md")]
+)
+def test_options_of_a_whole_run_are_refused(small, option):
+    assert small.run("run", "policy.yaml", "--shard", "1/2", *option) == 2
+    assert option[0] in small.err
