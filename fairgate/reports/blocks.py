@@ -152,6 +152,8 @@ class Range:
     facts: Sequence[Inline] = ()
     """Further cells, under the chart's `facts`."""
     kind: RowKind = RowKind.NORMAL
+    others: Sequence[Figure] = ()
+    """What the page can show instead of the base, in the order of the chart's `others`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,10 @@ class RangeChart(Block):
     unit: str = " %"
     has_lanes: bool = False
     """Whether the baseline's value and interval have a line of their own above this run's."""
+    usual: str = ""
+    """Id of what the base is of, where a reader can choose another one."""
+    others: Sequence[tuple[str, str]] = ()
+    """Id and head of each of those."""
 
     @property
     def has_base(self) -> bool:

@@ -20,7 +20,7 @@ CLEAREST = 25
 """Cases that a page shows where no script runs."""
 _FEWEST, _MOST = 40, 400
 """Characters that a text is cut to, however many texts or few there are."""
-_TEXTS, _TEXTS_OF_ROW = 16_000, 3
+_TEXTS, _TEXTS_OF_ROW = 16_000, 2
 """Characters that all texts of one sort may have, and what each case adds to them."""
 _NAME = 120
 

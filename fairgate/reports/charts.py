@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairgate.reports.blocks import Bar, Bars, Figure, Histogram, Range, RangeChart
+from fairgate.reports.blocks import Bar, Bars, Histogram, Range, RangeChart
 from fairgate.reports.scales import Scale, scale
 from fairgate.reports.text_charts import bins
 
@@ -25,6 +25,8 @@ class Track:
     base_low: float | None = None
     base_high: float | None = None
     neutral: float | None = None
+    others: Sequence[float | None] = ()
+    """Where the bases stand that a reader can choose instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +47,19 @@ class Shape:
 
 def ranges(chart: RangeChart) -> tuple[list[tuple[Range, Track]], Scale]:
     """Return the rows of a chart with their tracks, and their common scale."""
-    shared = scale(chart.values(), both_sides=chart.is_signed, factor=chart.factor, unit=chart.unit)
+    others = (other.value for row in chart.rows for other in row.others if other.value is not None)
+    shared = scale(
+        (*chart.values(), *others), both_sides=chart.is_signed, factor=chart.factor, unit=chart.unit
+    )
     reference = chart.reference
     neutral = reference.now.value if reference else None
     return [
-        (row, _track(shared, row.now, row.base, None if row is reference else neutral))
-        for row in chart.rows
+        (row, _track(shared, row, None if row is reference else neutral)) for row in chart.rows
     ], shared
 
 
-def _track(shared: Scale, now: Figure, base: Figure, neutral: float | None) -> Track:
+def _track(shared: Scale, row: Range, neutral: float | None) -> Track:
+    now, base = row.now, row.base
     low, high = now.bounds or (None, None)
     base_low, base_high = base.bounds or (None, None)
     return Track(
@@ -65,6 +70,7 @@ def _track(shared: Scale, now: Figure, base: Figure, neutral: float | None) -> T
         base_low=shared.position(base_low),
         base_high=shared.position(base_high),
         neutral=shared.position(neutral),
+        others=[shared.position(other.value) for other in row.others],
     )
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _STYLES = ("page.css", "tables.css", "charts.css", "browser.css", "media.css")
-_SCRIPTS = ("elements.js", "address.js", "pairs.js", "questions.js", "browser.js", "page.js")
+_SCRIPTS = (
+    "elements.js", "address.js", "pairs.js", "questions.js", "browser.js", "bases.js", "page.js",
+)  # fmt: skip
 """In the order in which they stand in the page; a script knows those before it."""
 _ELEMENTS = {
     Kind.PROSE: "{}",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from fairgate.domain.outcomes import GateResult
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateRun
 from fairgate.reports import judged_rows
+from fairgate.reports.beside import Beside, what_is_beside
 from fairgate.reports.judged_rows import Identity, PairRow, QuestionRow
 from fairgate.reports.rule_rows import RuleRow, rule_rows
 from fairgate.reports.view import ReportOptions
@@ -44,9 +46,27 @@ class Material:
         return Measurements(self.result.measurements)
 
     @cached_property
+    def choices(self) -> Sequence[Beside]:
+        """Return what the run can be shown beside, the usual one first."""
+        return what_is_beside(self.result, self.baseline, self.anchor)
+
+    @cached_property
+    def beside(self) -> Beside:
+        """Return what the run is shown beside: the baseline, where there is one."""
+        return self.choices[0]
+
+    def shown_beside(self, other: Beside) -> Material:
+        """Return the same run beside something else; what was looked up is not looked up again."""
+        found = copy.copy(self)
+        for name in ("unchanged_before", "changed_before"):
+            found.__dict__.pop(name, None)
+        found.__dict__["beside"] = other
+        return found
+
+    @property
     def before(self) -> Measurements:
-        """Return what the baseline measured."""
-        return Measurements(self.baseline.measurements if self.baseline else ())
+        """Return the values of what the run is shown beside."""
+        return self.beside.values
 
     @cached_property
     def rules(self) -> list[RuleRow]:
@@ -71,17 +91,18 @@ class Material:
 
     @cached_property
     def unchanged_before(self) -> AbstractSet[tuple[str, str]]:
-        """Return the pairs whose answer the baseline found unchanged, by suite and key."""
+        """Return the pairs whose answer was unchanged then, by suite and key."""
         return self._found_before(0.0)
 
     @cached_property
     def changed_before(self) -> AbstractSet[tuple[str, str]]:
-        """Return the pairs whose answer the baseline found changed, by suite and key."""
+        """Return the pairs whose answer was changed then, by suite and key."""
         return self._found_before(1.0)
 
     def _found_before(self, claim: float) -> AbstractSet[tuple[str, str]]:
         found: set[tuple[str, str]] = set()
-        for suite, known in self.baseline.suites.items() if self.baseline else ():
+        run = self.beside.run
+        for suite, known in run.suites.items() if run else ():
             values = known.table.values
             column = values.get("controlled", values.get("generation"))
             if column is not None:

@@ -11,15 +11,17 @@ from fairgate.engine.gate import GateRun
 from fairgate.reports import summary
 from fairgate.reports.affected import affected_table
 from fairgate.reports.alerts import alerts
+from fairgate.reports.beside import ALONE, Beside
 from fairgate.reports.blocks import Block, Form, Text
 from fairgate.reports.material import Material
 from fairgate.reports.reasons import why
 from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.sections.cases import case_items, explain_command, unreadable_answers
 from fairgate.reports.sections.catalogue import SECTIONS
+from fairgate.reports.since import since_then
 from fairgate.reports.spans import Inline, Words, command, spans, strong
 from fairgate.reports.steps import cause_step, next_step, run_command
-from fairgate.reports.view import ReportOptions, View
+from fairgate.reports.view import ReportOptions, ShownBeside, View
 
 _WORDS = {
     Outcome.PASS: "PASS",
@@ -56,7 +58,8 @@ def present(
         exit_meaning=_exit_meaning(material),
         title=summary.title(material),
         lead=summary.lead(material),
-        summary=list(_summary(material)),
+        choices=[_shown_beside(material, choice) for choice in material.choices],
+        reasons=list(_reasons(material)),
         next_step=next_step(material, explain_command(material)),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
@@ -82,11 +85,40 @@ def _exit_meaning(material: Material) -> str:
     return _EXIT_MEANINGS.get(code, code.name.lower())
 
 
-def _summary(material: Material) -> Iterator[Block]:
-    """Yield who is affected, why, an example and what to do, where there is anything to say."""
-    since = summary.since_baseline(material)
-    yield from _paragraphs(since)
-    yield from affected_table(material)
+def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
+    """Return what is said first of the run beside something."""
+    shown = material.shown_beside(choice)
+    is_usual = choice is material.beside
+    return ShownBeside(
+        id=choice.id,
+        label=choice.label,
+        note="" if is_usual else _note(material, choice),
+        lead=summary.lead(shown),
+        since=list(_paragraphs(since_then(shown))),
+        affected=list(affected_table(shown)),
+    )
+
+
+def _note(material: Material, choice: Beside) -> Inline:
+    """Return what a reader who chose something else should know: the verdict is not about it."""
+    usual = material.beside.word
+    decided = f": it was decided against the {usual}" if usual else ""
+    words: Words = [f"The verdict stays{decided}. "]
+    if choice.id == ALONE:
+        alone = (
+            "The headline, Who and Cases show this run alone: no case is marked as new or fixed."
+        )
+        return [*words, alone]
+    if choice.run is None:
+        kept = "kept as its rules' values alone: no case is marked as new or fixed."
+        shown: Words = ["The headline and Who are compared with the ", *spans(choice.label), ", "]
+        return [*words, *shown, kept]
+    shown = ["The headline, Who and Cases are compared with the ", *spans(choice.label)]
+    return [*words, *shown, "; rules, Retrieval, Relations and Method are not."]
+
+
+def _reasons(material: Material) -> Iterator[Block]:
+    """Yield why, an example and what to do, where there is anything to say."""
     yield from _paragraphs(why(material), summary.example(material))
     yield from unreadable_answers(material)
     yield from _paragraphs(cause_step(material))

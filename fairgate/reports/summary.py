@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.outcomes import Change, GateResult, Outcome, RuleResult
+from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.affected import affected, leading, name_of
@@ -14,19 +14,16 @@ from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
 from fairgate.reports.sections.cases import answer_of, clearest_cases
-from fairgate.reports.sections.evidence import changed_parts, decided
+from fairgate.reports.sections.evidence import decided
 from fairgate.reports.spans import (
     Inline,
     Kind,
     Span,
     Tone,
     Words,
-    code,
     figure,
-    joined,
     name,
     spans,
-    strong,
 )
 
 _SAME = 5e-5
@@ -107,7 +104,7 @@ def lead(material: Material) -> Inline:
     if rule is None:
         return "No rule has a value."
     before, value, after = _claim(material, rule)
-    context = _context(rule, value)
+    context = _context(material, rule, value)
     return [
         *spans(before),
         figure(value, Tone.STRONG),
@@ -158,27 +155,37 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     return before, value, after
 
 
-def _context(rule: RuleResult, shown: str) -> list[str]:
-    """Return what the figure is to be read beside: the rate, the baseline's."""
+def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
+    """Return what the figure is to be read beside: the rate, and what it was."""
     value = figures.value(rule.value, rule.metric)
     known = BY_ID.get(rule.metric)
     parts = [] if value == shown or (known and known.compares_terms) else [value]
-    change = rule.change
+    beside = material.beside
+    then = "" if beside.is_baseline else f" in the {beside.word}"
+    change = beside.change(rule)
     if change is None:
-        return parts
+        return [*parts, *_was_untested(material, rule, then)]
     if not change.discordant:
         same = rule.value is not None and abs(rule.value - change.base) < _SAME
-        unchanged = "the cases that the baseline has too are unchanged"
-        return [*parts, "as in the baseline" if same else unchanged]
+        unchanged = f"the cases that the {beside.word} has too are unchanged"
+        return [*parts, f"as in the {beside.word}" if same else unchanged]
+    was = f"was {figures.value(change.base, rule.metric)}{then}"
     if figures.value(change.now, rule.metric) != value:
         compared = figures.count(change.pairs, "case")
         now = figures.value(change.now, rule.metric)
-        return [*parts, f"{now} of the {compared} to compare, {_was(change, rule.metric)}"]
-    return [*parts, _was(change, rule.metric)]
+        return [*parts, f"{now} of the {compared} to compare, {was}"]
+    return [*parts, was]
 
 
-def _was(change: Change, metric: str) -> str:
-    return f"was {figures.value(change.base, metric)}"
+def _was_untested(material: Material, rule: RuleResult, then: str) -> list[str]:
+    """Return what another run measured, where no rule compares with it: of all its own cases.
+
+    What no rule compares with the baseline is in no headline: the verdict is not about it.
+    """
+    if not then:
+        return []
+    value = material.before.value(rule.metric, rule.suite, rule.where)
+    return [] if value is None else [f"was {figures.value(value, rule.metric)}{then}"]
 
 
 def _neutral(material: Material, rule: RuleResult) -> Inline:
@@ -187,45 +194,6 @@ def _neutral(material: Material, rule: RuleResult) -> Inline:
     return (
         [] if value is None else ["; neutral wording: ", figure(figures.value(value, rule.metric))]
     )
-
-
-def since_baseline(material: Material) -> Inline:
-    """Return what is not as it was when the baseline was made: the likely cause."""
-    baseline, result = material.baseline, material.result
-    if baseline is None:
-        return ""
-    now, then = result.provenance, baseline.provenance
-    changed: list[Inline] = [
-        [
-            name(part, Tone.STRONG),
-            " (",
-            code(then.under_test.get(part, "nothing")),
-            " → ",
-            code(now.under_test.get(part, "nothing")),
-            ")",
-        ]
-        for part in changed_parts(material)
-    ]
-    changed += [
-        [strong(part), " (", code(before), " → ", code(after), ")"]
-        for part in dict.fromkeys((*then.environment, *now.environment))
-        if (before := then.environment.get(part, "nothing"))
-        != (after := now.environment.get(part, "nothing"))
-    ]
-    if now.fairgate != then.fairgate:
-        changed.append(
-            [strong("FairGate"), " (", code(then.fairgate), " → ", code(now.fairgate), ")"]
-        )
-    if result.overlap and (result.overlap.new or result.overlap.removed):
-        new, removed = len(result.overlap.new), len(result.overlap.removed)
-        changed.append(
-            [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
-        )
-    if not changed and result.outcome is Outcome.PASS:
-        return ""
-    if not changed:
-        return "Nothing that is under test has changed since the baseline, nor have the versions."
-    return ["Changed since the baseline: ", *joined(changed, "; "), "."]
 
 
 def example(material: Material) -> Inline:

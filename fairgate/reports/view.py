@@ -41,6 +41,21 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownBeside:
+    """What is said first of a run when it is shown beside something."""
+
+    id: str
+    label: Inline
+    note: Inline
+    """What a reader who chose it should know; empty for the usual one."""
+    lead: Inline
+    since: Sequence[Block]
+    """What has changed since then."""
+    affected: Sequence[Block]
+    """Who is affected most, now and then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """Everything that a report shows."""
 
@@ -53,8 +68,10 @@ class View:
     """Follows "FairGate: " and precedes "in <policy>"."""
     lead: Inline
     """The first sentence: what happens how often, or why there is no verdict."""
-    summary: Sequence[Block]
-    """What a busy reviewer reads next: what changed, who is affected, why."""
+    choices: Sequence[ShownBeside]
+    """What the page can show the run beside, the usual one first."""
+    reasons: Sequence[Block]
+    """What a busy reviewer reads after what changed and who is affected: why, and an example."""
     warnings: Sequence[Block]
     """What stands right under the verdict, whatever else there is room for."""
     next_step: Inline
@@ -81,3 +98,9 @@ class View:
     baseline_path: str
     """Empty where nothing was compared."""
     under_test: Mapping[str, str]
+
+    @property
+    def summary(self) -> Sequence[Block]:
+        """Return what a busy reviewer reads next: what changed, who is affected, why."""
+        usual = self.choices[0]
+        return [*usual.since, *usual.affected, *self.reasons]

@@ -146,10 +146,11 @@ def _suites(material: Material) -> Iterator[tuple[Inline, Inline]]:
 
 
 def changed_parts(material: Material) -> list[str]:
-    """Return what of the system under test is not what the baseline was made on."""
-    if material.baseline is None:
+    """Return what of the system under test is not as in the run that is shown beside this one."""
+    run = material.beside.run
+    if run is None:
         return []
-    now, then = material.result.provenance.under_test, material.baseline.provenance.under_test
+    now, then = material.result.provenance.under_test, run.provenance.under_test
     return [part for part in dict.fromkeys((*now, *then)) if now.get(part) != then.get(part)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import crossed_key
@@ -18,6 +18,8 @@ from fairgate.suites.metamorphic.documents import document_key
 
 TAGS = NEW, CHANGED, UNDECIDED, FIXED = ("new", "changed", "undecided", "fixed")
 """What a pair is listed as, exactly one; the page's script knows them by their place."""
+NOT_LISTED = "not listed"
+"""Of pairs that are in the list only beside something else."""
 _CAUSES = {
     (True, True): "documents or wording, either alone",
     (True, False): "retrieved documents",
@@ -39,16 +41,22 @@ def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowse
     The clearest stand first, then the undecided and the fixed ones in the order of the plan.
     `clearest` stand there where no script runs.
     """
-    rows = _worth_a_look(material)
+    usual = _worth_a_look(material)
+    others = {
+        choice.id: dict(_tags(_worth_a_look(material.shown_beside(choice))))
+        for choice in material.choices[1:]
+        if choice.run is not None
+    }
+    rows = [*usual, *_only_beside(material, usual, others)]
     shown = rows[:MOST_ROWS]
     return CaseBrowser(
         depth=Depth.PAGE,
         id="cases",
         label="Changed, undecided and fixed answers",
         kind="pairs",
-        rows=len(rows),
-        left_out=len(rows) - len(shown),
-        data=_Data(material, shown).whole(),
+        rows=len(usual),
+        left_out=max(0, len(usual) - len(shown)),
+        data=_Data(material, shown).whole(others),
         clearest=CaseList(cases=clearest),
     )
 
@@ -66,6 +74,21 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
         if row.claim is False and (row.suite, row.key) in material.changed_before
     ]
     return changed + undecided + fixed
+
+
+def _tags(rows: Sequence[tuple[str, PairRow]]) -> Iterator[tuple[Where, str]]:
+    return (((row.suite, row.key), tag) for tag, row in rows)
+
+
+def _only_beside(
+    material: Material,
+    usual: Sequence[tuple[str, PairRow]],
+    others: Mapping[str, Mapping[Where, str]],
+) -> list[tuple[str, PairRow]]:
+    """Return the pairs that are worth a look only beside something else, as not listed."""
+    listed = dict(_tags(usual))
+    wanted = {where for tags in others.values() for where in tags if where not in listed}
+    return [(NOT_LISTED, row) for row in material.pairs if (row.suite, row.key) in wanted]
 
 
 class _Data:
@@ -97,8 +120,11 @@ class _Data:
                 pair = [self._text(row.phrase), self._answer(row.answer)]
                 self._controls[row.suite, row.source] += pair
 
-    def whole(self) -> Mapping[str, Json]:
-        """Return everything, ready to be written as JSON."""
+    def whole(self, others: Mapping[str, Mapping[Where, str]]) -> Mapping[str, Json]:
+        """Return everything, ready to be written as JSON; `others` are tags beside something else.
+
+        Those are a digit for each row.
+        """
         options = self._material.options
         rows = [self._row(tag, row) for tag, row in self._rows]
         run = f"fairgate explain {shlex.quote(options.run_path)}"
@@ -112,6 +138,12 @@ class _Data:
             "documents": [list(document) for document in self._documents],
             "moves": [list(move) for move in self._moves],
             "rows": rows,
+            "beside": {
+                name: "".join(
+                    str(_place(tags.get((row.suite, row.key), NOT_LISTED))) for _, row in self._rows
+                )
+                for name, tags in others.items()
+            },
         }
 
     def _row(self, tag: str, row: PairRow) -> list[Json]:
@@ -119,7 +151,7 @@ class _Data:
         left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
         margin = row.answer.margin
         return [
-            TAGS.index(tag),
+            _place(tag),
             self._source(row, left),
             self._variant(row),
             self._text(_cause(self._material, row, tag)),
@@ -222,6 +254,11 @@ class _Data:
         return self._documents.setdefault(place, len(self._documents))
 
 
+def _place(tag: str) -> int:
+    """Return by which number the page's script knows a tag; the one after them is not listed."""
+    return TAGS.index(tag) if tag in TAGS else len(TAGS)
+
+
 def _units(text: str) -> int:
     """Return the length that a browser counts of a text as it is shown."""
     return len(harmless(text).encode("utf-16-le", "surrogatepass")) // 2
@@ -231,7 +268,7 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
     """Return what attribution found of a changed answer; of an undecided one, why it is."""
     if isinstance(row.claim, Reason):
         return REASON_WORDS[row.claim]
-    if tag == FIXED:
+    if tag in (FIXED, NOT_LISTED):
         return ""
     readings = material.run.readings.get(row.suite)
     keys = (crossed_key(row.source, row.key), crossed_key(row.key, row.source))

@@ -9,6 +9,7 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.units import Reason
 from fairgate.reports import figures
 from fairgate.reports.affected import CONTROLLED, PLAIN, main_metric
+from fairgate.reports.beside import Beside
 from fairgate.reports.blocks import (
     Block,
     Column,
@@ -69,6 +70,8 @@ def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeC
     return RangeChart(
         label=f"Rates by category and term{suffix}",
         rows=[*_grouped(material, suite, metric), *_neutral(material, suite, metric)],
+        usual=material.beside.id if len(material.choices) > 1 else "",
+        others=[(other.id, other.word) for other in _others(material, suite, metric)],
         head="category and term",
         value="rate",
         interval=likely_range(material),
@@ -78,6 +81,21 @@ def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeC
         ],
         most=_SHORT,
     )
+
+
+def _others(material: Material, suite: str, metric: str) -> list[Beside]:
+    """Return what else a reader can have beside the rates: what has any of them."""
+    return [
+        choice
+        for choice in material.choices[1:]
+        if any(choice.values.by(metric, suite, by) for by in ("category", "term"))
+    ]
+
+
+def _before(material: Material, measured: Measurement) -> list[Figure]:
+    metric, suite = measured.metric, measured.suite
+    others = _others(material, suite, metric)
+    return [figures.figure(other.values.get(metric, suite, measured.where)) for other in others]
 
 
 def _grouped(material: Material, suite: str, metric: str) -> Iterator[Range]:
@@ -143,6 +161,7 @@ def _range(
         base=figures.figure(material.before.get(measured.metric, suite, where)),
         facts=[figure(_counts(measured)), figure(figures.value(plain, PLAIN))],
         kind=kind,
+        others=_before(material, measured),
     )
 
 
@@ -160,6 +179,10 @@ def _neutral(material: Material, suite: str, metric: str) -> Iterator[Range]:
             base=figures.figure(material.before.get(measured.metric, suite)),
             facts=[figure(_counts(measured)), figure(figures.value(plain, PLAIN))],
             kind=RowKind.REFERENCE,
+            others=[
+                figures.figure(other.values.get(measured.metric, suite))
+                for other in _others(material, suite, metric)
+            ],
         )
 
 

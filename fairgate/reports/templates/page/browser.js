@@ -10,6 +10,8 @@ const browser = (host) => {
   const id = host.dataset.id;
   const kind = { pairs, questions }[host.dataset.kind](data);
   const lower = data.texts.map((text) => text.toLowerCase());
+  let shownTags = kind.compare?.("") ?? kind.tags;
+  let rows = data.rows;
   const state = { tags: new Set(), chosen: {}, text: "", order: "", page: 0, open: "" };
   const controls = {};
 
@@ -23,7 +25,7 @@ const browser = (host) => {
 
   const tally = (of) => {
     const found = new Map();
-    for (const row of data.rows) found.set(of(row), (found.get(of(row)) ?? 0) + 1);
+    for (const row of rows) found.set(of(row), (found.get(of(row)) ?? 0) + 1);
     found.delete(0);
     return found;
   };
@@ -33,7 +35,7 @@ const browser = (host) => {
     const fits = wanted ? lower.map((text) => text.includes(wanted)) : null;
     const facets = kind.facets.filter(([name]) => state.chosen[name]);
     const tagged = state.tags.size ? kind.tags.map(([name]) => state.tags.has(name)) : null;
-    const found = data.rows.filter((row) =>
+    const found = rows.filter((row) =>
       (!tagged || tagged[row[0]]) &&
       facets.every(([name, , of]) => data.texts[of(row)] === state.chosen[name]) &&
       (!fits || kind.searched(row).some((place) => fits[place]) || kind.key(row).toLowerCase().includes(wanted)));
@@ -73,7 +75,7 @@ const browser = (host) => {
     const start = state.page * PAGE;
     const here = found.slice(start, start + PAGE);
     controls.list.replaceChildren(...here.map(shown));
-    const all = found.length === data.rows.length ? "" : " (of " + number(data.rows.length) + ")";
+    const all = found.length === rows.length ? "" : " (of " + number(rows.length) + ")";
     controls.said.textContent = found.length
       ? number(start + 1) + "–" + number(start + here.length) + " of " + number(found.length) + all
       : "No case fits" + all;
@@ -114,8 +116,10 @@ const browser = (host) => {
 
   const build = () => {
     const counts = tally((row) => row[0] + 1);
-    controls.chips = kind.tags.map(([name, label], place) => {
-      const chip = element("button", { type: "button", "aria-pressed": "false" }, label + " ", muted(number(counts.get(place + 1) ?? 0)));
+    controls.chips = shownTags.map((tag) => {
+      const [name, label] = tag;
+      const many = counts.get(kind.tags.indexOf(tag) + 1) ?? 0;
+      const chip = element("button", { type: "button", "aria-pressed": "false" }, label + " ", muted(number(many)));
       chip.addEventListener("click", () => {
         state.tags.has(name) ? state.tags.delete(name) : state.tags.add(name);
         change({});
@@ -146,7 +150,7 @@ const browser = (host) => {
       return button;
     };
     [controls.back, controls.next] = [turn("Previous", -1), turn("Next", 1)];
-    host.append(
+    host.replaceChildren(
       element("div", { class: "chips", role: "group", "aria-label": "What to show" }, controls.chips.map(([, chip]) => chip)),
       element("div", { class: "controls" },
         element("label", { class: "search" }, "Search", controls.text), made.map(([, , label]) => label), orderLabel, reset),
@@ -155,11 +159,26 @@ const browser = (host) => {
       element("div", { class: "pages" }, controls.back, controls.next));
   };
 
-  build();
+  /* The clearest stay first within what they are listed as. */
+  const list = () => {
+    rows = data.rows.filter((row) => row[0] < kind.tags.length);
+    if (kind.compare) rows.sort((left, right) => left[0] - right[0]);
+    build();
+  };
+
+  list();
   const linked = restore();
   if (!linked) draw();
   return {
-    id, host, linked, restore, facets: kind.facets.map(([name, , of]) => [name, new Set([...tally(of).keys()].map((place) => data.texts[place]))]),
+    id, host, linked, restore, count: () => rows.length,
+    compare(other) {
+      if (!kind.compare) return;
+      shownTags = kind.compare(other);
+      for (const name of state.tags) if (!shownTags.some(([one]) => one === name)) state.tags.delete(name);
+      list();
+      draw();
+    },
+    facets: kind.facets.map(([name, , of]) => [name, new Set([...tally(of).keys()].map((place) => data.texts[place]))]),
     only(name, value) {
       change({ tags: new Set(), chosen: { [name]: value }, text: "" });
       host.scrollIntoView();

@@ -1,0 +1,48 @@
+"""What is not as it was in an earlier run: the likely cause of a change."""
+
+from __future__ import annotations
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.reports.material import Material
+from fairgate.reports.sections.evidence import changed_parts
+from fairgate.reports.spans import Inline, Tone, code, joined, name, strong
+
+
+def since_then(material: Material) -> Inline:
+    """Return what is not as it was in the run that is shown beside this one: the likely cause."""
+    beside, result = material.beside, material.result
+    if beside.run is None:
+        return ""
+    now, then = result.provenance, beside.run.provenance
+    changed: list[Inline] = [
+        [
+            name(part, Tone.STRONG),
+            " (",
+            code(then.under_test.get(part, "nothing")),
+            " → ",
+            code(now.under_test.get(part, "nothing")),
+            ")",
+        ]
+        for part in changed_parts(material)
+    ]
+    changed += [
+        [strong(part), " (", code(before), " → ", code(after), ")"]
+        for part in dict.fromkeys((*then.environment, *now.environment))
+        if (before := then.environment.get(part, "nothing"))
+        != (after := now.environment.get(part, "nothing"))
+    ]
+    if now.fairgate != then.fairgate:
+        changed.append(
+            [strong("FairGate"), " (", code(then.fairgate), " → ", code(now.fairgate), ")"]
+        )
+    if beside.is_baseline and result.overlap and (result.overlap.new or result.overlap.removed):
+        new, removed = len(result.overlap.new), len(result.overlap.removed)
+        changed.append(
+            [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
+        )
+    if not changed and result.outcome is Outcome.PASS:
+        return ""
+    if not changed:
+        since = f"since the {beside.word}, nor have the versions."
+        return f"Nothing that is under test has changed {since}"
+    return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
