@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.answer_row import AnswerRow
-from fairgate.adapters.onnx_engine.batches import batches_by_width
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
 from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
@@ -26,6 +25,7 @@ from fairgate.oracles.stopping import STOP_RULE
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession
+    from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks, Read
 
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
@@ -65,7 +65,7 @@ class OnnxDecoder:
         knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
-        return f"onnx-decoder/2:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+        return f"onnx-decoder/3:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position, answer)` batch by batch, short prompts first. Raises ModelError."""
@@ -87,8 +87,8 @@ class OnnxDecoder:
             )
             for position, request, prompt in ((n, requests[n], prompts[n]) for n in order)
         ]
-        lengths = [row.prompt for row in rows]
-        for width, places in self._batches(lengths, self._decoding.max_new_tokens, widest):
+        read = [(row.prompt, len(row.prompt)) for row in rows]
+        for width, places in self._batches(read, self._decoding.max_new_tokens, widest):
             yield from self._answer_batch([rows[place] for place in places], width)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
@@ -104,10 +104,9 @@ class OnnxDecoder:
             prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
             start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
             rows += [(tokens, max(1, start)) for tokens in full]
-        texts = [tokens for tokens, _ in rows]
-        widest = self._check_lengths(texts, 0)
+        widest = self._check_lengths([tokens for tokens, _ in rows], 0)
         scores = [0.0] * len(rows)
-        for width, places in self._batches(texts, 0, widest):
+        for width, places in self._batches(rows, 0, widest):
             for place, score in zip(
                 places, self._score_batch([rows[place] for place in places], width), strict=True
             ):
@@ -129,7 +128,7 @@ class OnnxDecoder:
         # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits
         # for some weight formats: a lone row runs beside its own copy.
         rows = batch if len(batch) > 1 else [batch[0], batch[0]]
-        logits, cache = self._prefill([row.prompt for row in rows], width)
+        logits, cache = self._prefill([(row.prompt, len(row.prompt)) for row in rows], width)
         while True:
             for place, row in enumerate(rows):
                 if row.stopped is None and row not in rows[:place]:
@@ -146,15 +145,15 @@ class OnnxDecoder:
                 rows = [rows[place] for place in places]
             logits = self._session.step(cache, [row.last_token for row in rows])
 
-    def _prefill(self, prompts: list[list[int]], width: int) -> tuple[npt.NDArray[Any], Cache]:
+    def _prefill(self, rows: list[Read], width: int) -> tuple[npt.NDArray[Any], Cache]:
         """Return the logits `[rows, vocabulary]` after each prompt; equal ones are run once."""
         numbers: dict[tuple[int, ...], int] = {}
-        places = [numbers.setdefault(tuple(prompt), len(numbers)) for prompt in prompts]
-        if not self._session.selects or len(numbers) == len(prompts) or len(prompts) == 2:
-            first, cache = self._session.prefill(prompts, width)
+        places = [numbers.setdefault(tuple(prompt), len(numbers)) for prompt, _ in rows]
+        if not self._session.selects or len(numbers) == len(rows) or len(rows) == 2:
+            first, cache = self._blocks.prefill(rows, width)
             return first[:, 0], cache
-        unlike = [list(prompt) for prompt in numbers]
-        first, cache = self._session.prefill(unlike if len(unlike) > 1 else unlike * 2, width)
+        unlike = [(list(prompt), len(prompt)) for prompt in numbers]
+        first, cache = self._blocks.prefill(unlike if len(unlike) > 1 else unlike * 2, width)
         return first[places, 0], self._session.select(cache, places)
 
     def _take(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
@@ -178,10 +177,10 @@ class OnnxDecoder:
     def _score_batch(self, batch: list[tuple[list[int], int]], width: int) -> list[float]:
         rows = batch if len(batch) > 1 else batch * 2
         longest = max(len(tokens) - start for tokens, start in rows)
-        read = np.zeros((len(rows), longest), dtype=np.int64)
+        read = np.full((len(rows), longest), rows[0][1] - 1, dtype=np.int64)
         for place, (tokens, start) in enumerate(rows):
             read[place, : len(tokens) - start] = np.arange(start - 1, len(tokens) - 1)
-        logits, _ = self._session.prefill([tokens for tokens, _ in rows], width, read)
+        logits, _ = self._blocks.prefill(rows, width, read)
         return [
             sum(
                 _log_probability(logits[place, step], token)
@@ -191,21 +190,22 @@ class OnnxDecoder:
         ]
 
     def _batches(
-        self, prompts: Sequence[Sequence[int]], new_tokens: int, widest: int | None
+        self, rows: Sequence[Read], new_tokens: int, widest: int | None
     ) -> Iterator[tuple[int, list[int]]]:
-        if not prompts:
+        if not rows:
             return
-        session, lengths = self._session, [len(prompt) for prompt in prompts]
+        session = self._session
+        lengths = [len(tokens) for tokens, _ in rows]
         session.reach.check(lengths, new_tokens, str(self._folder.path))
 
-        def width(length: int) -> int:
+        def width(done: int, rest: int) -> int:
             if not session.pads:
-                return length
-            thinking = self._thinking_room(length) if new_tokens else 0
-            return session.reach.width(length, new_tokens + thinking, widest)
+                return rest
+            thinking = self._thinking_room(done + rest) if new_tokens else 0
+            left = None if widest is None else widest - done
+            return session.reach.width(rest, new_tokens + thinking, left)
 
-        size = 1 if session.one_by_one else self._batch_size
-        yield from batches_by_width(lengths, size, width)
+        yield from self._blocks.batches(rows, width)
 
     def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
         """Return the longest prompt for the model's context; None where it is unknown."""
@@ -247,6 +247,12 @@ class OnnxDecoder:
         from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 
         return DecoderSession(self._folder, device=self._device, threads=self._threads)
+
+    @cached_property
+    def _blocks(self) -> PromptBlocks:
+        from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks
+
+        return PromptBlocks(self._session, 1 if self._session.one_by_one else self._batch_size)
 
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

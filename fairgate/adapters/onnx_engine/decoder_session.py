@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
 from fairgate.adapters.onnx_engine.builder_folder import head_size
-from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, read_decoder_graph
+from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, GraphFacts, read_decoder_graph
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.reach import read_reach
@@ -82,13 +82,19 @@ class DecoderSession:
         self._refuse_dependence_on_companions()
         self.pads = self._padding_is_exact()
         """Whether rows of different lengths may share a batch; tried out, not assumed."""
+        self._splits = self._splitting_is_exact(graph.facts)
 
     def prefill(
-        self, rows: Sequence[Sequence[int]], width: int, read: Integers | None = None
+        self,
+        rows: Sequence[Sequence[int]],
+        width: int,
+        read: Integers | None = None,
+        before: Cache | None = None,
     ) -> tuple[Logits, Cache]:
         """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
 
         `read` `[rows, positions]` names the positions wanted; the last token of each row if None.
+        `before` holds what stands in front of the rows: as many tokens in each, no padding.
         """
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
@@ -100,6 +106,10 @@ class DecoderSession:
         positions = np.minimum(np.arange(width, dtype=np.int64), lengths[:, None] - 1)
         wanted = lengths[:, None] - 1 if read is None else read
         cache = Cache(values=self._empty_cache(len(rows)), mask=mask, lengths=lengths)
+        if before is not None:
+            mask = np.concatenate([before.mask, mask], axis=1)
+            cache = Cache(values=before.values, mask=mask, lengths=lengths + before.lengths)
+            positions = positions + before.lengths[:, None]
         logits, cache.values = self._run(ids, positions, cache, wanted)
         return logits, cache
 
@@ -115,6 +125,28 @@ class DecoderSession:
     def selects(self) -> bool:
         """Whether rows of a cache may be taken: elsewhere moving it costs more than it saves."""
         return self._device == "cpu"
+
+    @property
+    def shares(self) -> bool:
+        """Whether prompts are read block by block, so that those that begin alike share blocks."""
+        return self.selects and self._splits
+
+    @property
+    def token_bytes(self) -> int:
+        """Return how many bytes the keys and values of one token have."""
+        arrays = [value.numpy() for value in self._empty_cache(1)]
+        return sum(array.shape[1] * array.shape[3] * array.itemsize for array in arrays)
+
+    def full_cache(self, arrays: Sequence[npt.NDArray[Any]]) -> Cache:
+        """Return the cache of keys and values `[rows, heads, tokens, size]` without padding."""
+        from onnxruntime import OrtValue
+
+        rows, _, tokens, _ = arrays[0].shape
+        return Cache(
+            values=[OrtValue.ortvalue_from_numpy(array) for array in arrays],
+            mask=np.ones((rows, tokens), dtype=np.int64),
+            lengths=np.full(rows, tokens, dtype=np.int64),
+        )
 
     def select(self, cache: Cache, rows: Sequence[int]) -> Cache:
         """Return the cache of these rows, each as often as it is named."""
@@ -241,13 +273,35 @@ class DecoderSession:
             return False
         return self._is_same(shared, 1.0)
 
+    def _splitting_is_exact(self, facts: GraphFacts) -> bool:
+        """Compare a short row that is read in two parts with the same row read at once.
+
+        What is read after something else must not depend on the batch by a single bit. Attention
+        that counts rows does not know past keys and a new part of a prompt in batches; windows
+        and switches of rotary factors count slots.
+        """
+        reach = self.reach
+        counts = facts.counts_rows or reach.slot_window is not None or reach.switch is not None
+        if not self.pads or self.one_by_one or counts:
+            return False
+        try:
+            few = self._try([_SHORT, _SHORT], len(_LONG), head=2)
+            many = self._try([_LONG, _SHORT, _LONG[::-1], _SHORT], len(_LONG), head=2)
+        except ModelError:
+            return False
+        return self._is_same(few, 1.0) and np.array_equal(few, many)
+
     def _is_same(self, found: Doubles, share: float) -> bool:
         """Return whether logits are the short row's own, up to a share of the tolerance."""
         size = max(1.0, float(np.abs(self._alone).max()))
         return bool(np.abs(self._alone - found).max() <= size * self._tolerance * share)
 
-    def _try(self, rows: Sequence[Sequence[int]], width: int) -> Doubles:
-        """Return the last row's logits after the prompt and after one more token."""
-        first, cache = self.prefill(rows, width)
+    def _try(self, rows: Sequence[Sequence[int]], width: int, head: int = 0) -> Doubles:
+        """Return the last row's logits after the prompt and after one more token.
+
+        With `head`, so many tokens of each row are read first.
+        """
+        before = self.prefill([row[:head] for row in rows], head)[1] if head else None
+        first, cache = self.prefill([row[head:] for row in rows], width - head, before=before)
         second = self.step(cache, [3] * len(rows))
         return np.stack([first[-1, 0], second[-1]]).astype(np.float64)

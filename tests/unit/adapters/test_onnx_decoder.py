@@ -79,6 +79,7 @@ def test_stopping_early_gives_the_label_of_the_full_answer(requests, decoding):
 
 def test_compacting_the_batch_changes_nothing(requests, monkeypatch):
     decoding = replace(SAMPLED, temperature=2.0, top_p=1.0, top_k=0, max_new_tokens=20)
+    monkeypatch.setattr(decoder_session.DecoderSession, "shares", False)
     compacting = OnnxDecoder(DEMO, decoding=decoding)
     expected = answers_of(compacting, requests)
     assert len({answer.tokens for answer in expected}) > 1
@@ -91,9 +92,9 @@ def test_equal_prompts_are_read_once_and_answered_each_by_its_seed(requests, cop
     repeated = [replace(one, seed=100 * n + one.seed) for n in range(copies) for one in requests]
     random.Random(3).shuffle(repeated)
     engine = OnnxDecoder(DEMO, decoding=SAMPLED)
-    read, prefill = [], engine._session.prefill
+    read, prefill = [], engine._blocks.prefill
     monkeypatch.setattr(
-        engine._session, "prefill", lambda rows, width: read.extend(rows) or prefill(rows, width)
+        engine._blocks, "prefill", lambda rows, width: read.extend(rows) or prefill(rows, width)
     )
     found = answers_of(engine, repeated)
     # A prompt may begin one batch and end another; a batch of one is read beside its copy.
@@ -103,6 +104,7 @@ def test_equal_prompts_are_read_once_and_answered_each_by_its_seed(requests, cop
 
 
 def test_where_rows_cannot_be_taken_equal_prompts_are_read_each(requests, monkeypatch):
+    monkeypatch.setattr(decoder_session.DecoderSession, "shares", False)
     repeated = [replace(one, seed=n) for n in range(3) for one in requests[:4]]
     expected = answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated)
     monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
@@ -164,15 +166,15 @@ def test_no_requests_load_no_model(monkeypatch):
     engine = OnnxDecoder(DEMO, decoding=GREEDY)
     assert list(engine.generate([])) == []
     assert engine.score_options([]) == []
-    assert engine.fingerprint.startswith("onnx-decoder/2:")
+    assert engine.fingerprint.startswith("onnx-decoder/3:")
 
 
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
     engine = OnnxDecoder(DEMO, decoding=GREEDY)
     prefill = engine._session.prefill
 
-    def spoiled(rows, width, read=None):
-        logits, cache = prefill(rows, width, read)
+    def spoiled(rows, width, read=None, before=None):
+        logits, cache = prefill(rows, width, read, before)
         return np.where(np.arange(logits.shape[-1]) == 5, np.nan, logits), cache
 
     monkeypatch.setattr(engine._session, "prefill", spoiled, raising=False)

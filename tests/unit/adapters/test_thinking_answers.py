@@ -36,6 +36,8 @@ class ScriptedSession:
 
     pads = True
     one_by_one = False
+    shares = False
+    token_bytes = 1
     reach = Reach()
 
     def __init__(self, scripts, end, reach=Reach()):  # noqa: B008 (frozen)
@@ -45,7 +47,7 @@ class ScriptedSession:
         self.steps = 0
         self.selects = True
 
-    def prefill(self, rows, width, read=None):
+    def prefill(self, rows, width, read=None, before=None):
         self.widths.append((max(map(len, rows)), width))
         scripts = [self._scripts[number % len(self._scripts)] for number, _ in enumerate(rows)]
         cache = [(script, 0) for script in scripts]
