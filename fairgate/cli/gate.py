@@ -71,7 +71,7 @@ def run(policy: Path, **options: Any) -> int:
 def _run_whole(policy: Path, options: dict[str, Any]) -> int:
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.building import Composition
-    from fairgate.composition.pace import pace_notices
+    from fairgate.composition.pace import paced
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
     from fairgate.engine.gate import run_gate
@@ -90,12 +90,11 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:
     composition = Composition(loaded, runtime, progress)
     with composition.serving():
         given = composition.gate_input(locate_references(loaded, policy, named))
-        done = run_gate(given, composition.system, progress)
+        done = paced(run_gate(given, composition.system, progress), composition, given)
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
     write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
-    notices = [*composition.notices, *pace_notices(composition, given)]
-    code = say_result(view, done, notices, report_only=report_only)
+    code = say_result(view, done, composition.notices, report_only=report_only)
     if options["open_page"]:
         open_page(folder.path / PAGE)
     return code

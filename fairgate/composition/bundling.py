@@ -38,7 +38,9 @@ REQUIRED = frozenset(
     }
 )
 OPTIONAL = frozenset({"baseline.json", "anchor.json", "report.html"})
-_NOT_RECOMPUTED = frozenset({"attribution", "instability", "kill_score", "notices", "provenance"})
+_NOT_RECOMPUTED = frozenset(
+    {"attribution", "instability", "kill_score", "notices", "pace", "provenance"}
+)
 """Parts of the run record that no verdict rests on and that need answers or the machine."""
 _TEXTS = frozenset({"reasons", "note"})
 _COUNTED = ("evidence.problems", "warnings")

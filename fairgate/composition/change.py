@@ -14,6 +14,7 @@ from fairgate.composition.accesses import new_accesses, refuse_introduced_access
 from fairgate.composition.building import Composition
 from fairgate.composition.changed_data import ChangedData, changed_data
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
+from fairgate.composition.pace import paced
 from fairgate.composition.sides import (
     Side,
     differences,
@@ -237,7 +238,7 @@ class Judge:
         composition = Composition(side.loaded, self._runtime, self._progress)
         with composition.serving():
             given = composition.gate_input(side.references)
-            run = run_gate(given, composition.system, self._progress)
+            run = paced(run_gate(given, composition.system, self._progress), composition, given)
         return Evaluation(side=side, given=given, run=run, notices=composition.notices)
 
 

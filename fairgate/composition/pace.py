@@ -1,7 +1,10 @@
 """Whether a system answers more slowly than it did for the baseline: a note, never a verdict.
 
-How long answers took is no part of a run's files, which are the same for the same answers. The
-median is kept in the result store beside what was under test, and found again by the baseline's.
+How long answers took is no part of a run's files, which are the same for the same answers, unless
+they took notably longer. The median is kept in the result store beside what was under test, and
+found again by the baseline's. Where the baseline's own run is not known there, the first run that
+is compared with it stands for it; where the store is not at hand, nothing is known and nothing
+said.
 """
 
 from __future__ import annotations
@@ -10,43 +13,59 @@ import hashlib
 import json
 import math
 import statistics
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 
 from fairgate.composition.building import Composition
-from fairgate.domain.outcomes import Provenance
-from fairgate.engine.gate import GateInput
+from fairgate.domain.outcomes import Provenance, SlowerPace
+from fairgate.engine.gate import GateInput, GateRun
 
 _KIND = "pace"
-_FEWEST = 20
+FEWEST = 20
 """Answers without which nothing is kept or said."""
-_TIMES, _SECONDS = 1.5, 0.02
+TIMES, SECONDS = 1.5, 0.02
 """A median is slower that is greater by both: the factor and the difference."""
+_MOST = 10**9
 
 
-def pace_notices(composition: Composition, given: GateInput) -> list[str]:
-    """Keep how long this run's answers took, and say where the baseline's took notably less."""
+def paced(run: GateRun, composition: Composition, given: GateInput) -> GateRun:
+    """Keep how long this run's answers took, and add where the baseline's took notably less."""
     found = composition.answer_seconds
-    if len(found) < _FEWEST:
-        return []
-    median, store = statistics.median(found), composition.store
-    own = _key(given.policy.name, given.provenance)
-    base = None if given.baseline is None else _key(given.policy.name, given.baseline.provenance)
-    kept = store.get_many(_KIND, [own] if base is None else [own, base])
-    if own not in kept:  # the first run of a state is the one that a baseline is made of
-        store.put_many(_KIND, [(own, json.dumps(median))])
-    before = None if base is None else _seconds(kept.get(base, ""))
-    if before is None or median < before * _TIMES or median < before + _SECONDS:
-        return []
-    slower = (
-        f"the system answers more slowly than for the baseline: {median:.3g} s for an answer (the "
-        f"median of {len(found):,}), {before:.3g} s then; no verdict depends on that"
+    if len(found) < FEWEST:
+        return run
+    median, store = _rounded(statistics.median(found)), composition.store
+    # The first run of a state is the one that a baseline is made of.
+    states = [given.provenance, *([given.baseline.provenance] if given.baseline else [])]
+    keys = [_key(given.policy.name, state) for state in states]
+    kept = store.get_many(_KIND, keys)
+    store.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in kept])
+    before = _seconds(kept.get(keys[-1], "")) if given.baseline else None
+    if before is None or median < max(_rounded(before * TIMES), _rounded(before + SECONDS)):
+        return run
+    pace = SlowerPace(seconds=median, baseline_seconds=before, answers=len(found))
+    return replace(run, result=replace(run.result, pace=pace))
+
+
+def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
+    """Return what a run record says of the pace; None where it is none."""
+    seconds, before, answers = (
+        found.get(name) for name in ("seconds", "baseline_seconds", "answers")
     )
-    return [slower]
+    if not isinstance(seconds, float) or not isinstance(before, float):
+        return None
+    if not isinstance(answers, int) or not 0 < answers < _MOST or not 0 <= before < seconds < _MOST:
+        return None
+    return SlowerPace(seconds=seconds, baseline_seconds=before, answers=answers)
 
 
 def _key(policy: str, provenance: Provenance) -> str:
     parts = (policy, provenance.commit, sorted(asdict(provenance)["under_test"].items()))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _rounded(seconds: float) -> float:
+    """Return what reports show, so that a judgement never rests on more than they do."""
+    return float(f"{seconds:.3g}")
 
 
 def _seconds(text: str) -> float | None:
@@ -55,4 +74,4 @@ def _seconds(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return _rounded(value) if math.isfinite(value) and value >= 0 else None

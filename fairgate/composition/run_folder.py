@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from fairgate.adapters.files.recorded import execution_to, read_recorded
 from fairgate.adapters.files.shard_folder import MANIFEST, is_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
+from fairgate.composition.pace import read_pace
 from fairgate.domain.errors import DataError, StoreError, UsageError
+from fairgate.domain.outcomes import SlowerPace
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
 from fairgate.engine.gate import GateInput, GateRun, run_gate
@@ -178,7 +180,8 @@ def replay(
     composition = Composition(loaded, runtime, SILENT)
     given = composition.gate_input(references_for(loaded, path), _under_test(run))
     replayed = run_gate(given, composition.replayed(recording), SILENT)
-    return replayed, given, loaded, composition.notices
+    kept = replace(replayed, result=replace(replayed.result, pace=_pace(run)))
+    return kept, given, loaded, composition.notices
 
 
 def _under_test(run: Path) -> dict[str, str]:
@@ -189,6 +192,15 @@ def _under_test(run: Path) -> dict[str, str]:
         if isinstance(found, dict):
             return {str(name)[:200]: str(value)[:1000] for name, value in found.items()}
     return {}
+
+
+def _pace(run: Path) -> SlowerPace | None:
+    """Return how slowly the run's answers came, by its record; None where it holds none."""
+    with contextlib.suppress(DataError):
+        found = read_json_object(RunFolder(path=run).record).get("pace")
+        if isinstance(found, dict):
+            return read_pace(found)
+    return None
 
 
 def run_policy_path(run: Path) -> Path:

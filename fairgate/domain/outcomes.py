@@ -126,6 +126,26 @@ class Degradation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowerPace:
+    """That a system answers more slowly than it did; no verdict depends on it."""
+
+    seconds: float
+    """For an answer: the median of those that this run asked for."""
+    baseline_seconds: float
+    """The same of the baseline's own run, or of the first that was compared with it."""
+    answers: int
+
+    @property
+    def sentence(self) -> str:
+        """Return what reports say of it."""
+        return (
+            "The system answers more slowly than in the first run with this baseline: "
+            f"{self.seconds:.3g} s for an answer (the median of {self.answers:,}), "
+            f"{self.baseline_seconds:.3g} s then. No verdict depends on that."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where a run comes from. Nothing in it changes between identical runs."""
 
@@ -167,6 +187,13 @@ class GateResult:
     """How the run's cases relate to the anchor's; None without one."""
     kill_score: KeptKillScore | None = None
     """What the policy caught when it was tested; None where that is not known of this version."""
+    pace: SlowerPace | None = None
+    """None where answers took about as long as for the baseline, or that is not known."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return what a reader should know beside the verdict."""
+        return [*self.notices, *([] if self.pace is None else [self.pace.sentence])]
 
     @property
     def incompatible(self) -> list[str]:

@@ -162,8 +162,8 @@ def _remarks(material: Material) -> Iterator[Block]:
     """Yield what a reader should know beside the verdict."""
     result = material.result
     first = [_FIRST_RUN] if summary.is_first_run(result) else []
-    if first or result.notices:
-        yield Text(lines=[*first, *result.notices], form=Form.NOTE)
+    if first or result.remarks:
+        yield Text(lines=[*first, *result.remarks], form=Form.NOTE)
     differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES

@@ -75,7 +75,8 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
             "under_test": dict(provenance.under_test),
             "environment": dict(provenance.environment),
         },
-        "notices": list(result.notices),
+        **({} if result.pace is None else {"pace": _record(result.pace)}),
+        "notices": result.remarks,
     }
 
 

@@ -10,6 +10,7 @@ from action.repositories import POLICY, broken, fair, worse
 
 from fairgate.cli.github import run
 from fairgate.cli.github_inputs import read_inputs
+from fairgate.composition.building import Composition
 
 
 def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
@@ -22,6 +23,21 @@ def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
     assert job.hub.of(7) == []
     assert "::error" not in job.out
     assert "no fairness regression" in job.summary
+
+
+def test_a_slower_system_is_green_and_the_summary_says_so(job, history, monkeypatch, tmp_path):
+    history.branch()
+    history.commit()
+    notes = []
+    for seconds in (0.05, 0.05, 0.3):
+        monkeypatch.setattr(Composition, "answer_seconds", [seconds] * 40)
+        pull = job.pull_again if notes else job.pull
+        assert pull(history, FAIRGATE_CACHE_DIR=str(tmp_path / "kept")) == 0, job.err
+        note = "0.3 s for an answer (the median of 40), 0.05 s then"
+        files = [Path(job.outputs[name]) for name in ("report-md", "report-html", "report-json")]
+        notes.append([note in text for text in (job.summary, *(f.read_text() for f in files))])
+        assert job.outputs["outcome"] == "pass"
+    assert notes == [[False] * 4, [False] * 4, [True] * 4]
 
 
 def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history, capsys):

@@ -1,12 +1,19 @@
-"""A system that answers more slowly than for its baseline: the run says so, and passes."""
+"""A system that answers more slowly than for its baseline: the reports say so, and it passes."""
+
+import functools
+import json
 
 import pytest
 
+from fairgate.composition import run_folder
 from fairgate.composition.building import Composition
 from fairgate.domain.applications import Question, Reply
 from fairgate.engine.budget import Budget, BudgetedApplication, Meter
 
-NOTE = "answers more slowly than for the baseline: 0.2 s for an answer (the median of 138), 0.05 s"
+NOTE = (
+    "The system answers more slowly than in the first run with this baseline: 0.2 s for an answer "
+    "(the median of 138), 0.05 s then. No verdict depends on that."
+)
 
 
 @pytest.fixture
@@ -23,6 +30,10 @@ def files_of(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
+def unwrapped(text):
+    return " ".join(text.split())
+
+
 def accepted(place, system):
     assert place.gate(system) == 0, place.err
     assert place.call("baseline", "accept", "out", "--reason", "the first") == 0, place.err
@@ -30,19 +41,122 @@ def accepted(place, system):
 
 
 @pytest.mark.parametrize("name", ["http", "python"])
-def test_a_slower_system_is_green_and_the_run_says_so(place, ways, took, name):
+def test_a_slower_system_is_green_and_the_reports_say_so(place, ways, took, name):
     place.sources(6)
     system = ways[name]()
     took(0.05)
     accepted(place, system)
     notes = []
-    for seconds in (0.05, 0.2, 0.2):
+    for seconds in (0.05, 0.2, 0.05, 0.01):
         took(seconds)
         assert place.gate(system) == 0
+        assert "PASS" in place.out
         (place.root / "out").rename(place.root / f"run-{len(notes)}")
-        notes.append(NOTE in place.err)
-    assert notes == [False, True, True]
-    assert files_of(place.root / "run-0") == files_of(place.root / "run-1")
+        notes.append(NOTE in unwrapped(place.out))
+    assert notes == [False, True, False, False]
+    equal, slow, *others = (files_of(place.root / f"run-{n}") for n in range(4))
+    assert [equal, equal] == others
+    told = {file for file, raw in slow.items() if b"No verdict depends on that" in raw}
+    assert told == {"report.md", "report.html", "run.json"}
+    changed = {file for file in slow if slow[file] != equal[file]}
+    assert changed == {*told, "parts.json"}
+    record, before = (json.loads(each["run.json"]) for each in (slow, equal))
+    assert record.pop("pace") == {"seconds": 0.2, "baseline_seconds": 0.05, "answers": 138}
+    assert record.pop("notices") == [*before.pop("notices"), NOTE]
+    assert record == before
+
+
+def test_the_note_stays_with_the_run(place, ways, took):
+    """Judged again, bundled, verified and accepted, without being asked again."""
+    place.sources(6)
+    system = ways["http"]()
+    took(0.05)
+    accepted(place, system)
+    took(0.2)
+    assert place.gate(system) == 0
+    took(0.01)
+    assert place.call("rescore", "out", "--out", "again") == 0, place.err
+    first, again = (json.loads((place.root / n / "run.json").read_text()) for n in ("out", "again"))
+    assert first["pace"] == again["pace"]
+    assert NOTE in unwrapped(place.out)
+    assert place.call("bundle", "make", "out", "--out", "run.zip") == 0, place.err
+    assert place.call("bundle", "verify", "run.zip") == 0, place.err
+    assert place.call("baseline", "accept", "out", "--reason", "slower") == 0, place.err
+    assert "pace" not in (place.root / "baselines" / "app.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "pace",
+    [
+        7, [], {}, {"seconds": "x"}, {"seconds": 1e999, "baseline_seconds": 1.0, "answers": 1},
+        {"seconds": 1.0, "baseline_seconds": 2.0, "answers": 1},
+        {"seconds": 2.0, "baseline_seconds": 1.0, "answers": -1},
+        {"seconds": float("nan"), "baseline_seconds": 1.0, "answers": 1},
+    ],
+)  # fmt: skip
+def test_what_is_no_pace_is_not_repeated(tmp_path, pace):
+    fine = {"seconds": 2.0, "baseline_seconds": 1.0, "answers": 20}
+    for value, is_read in ((pace, False), (fine, True)):
+        (tmp_path / "run.json").write_text(json.dumps({"pace": value}))
+        assert (run_folder._pace(tmp_path) is not None) is is_read
+
+
+@pytest.fixture
+def slowed(start, monkeypatch):
+    """Return the application over HTTP, whose every answer takes `takes` by a clock of its own."""
+    app = start()
+    app.takes, app.now = 0.0, 0.0
+    send = app.RequestHandlerClass._send
+
+    def slowly(handler, *answer):
+        app.now += app.takes
+        send(handler, *answer)
+
+    monkeypatch.setattr(app.RequestHandlerClass, "_send", slowly)
+    monkeypatch.setattr(
+        "fairgate.systems.budget.Meter", functools.partial(Meter, clock=lambda: app.now)
+    )
+    return app
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_said"),
+    [
+        (0.05, 0.2, True),
+        (0.05, 0.075, True),
+        (0.05, 0.0745, False),  # less than half as much again
+        (0.01, 0.03, True),
+        (0.01, 0.0299, False),  # not 20 ms more
+        (0.05, 0.05, False),
+    ],
+)
+def test_a_server_that_is_slowed(place, slowed, http_system, before, now, is_said):
+    place.sources(6)
+    slowed.takes = before
+    system = http_system(slowed, concurrency=1)
+    accepted(place, system)
+    slowed.takes = now
+    assert place.gate(system) == 0, place.out
+    texts = [place.out] + [
+        (place.root / "out" / name).read_text() for name in ("report.md", "report.html", "run.json")
+    ]
+    said = [f"{now:.3g} s for an answer (the median of 138)" in unwrapped(text) for text in texts]
+    assert said == [is_said] * 4
+
+
+def test_answers_from_the_store_have_no_pace(place, slowed, http_system):
+    place.sources(6)
+    slowed.takes = 0.05
+    system = http_system(slowed, concurrency=1, revision="1")
+    accepted(place, system)
+    asked = len(slowed.seen)
+    slowed.takes = 5.0
+    assert place.gate(system) == 0
+    equal = files_of(place.root / "out")
+    assert place.gate(system) == 0
+    assert len(slowed.seen) == asked
+    assert files_of(place.root / "out") == equal
+    assert "pace" not in json.loads(equal["run.json"])
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(0.06, 138), (0.2, 19), (0.2, 0), (0.01, 138)])
@@ -52,7 +166,7 @@ def test_little_slower_or_too_few_answers_is_not_said(place, ways, took, seconds
     accepted(place, ways["python"]())
     took(seconds, count)
     assert place.gate(ways["python"]()) == 0
-    assert "more slowly" not in place.err
+    assert "more slowly" not in unwrapped(place.err + place.out)
 
 
 def test_a_run_without_a_baseline_says_nothing(place, ways, took):
@@ -60,7 +174,7 @@ def test_a_run_without_a_baseline_says_nothing(place, ways, took):
     for seconds in (0.05, 0.2):
         took(seconds)
         assert place.gate(ways["python"]()) == 0
-        assert "more slowly" not in place.err
+        assert "more slowly" not in unwrapped(place.err + place.out)
 
 
 class Slow:
