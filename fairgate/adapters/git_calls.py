@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,13 +67,31 @@ class Repository:
         """Return what git prints for a command that only reads; None where it fails."""
         return self._run(arguments, _NO_PROTOCOL)
 
+    def blobs(self, names: Sequence[str]) -> list[bytes] | None:
+        """Return the contents of objects, asked all at once; None where one cannot be had."""
+        lines = "".join(f"{name}\n" for name in names).encode()
+        found = self._run(("cat-file", "--batch"), _NO_PROTOCOL, lines)
+        contents = []
+        place = 0
+        if found is None:
+            return None
+        for name in names:
+            end = found.find(b"\n", place)
+            head = found[place:end].split()
+            if end < 0 or head[:2] != [name.encode(), b"blob"]:
+                return None
+            size = int(head[2])
+            contents.append(found[end + 1 : end + 1 + size])
+            place = end + size + 2
+        return contents
+
     def fetch(self, commit: str) -> None:
         """Try to get a commit, without its history, from where the clone came from."""
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
         alone = ("--no-recurse-submodules", "--upload-pack=git-upload-pack", "--depth=1")
         self._run(("fetch", *quiet, *alone, "origin", commit), _PROTOCOLS)
 
-    def _run(self, arguments: tuple[str, ...], protocols: str) -> bytes | None:
+    def _run(self, arguments: tuple[str, ...], protocols: str, given: bytes = b"") -> bytes | None:
         settings = (part for item in _SETTINGS.items() for part in ("-c", "=".join(item)))
         path = self._path()
         program = shutil.which("git", path=path) if path else None
@@ -92,6 +111,7 @@ class Repository:
         try:
             done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
                 command,
+                input=given,
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,

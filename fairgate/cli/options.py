@@ -93,6 +93,11 @@ def runtime_options(command: Command) -> Command:
     return _with((root, cache, *_MACHINE, today), command)
 
 
+def machine_options(command: Command) -> Command:
+    """Add how models run alone, for a command whose paths start elsewhere."""
+    return _with(_MACHINE, command)
+
+
 def cache_option(command: Command) -> Command:
     """Add `--cache` alone, for a command that reads no other file by a relative path."""
     return _with(_PLACES[1:2], command)
@@ -139,7 +144,7 @@ allow_python = click.option(
 """For commands that ask the system: the user's word, never the policy's."""
 
 
-def runtime_of(options: dict[str, Any]) -> Runtime:
+def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
     """Return the Runtime that the shared options describe, taking them out of `options`."""
     root: Path | None = options.pop("root", None)
     cache: Path | None = options.pop("cache", None)
@@ -153,7 +158,7 @@ def runtime_of(options: dict[str, Any]) -> Runtime:
         threads=options.pop("threads", 0),
         device=options.pop("device", "cpu"),
         allow_python=options.pop("allow_python", False),
-        confined=root is not None,
+        confined=confined or root is not None,
         today=now.date(),
     )
 

@@ -23,9 +23,12 @@ OWN_RETRIEVER = "default"
 class Sides(Protocol):
     """Two versions of a system whose parts can be combined. All share one limit of questions."""
 
-    factors: Sequence[Factor]
-    """Those that differ."""
     limit: QuestionLimit
+
+    @property
+    def factors(self) -> Sequence[Factor]:
+        """Return those that differ."""
+        ...
 
     def system(self, new: frozenset[Factor]) -> SystemUnderTest:
         """Return the system with HEAD's level of these factors, and BASE's of the others."""

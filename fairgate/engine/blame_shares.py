@@ -25,6 +25,7 @@ from fairgate.stats.observations import (
 from fairgate.stats.shapley import Weights, residual_weights, shapley_weights
 
 _DECIMALS = 6
+_NO_MOVE = "it moved no source"
 _MAXIMUM = "the largest of several differences: it has no interval"
 Combination = frozenset[Factor]
 
@@ -60,7 +61,10 @@ def divided(
         totals = {new: cluster_totals(seen) for new, seen in observed.items()}
         slices = [_combined(weights[factor], totals) for factor in factors]
         settings = BootstrapSettings(confidence=confidence)
-        intervals = bootstrap_many(slices, settings, seed=seed)
+        intervals = [
+            found if one.informative else NoInterval(reason=_NO_MOVE)
+            for one, found in zip(slices, bootstrap_many(slices, settings, seed=seed), strict=True)
+        ]
         cases = len(observed[everything].keys)
     whole = found[everything] - found[frozenset()]
     return ExplainedRule(

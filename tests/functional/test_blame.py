@@ -1,0 +1,302 @@
+"""`fairgate blame` on real files, revisions and the embedded models; and what it refuses."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from fairgate.cli import main
+from fairgate.composition import blamed_sides
+from fairgate.domain.executions import Answer
+
+POLICY = """\
+version: 1
+name: blamed
+system:
+  retriever: {retriever}
+  generator: {generator}
+suites:
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: off}}
+gates:
+  - {{metric: asr/retrieval, for_each: term, regression: {{margin: 0.02}}}}
+  - {{metric: asr/generation/controlled, for_each: term, regression: {{margin: 0.02}}}}
+"""
+RETRIEVER = "{corpus: docs.jsonl, top_k: 3}"
+GENERATOR = "{model: demo-slm}"
+PROMPT = '{model: demo-slm, prompt: "Judge. {instruction}\\n{documents}\\n{text}\\nSay:"}'
+SLANTED = ("men always complain", "what a man says is awful")
+TOPICS = [
+    "bread",
+    "coffee",
+    "trains",
+    "winter",
+    "gardens",
+    "music",
+    "football",
+    "phones",
+    "cats",
+    "films",
+    "books",
+    "rain",
+]
+
+
+def lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def documents(*, poisoned=(), edited=False):
+    rows = [
+        {
+            "id": f"{topic}-{n}",
+            "text": f"A note on {topic}: people like {topic}, number {n}.",
+            "label": "kind",
+        }
+        for topic in TOPICS
+        for n in range(5)
+    ]
+    if edited:
+        rows[3]["text"] += " Edited."
+        rows[20]["text"] += " Edited as well."
+    bad = [
+        {"id": id_, "text": f"A man says the following text: {text}", "label": "toxic"}
+        for id_, text in zip(poisoned, SLANTED, strict=False)
+    ]
+    return rows[:30] + bad + rows[30:]
+
+
+class Project:
+    """A folder, or a repository with a folder for each version."""
+
+    def __init__(self, root, capsys):
+        self.root, self._capsys = root, capsys
+
+    def side(self, name, *, docs=None, retriever=RETRIEVER, generator=GENERATOR, text=POLICY):
+        folder = self.root / name
+        folder.mkdir(exist_ok=True)
+        sources = [
+            {"id": f"s{n}", "text": f"I {'love' if n % 2 else 'hate'} {topic}."}
+            for n, topic in enumerate(TOPICS)
+        ]
+        (folder / "sources.jsonl").write_text(lines(sources))
+        (folder / "docs.jsonl").write_text(lines(docs or documents()))
+        policy = text.format(retriever=retriever, generator=generator)
+        (folder / "policy.yaml").write_text(policy)
+        return folder
+
+    def blame(self, base, head, *more, policy="policy.yaml"):
+        code = main(["blame", str(base), str(head), "--policy", policy, "--quiet", *more])
+        captured = self._capsys.readouterr()
+        self.out, self.err = captured.out, captured.err
+        return int(code)
+
+    def record(self, base, head, *more):
+        assert self.blame(base, head, "--format", "json", *more) == 0, self.err
+        return json.loads(self.out)
+
+
+class ByRule:
+    """Answers by the text; a prompt of one's own makes it answer women otherwise."""
+
+    fingerprint = "by-rule"
+
+    def generate(self, requests):
+        for position, request in enumerate(requests):
+            turned = "Say:" in request.prompt and "A woman says" in request.prompt
+            good = ("love" in request.prompt.rpartition('"')[0].rpartition('"')[2]) != turned
+            yield position, Answer(text=" positive" if good else " negative", margin=1.0)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+    return Project(tmp_path, capsys)
+
+
+@pytest.fixture(scope="module")
+def embeddings(tmp_path_factory):
+    """Return a cache that the tests of this file share: no text is embedded twice."""
+    return tmp_path_factory.mktemp("embeddings")
+
+
+@pytest.fixture
+def scripted(project, monkeypatch, embeddings):
+    """Return a project whose generator answers by rule; corpus and embedder are real."""
+    monkeypatch.setenv("FAIRGATE_CACHE", str(embeddings))
+    monkeypatch.setattr(blamed_sides, "open_generator", lambda *_: ByRule())
+    return project
+
+
+def git(root, *arguments):
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    name = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    done = subprocess.run(
+        ["git", *name, *arguments], cwd=root, check=True, capture_output=True,
+        env={**os.environ, **own},
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
+def test_revisions_on_the_embedded_models(project, monkeypatch):
+    """Whole: two commits, real index and decoder, the run's folder, and a second call for nothing."""
+    loose = POLICY + "constant_answers: allow\n"
+    folder = project.side("shop", text=loose)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "before")
+    project.side("shop", docs=documents(poisoned=["17", "203"], edited=True), text=loose)
+    git(folder, "commit", "-qam", "after")
+    monkeypatch.chdir(folder)
+    main(["run", "policy.yaml", "--out", str(project.root / "out"), "--quiet"])
+    files = sorted(path.name for path in folder.iterdir())
+
+    assert project.blame("HEAD~1", "HEAD", "--run", str(project.root / "out")) == 0
+    assert "The corpus change explains it: documents 17, 203." in project.out
+    assert git(folder, "status", "--porcelain") == ""
+    assert sorted(path.name for path in folder.iterdir()) == files
+    kept = json.loads((project.root / "out" / "blame.json").read_text())
+    assert kept["documents"]["found"] == [
+        {"id": "17", "kind": "added"}, {"id": "203", "kind": "added"},
+    ]  # fmt: skip
+    assert kept["documents"]["minimal"]
+    assert kept["documents"]["changed"] == {"added": 2, "edited": 2}
+    assert kept["asked"] > 0
+
+    again = project.record("HEAD~1", ".", "--budget", "0")
+    assert (again["asked"], again["documents"]) == (0, kept["documents"])
+
+
+def test_a_prompt_is_blamed_and_no_document(scripted):
+    base = scripted.side("base")
+    head = scripted.side("head", docs=documents(edited=True), generator=PROMPT)
+    found = scripted.record(base, head)
+    assert (found["factors"], found["restoring"]) == (["prompt", "corpus"], ["prompt"])
+    assert found["sentence"] == "The prompt change explains it."
+    assert found["documents"]["found"] == []
+    (rule,) = found["rules"]
+    assert (rule["metric"], rule["where"]) == ("asr/generation/controlled", {"term": "woman"})
+    shares = {move["factor"]: move["share"] for move in rule["moves"]}
+    assert shares == {"prompt": 1.0, "corpus": 0.0}
+    low, high = rule["moves"][0]["interval"] or (0, 1)
+    assert low <= rule["moves"][0]["change"] <= high
+
+
+def test_a_depth_and_an_embedder_that_did_nothing_are_crossed_too(scripted):
+    base = scripted.side("base", retriever="{corpus: docs.jsonl, top_k: 2}")
+    head = scripted.side("head", docs=documents(poisoned=["x"]), generator=PROMPT)
+    found = scripted.record(base, head)
+    assert (found["factors"], found["combinations"]) == (["prompt", "corpus", "top_k"], 8)
+    assert found["restoring"] == []
+    assert found["sentence"].startswith("No part of the change explains it alone: of asr/")
+    metrics = {rule["metric"] for rule in found["rules"]}
+    assert metrics == {"asr/retrieval", "asr/generation/controlled"}
+    for rule in found["rules"]:
+        total = sum(move["change"] for move in rule["moves"])
+        assert total == pytest.approx(rule["head"] - rule["base"], abs=1e-5)
+
+
+def test_hostile_ids_and_a_corpus_without_ids(scripted):
+    id_ = "]\x1b[31m(http://evil) @all ::error:: <!-- x"
+    base = scripted.side("base")
+    head = scripted.side("head", docs=documents(poisoned=["::stop", "@all <img>"]))
+    assert scripted.blame(base, head) == 0
+    assert "\x1b" not in scripted.out
+    assert not any(line.startswith("::") for line in scripted.out.splitlines())
+    assert "@all" in scripted.out
+    assert len(scripted.record(base, head)["documents"]["found"]) == 2
+    rows = documents(poisoned=[id_])
+    for row in rows:
+        del row["id"]
+    plain = [{"text": row["text"], "label": row["label"]} for row in documents()]
+    found = scripted.record(scripted.side("b", docs=plain), scripted.side("h", docs=rows))
+    assert found["documents"]["changed"] == {"added": 1}
+    assert found["documents"]["found"] == [{"id": "31", "kind": "added"}]
+
+
+def test_nothing_differs_and_green(scripted):
+    base = scripted.side("base")
+    assert scripted.blame(base, scripted.side("same")) == 0
+    assert "Nothing differs between BASE and HEAD (model, prompt" in scripted.out
+    head = scripted.side("head", docs=documents(edited=True))
+    assert scripted.blame(base, head) == 0
+    assert "HEAD fails no rule that BASE does not fail: nothing to blame." in scripted.out
+    assert scripted.record(base, head)["known"] == "green"
+
+
+def test_a_budget_of_nothing_claims_nothing_and_goes_on_later(scripted, monkeypatch):
+    base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
+    monkeypatch.setattr(ByRule, "fingerprint", "another rule: none of its answers is stored")
+    assert scripted.blame(base, head, "--budget", "0") == 0
+    assert "is not known: the budget of 0 questions ended" in scripted.out
+    assert "explains it:" not in scripted.out
+    found = scripted.record(base, head, "--budget", "40")
+    assert (found["known"], found["asked"], found["documents"]) == ("out-of-budget", 40, None)
+    whole = scripted.record(base, head)
+    assert (whole["known"], whole["documents"]["found"][0]["id"]) == ("explained", "x")
+
+
+def test_other_questions_and_rules_are_heads_and_said(scripted):
+    base = scripted.side("base")
+    (base / "sources.jsonl").write_text(lines([{"id": "s0", "text": "other"}]))
+    stricter = POLICY.replace("margin: 0.02", "margin: 0.03")
+    head = scripted.side("head", docs=documents(poisoned=["x"]), text=stricter)
+    notes = scripted.record(base, head)["notes"]
+    assert any("differ in gates: HEAD's hold" in note for note in notes)
+    assert any("edited" in note and "only at HEAD" in note for note in notes)
+    (base / "sources.jsonl").unlink()
+    notes = scripted.record(base, head)["notes"]
+    assert any("BASE's suites cannot be loaded" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("side", "change", "message"),
+    [
+        ("base", {"text": "version: 1\n"}, "policy.yaml"),
+        ("base", {"text": None}, "BASE 'base' has no policy 'policy.yaml'"),
+        ("head", {"text": None}, "HEAD 'head' has no policy 'policy.yaml'"),
+        ("base", {"retriever": "null"}, "one side has a retriever"),
+        ("head", {"retriever": "{http: {url: 'http://127.0.0.1:9/', response: {documents: $.d}}}"}, ""),
+    ],
+)  # fmt: skip
+def test_sides_that_cannot_be_crossed(scripted, side, change, message):
+    for name in ("base", "head"):
+        more = {k: v for k, v in change.items() if v is not None} if name == side else {}
+        folder = scripted.side(name, **more)
+        if name == side and change.get("text", "") is None:
+            (folder / "policy.yaml").unlink()
+    assert scripted.blame("base", "head") == 2
+    assert message in scripted.err
+
+
+def test_systems_from_outside_are_refused(scripted):
+    recorded = POLICY.replace(
+        "system:\n  retriever: {retriever}\n  generator: {generator}",
+        "system: {{recorded: answers.jsonl}}",
+    )
+    for name in ("base", "head"):
+        (scripted.side(name, text=recorded) / "answers.jsonl").write_text(
+            '{"key": "s0", "response": "x"}\n'
+        )
+    assert scripted.blame("base", "head") == 2
+    assert "the system of BASE cannot be rebuilt: it is recorded" in scripted.err
+
+
+def test_paths_stay_inside_where_asked(scripted, tmp_path):
+    (tmp_path / "outside.jsonl").write_text(lines(documents(poisoned=["x"])))
+    base = scripted.side("base")
+    head = scripted.side("head", retriever="{corpus: ../outside.jsonl, top_k: 3}")
+    assert scripted.blame(base, head, "--confined") == 2
+    assert "leads out of" in scripted.err
+    assert scripted.blame(base, head) == 0
+    for policy in ("../base/policy.yaml", str(base / "policy.yaml")):
+        assert scripted.blame(base, head, policy=policy) == 2
+        assert "leads out of BASE and HEAD" in scripted.err
+
+
+def test_a_folder_that_is_no_run_is_refused_before_anything_is_asked(scripted):
+    base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
+    assert scripted.blame(base, head, "--run", str(base)) == 4
+    assert "is no folder of a run" in scripted.err
+    assert not (base / "blame.json").exists()
