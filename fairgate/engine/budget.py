@@ -55,9 +55,16 @@ class Budget:
 class Meter:
     """Counts what a run spends, over all that it asks."""
 
-    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take the limits; `clock` gives seconds from any beginning."""
+    def __init__(
+        self,
+        budget: Budget,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        field: str = "system.budget",
+    ) -> None:
+        """Take the limits; `clock` gives seconds from any beginning, `field` is the policy's."""
         self._budget = budget
+        self.field = field
         self._clock = clock
         self._began: float | None = None
         self.requests = 0
@@ -176,7 +183,7 @@ class _WhileItLasts(Sequence[T]):
         raise BudgetError(
             f"the budget of {meter.spent} is spent. Asked in this run: {meter.counted}",
             left=total - self.handed_out,
-            next_step=f"{next_step}, or raise `system.budget`",
+            next_step=f"{next_step}, or raise `{meter.field}`",
         )
 
 

@@ -70,6 +70,11 @@ def meter_for(system: SystemModel, resources: Resources) -> Meter:
     return meter
 
 
+def meter_of_judges(part: BudgetPart | None) -> Meter:
+    """Return what counts the questions to a judge: apart from a system's, at their own prices."""
+    return Meter(Budget() if part is None else _limits(part), field="judge.budget")
+
+
 def _limits(part: BudgetPart) -> Budget:
     prices = part.prices
     return Budget(

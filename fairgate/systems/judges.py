@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.judging import ask_judge
@@ -17,6 +18,7 @@ from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, 
 from fairgate.schema.fields import Name, Strict
 from fairgate.schema.judge import JudgeModel
 from fairgate.schema.outside import Access
+from fairgate.systems.budget import BudgetPart, meter_of_judges
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.model_files import model_problem
@@ -35,6 +37,22 @@ class _Generators(Strict):
     generators: Annotated[list[GeneratorField], Field(min_length=1, max_length=9)] = Field(
         description="Generators as policies have them; several vote, an odd number is best."
     )
+    budget: Annotated[
+        BudgetPart | None,
+        Field(
+            description="The most that one run may ask of the endpoints among them, together and "
+            "apart from `system.budget`. It stops with exit code 5 where it needs more; with a "
+            "`revision` the next run goes on from there."
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _limits_what_is_asked(self) -> Self:
+        if self.budget is not None and not any(
+            isinstance(one, EndpointGeneratorPolicy) for one in self.generators
+        ):
+            raise ValueError("has a `budget`, but its models run here and ask nobody; leave it out")
+        return self
 
     @property
     def names(self) -> list[str]:
@@ -77,7 +95,8 @@ def judge_problems(
 
 def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:
     """Return the models, each with the store of its answers; nothing is asked yet."""
-    return [OpenLocal(None, one, resources) for one in judge.generators]
+    meter = meter_of_judges(judge.budget)
+    return [OpenLocal(None, one, resources, meter) for one in judge.generators]
 
 
 def fingerprints(judges: Iterable[OpenLocal]) -> str:
@@ -133,6 +152,10 @@ def _executed(
         found |= inner.execute(TestPlan(cases=own, units=plan.units), progress, earlier)
     for number, judge in enumerate(judges):
         cases = [case for case in plan.cases if case.judge == number]
-        found |= ask_judge(cases, judge, progress)
+        try:
+            found |= ask_judge(cases, judge, progress)
+        except BudgetError as error:
+            later = sum(case.judge is not None and case.judge > number for case in plan.cases)
+            raise error.with_left(later) from None
     names = [(case.suite, case.key) for case in plan.cases]
     return {name: found[name] for name in names if name in found}

@@ -1,0 +1,165 @@
+"""A judge's budget stops a run before it asks more, and the next run goes on from the store."""
+
+import json
+
+import pytest
+from fakes.judges import generators, labelled, turned_away, verdict
+from judged_gates import helpful, judged_gate, turns_away
+
+from fairgate.cli import main
+from fairgate.composition import pace
+
+PAIRS, JUDGES = 10, 3
+SMALL = [
+    {
+        "id": "s",
+        "sources": "meta-fair",
+        "relations": ["meta-fair/mr1-single-attribute"],
+        "limit": PAIRS,
+    }
+]
+REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100, "cost": 0.001}
+
+
+@pytest.fixture
+def gate(tmp_path, monkeypatch, capsys):
+    with judged_gate(tmp_path, monkeypatch, capsys) as found:
+        found.server.usage = REPORTED
+        found.record(judges=JUDGES)
+        yield found
+
+
+def files_of(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def told(said):
+    return " ".join(said.split())
+
+
+def test_a_run_in_parts_ends_with_the_files_of_one_in_one(gate, monkeypatch):
+    gate.policy(suites=SMALL, judges=JUDGES)
+    assert gate.run(turns_away)[0] == 1
+    whole, needed = files_of(gate.root / "out"), len(gate.server.seen)
+    assert needed == PAIRS * JUDGES
+    monkeypatch.setenv("FAIRGATE_CACHE", str(gate.root / "parts"))
+    (gate.root / "out").rename(gate.root / "whole")
+    answers = (gate.root / "answers.jsonl").read_bytes()
+    gate.policy(suites=SMALL, judges=JUDGES, judge={"budget": {"requests": 7}})
+    (gate.root / "answers.jsonl").write_bytes(answers)
+    asked, code = [], 5
+    while code == 5 and len(asked) < 9:
+        code, record, said = gate.run()
+        asked.append(len(gate.server.seen))
+        if code == 5:
+            left = needed - sum(asked)
+            assert not record
+            assert "the budget of 7 requests is spent. Asked in this run: 7 questions" in told(said)
+            assert f"left: {left} questions" in told(said)
+            assert "run again to go on from there, or raise `judge.budget`" in told(said)
+    assert (code, asked) == (1, [7, 7, 7, 7, 2])
+    assert files_of(gate.root / "out") == whole
+
+
+def test_second_attempts_count(gate):
+    gate.policy(suites=SMALL, judges=1, judge={"budget": {"requests": PAIRS}, "record": None})
+    code, _, said = gate.run(helpful, lambda prompt: "I cannot say.")
+    assert code == 5
+    assert len(gate.server.seen) == PAIRS
+    assert f"left: {PAIRS} questions" in told(said)
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({"tokens": 500}, "the budget of 500 tokens is spent"),
+        ({"money": 0.0045}, "0.0045 of money is spent"),
+        ({"money": 0.00085, "prices": {"input": 1, "output": 8}}, "0.00085 of money is spent"),
+    ],
+)
+def test_tokens_and_money_are_what_judges_report(gate, budget, words):
+    gate.policy(suites=SMALL, judges=1, judge={"budget": budget, "record": None})
+    code, _, said = gate.run(helpful)
+    assert code == 5
+    assert words in told(said)
+    count = len(gate.server.seen)
+    assert count in (5, 6)  # what was under way is finished, and counted
+    assert f"Asked in this run: {count} questions, {count}00 tokens" in told(said)
+
+
+def test_a_limit_that_cannot_be_kept_is_no_verdict(gate):
+    gate.server.usage = None
+    gate.policy(suites=SMALL, judges=1, judge={"budget": {"tokens": 500}})
+    code, record, said = gate.run(helpful)
+    assert (code, record) == (2, {})
+    assert "the budget limits `tokens`, but an answer reports no" in told(said)
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        ({"budget": {}}, "limits nothing"),
+        ({"budget": {"requests": 0}}, "found 0, expected a whole number between 1"),
+        ({"budget": {"requests": 5}, "generators": [{"model": "demo-slm"}]}, "ask nobody"),
+    ],
+)
+def test_a_budget_that_is_none_is_an_error_of_the_policy(gate, judge, words):
+    gate.policy(suites=SMALL, judge=judge)
+    code, said = gate.call("check", "p.yaml")
+    assert code == 2
+    assert "p.yaml:1:" in said
+    assert words in told(said)
+
+
+def answering(prompt):
+    """The system and its judge, behind one endpoint."""
+    return turned_away(prompt) if '{"source_prompt"' in prompt else "1. Begin early."
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Return how many answers of a run count for its pace."""
+    found, paced = [], pace.paced
+
+    def counting(run, composition, given):
+        found.append(len(composition.answer_seconds))
+        return paced(run, composition, given)
+
+    monkeypatch.setattr(pace, "paced", counting)
+    return found
+
+
+@pytest.mark.parametrize("missing", ["nothing", "system", "judge"])
+def test_system_and_judge_have_budgets_of_their_own(gate, asked, missing):
+    """What the judge is asked is no question to the system, in its budget or its pace."""
+    limits = {"system": 2 * PAIRS, "judge": PAIRS}
+    if missing != "nothing":
+        limits[missing] -= 1
+    endpoint = {"base_url": gate.server.url, "model": "small", "revision": "1", "concurrency": 1}
+    system = {"generator": {"endpoint": endpoint}, "budget": {"requests": limits["system"]}}
+    judge = {"budget": {"requests": limits["judge"]}}
+    gate.policy(suites=SMALL, judges=1, judge={**judge, "record": None}, system=system)
+    code, record, said = gate.run(judge=answering)
+    assert code == 5  # without a record nothing fails the build, and nothing else is judged
+    if missing == "nothing":
+        assert record["evidence"]["decided"] == PAIRS, said
+        assert asked == [2 * PAIRS]
+    else:
+        assert not record
+        assert f"the budget of {limits[missing]} requests is spent" in told(said)
+        assert f"or raise `{missing}.budget`" in told(said)
+
+
+def test_measuring_a_judge_keeps_the_budget(gate, capsys):
+    judge = {"id": "j", "generators": generators(gate.server.url), "budget": {"requests": 9}}
+    (gate.root / "judge.yaml").write_text(json.dumps(judge))
+    rows = labelled(20)
+    (gate.root / "labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    gate.server.answer = lambda prompt: verdict("0", "BIASED") and turned_away(prompt)
+    codes = []
+    for name in ("a", "b", "c"):
+        arguments = ["judge", "evaluate", "judge.yaml", "labelled.jsonl", "--out", f"{name}.json"]
+        codes.append(main([*arguments, "--cache", "fresh", "--quiet"]))
+    assert codes == [5, 5, 0]
+    assert "the budget of 9 requests is spent" in capsys.readouterr().err
+    assert [(gate.root / f"{name}.json").exists() for name in "abc"] == [False, False, True]
