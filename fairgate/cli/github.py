@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairgate.adapters.github.api import GitHubApi
     from fairgate.adapters.github.event import Event, Roots
     from fairgate.adapters.github.runner import Annotation
+    from fairgate.composition.blamed_changes import BlamedChange
     from fairgate.composition.change import JudgedChange
     from fairgate.composition.ci_files import ChangeReport
     from fairgate.composition.pull_requests import CommentMode
@@ -107,6 +108,7 @@ def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
 
 def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     from fairgate.adapters.github.event import read_event, read_roots
+    from fairgate.composition.blamed_changes import BlamedChange
     from fairgate.composition.ci_files import report_change
     from fairgate.composition.pull_requests import github_api, refuse_untrusted, resolved
     from fairgate.composition.several_policies import SeveralReports
@@ -118,7 +120,8 @@ def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
     several = len(inputs.policies) > 1
     reports = []
     for policy in inputs.policies:
-        judged, remarks = _judged(inputs, policy, event, environment, api)
+        blamed = BlamedChange(policy, inputs.runtime, inputs.blame, progress_for(quiet=False))
+        judged, remarks = _judged(inputs, policy, event, environment, api, blamed)
         name = judged.decides.given.policy.name
         folder = inputs.report_dir or inputs.scratch / "reports" / name
         if several and inputs.report_dir:
@@ -126,6 +129,7 @@ def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
         reports.append(
             report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
         )
+        blamed.write(folder)
         _say(judged, folder, report_only=inputs.report_only)
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
     _publish(report, inputs, Posting(event=event, roots=roots, api=api), environment)
@@ -151,6 +155,7 @@ def _judged(
     event: Event,
     environment: Mapping[str, str],
     api: GitHubApi | None,
+    blamed: BlamedChange,
 ) -> tuple[JudgedChange, list[str]]:
     from fairgate.composition.change import Judge
     from fairgate.composition.pull_requests import base_commit, objection_to_introduce
@@ -169,7 +174,7 @@ def _judged(
     judged = judge.change(
         base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
     )
-    return judged, remarks
+    return judged, [*remarks, *blamed.remarks(judged, base, base.commit)]
 
 
 def _publish(

@@ -36,6 +36,7 @@ _DEFAULTS = {
     "comment": "on-change",
     "baseline_change": "refuse",
     "report_only": "false",
+    "blame": "0",
 }
 _HELP = {
     "policy": "Policy file, relative to the root of the checkout; several, each on a line.",
@@ -47,6 +48,7 @@ _HELP = {
     "report_only": "`true`: exit 0 whatever the verdict; it is still shown.",
     "report_dir": "Folder for the report files, inside the workspace.",
     "cache_dir": "Folder for stored results, outside of the checkout.",
+    "blame": "Most questions for finding what explains a red verdict; 0: it is not searched.",
     "pr_number": "Pull request, where the event does not name one.",
     "github_token": "Token for comment and base commit.",
 }
@@ -69,6 +71,8 @@ class Inputs:
     comment: CommentMode
     comment_key: str
     allows_change: bool
+    blame: int
+    """Most questions for finding what explains a red verdict."""
     number: int | None
     token: str
 
@@ -110,6 +114,8 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     number = options["pr_number"]
     if number and not re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII):
         problems.append(f"pr-number is {quoted(number)}, expected a number")
+    if not re.fullmatch(r"[0-9]{1,8}", options["blame"], re.ASCII):
+        problems.append(f"blame is {quoted(options['blame'])}, expected a number of questions")
     if problems:
         raise UsageError("; ".join(problems) + "; correct the step's `with:`")
     scratch = _scratch(environment)
@@ -131,6 +137,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         comment=options["comment"],  # type: ignore[arg-type]
         comment_key=options["comment_key"],
         allows_change=options["baseline_change"] == "allow",
+        blame=int(options["blame"]),
         number=int(number) if number else None,
         token=options["github_token"],
     )

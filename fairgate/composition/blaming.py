@@ -35,6 +35,14 @@ from fairgate.systems.onnx_generator import GeneratorPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A version of a repository's files, and the text of its policy."""
+
+    version: Version
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Blaming:
     """Two sides, ready to be crossed; nothing was asked yet."""
 
@@ -87,7 +95,11 @@ def blaming(
             stack.enter_context(version_of(named, Path(), role))
             for named, role in ((base, "BASE"), (head, "HEAD"))
         )
-        yield _crossed(before, after, policy, runtime, budget, progress)
+        sides = [
+            Side(version=version, text=_text(version, policy, role))
+            for version, role in ((before, "BASE"), (after, "HEAD"))
+        ]
+        yield crossed(sides[0], sides[1], policy, runtime, budget, progress)
 
 
 def write_blame(run: Path, found: Blame) -> None:
@@ -96,14 +108,14 @@ def write_blame(run: Path, found: Blame) -> None:
     write_text(run / "blame.json", f"{text}\n", option="--run")
 
 
-def _crossed(
-    before: Version, after: Version, policy: str, runtime: Runtime, budget: int, progress: Progress
+def crossed(
+    base: Side, head: Side, policy: str, runtime: Runtime, budget: int, progress: Progress
 ) -> Blaming:
-    then = _text(before, policy, "BASE")
-    now = _text(after, policy, "HEAD")
+    """Return two sides, ready to be crossed. Raises UsageError where they cannot be."""
+    before, after = base.version, head.version
     runtimes = [replace(runtime, root=side.folder) for side in (before, after)]
-    loaded = load_policy_text(now, after.shown(policy), runtimes[1])
-    earlier = parse_policy(then, before.shown(policy), policy_parts()).policy
+    loaded = load_policy_text(head.text, after.shown(policy), runtimes[1])
+    earlier = parse_policy(base.text, before.shown(policy), policy_parts()).policy
     _refuse_judged(loaded)
     parts = [
         _parts(found, role, own, progress)
@@ -120,7 +132,7 @@ def _crossed(
         *before.notes,
         *after.notes,
         *_outside(earlier, loaded.policy),
-        *_other_cases(then, before.shown(policy), runtimes[0], loaded.plan),
+        *_other_cases(base.text, before.shown(policy), runtimes[0], loaded.plan),
     ]
     return Blaming(
         sides=LocalSides(parts[0], parts[1], loaded, QuestionLimit(budget)),

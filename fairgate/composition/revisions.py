@@ -54,6 +54,13 @@ def version_of(named: str, here: Path, role: str) -> Iterator[Version]:
     if named and not _CONTROL.search(named) and Path(named).is_dir():
         yield Version(named=named, folder=Path(named), is_revision=False)
         return
+    with revision_of(named, here, role) as version:
+        yield version
+
+
+@contextmanager
+def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
+    """Yield a git revision, whatever folders there are."""
     repository = repository_of(here)
     commit = _commit(repository, named) if repository is not None else ""
     if repository is None or not commit:

@@ -32,8 +32,8 @@ def blame_line(found: Blame) -> str:
     """Return the one sentence for a pull request's comment; empty where nothing is red."""
     if found.known is Known.OUT_OF_BUDGET:
         return (
-            f"Which part of the change explains it is not known: the budget of {found.budget:,} "
-            "questions ended."
+            "Which part of the change explains it is not known: the budget of "
+            f"{count(found.budget, 'question')} ended."
         )
     if found.known is not Known.EXPLAINED:
         return ""

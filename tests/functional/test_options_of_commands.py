@@ -20,6 +20,8 @@ WITH_MODELS = {
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
 WITH_FILES = {"corpus prepare", "hook check"}
 WITH_CACHE = {"export"}
+TWO_FOLDERS = {"blame"}
+"""They read two folders, so that no root could be named for both."""
 WITHOUT = {
     "baseline diff", "baseline verify", "bundle verify", "init", "lint", "metrics list",
     "relations attributes", "relations explain", "relations list",
@@ -33,6 +35,7 @@ EXPECTED = {
         (WITH_MODELS, MACHINE | PLACES),
         (WITH_FILES, PLACES),
         (WITH_CACHE, {"--cache"}),
+        (TWO_FOLDERS, MACHINE | {"--cache"}),
         (WITHOUT, set()),
     )
     for name in names
