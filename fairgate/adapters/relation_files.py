@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 from fairgate.domain.cases import Source
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import harmless, listed, quoted, shown
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
+from fairgate.relations.guarded import GuardedRelation
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import Example, MetamorphicRelation, NotApplicable
 
@@ -48,10 +50,19 @@ def own_relations(path: Path) -> Iterator[None]:
             fault = _fault(relation)
             if fault is not None:
                 raise UsageError(f"{path}: RELATIONS[{number}] {harmless(fault)}")
-            held.enter_context(RELATIONS.added(relation))
+            held.enter_context(RELATIONS.added(_guarded(relation, path)))
             CODE_OF[relation.id] = code
             held.callback(CODE_OF.pop, relation.id)
         yield
+
+
+def _guarded(relation: MetamorphicRelation, path: Path) -> MetamorphicRelation:
+    """Return the relation, whose faults name the file and, as far as it is known, the line."""
+
+    def where(error: BaseException | None) -> str:
+        return str(path) if error is None else f"{path}:{_line(error, path)}"
+
+    return cast("MetamorphicRelation", GuardedRelation(relation, where))
 
 
 def _imported(path: Path) -> tuple[ModuleType, str]:
@@ -65,7 +76,7 @@ def _imported(path: Path) -> tuple[ModuleType, str]:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UsageError(
             f"{path}:{_line(error, path)}: cannot be imported "
@@ -75,7 +86,7 @@ def _imported(path: Path) -> tuple[ModuleType, str]:
     return module, code
 
 
-def _line(error: Exception, path: Path) -> int:
+def _line(error: BaseException, path: Path) -> int:
     """Return the line of the file that an error comes from, 1 where it is not known."""
     if isinstance(error, SyntaxError):
         return error.lineno or 1
@@ -99,7 +110,7 @@ def _fault(relation: object) -> str | None:
     try:
         faults = (_example_fault(relation, each) for each in examples)  # type: ignore[arg-type]
         return next(filter(None, faults), None)
-    except Exception as error:  # noqa: BLE001 (code of the user's)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user's)
         return f"fails on its example: {type(error).__name__}: {str(error)[:300]}"
 
 

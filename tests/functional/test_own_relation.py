@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fairgate.adapters.relation_files import own_relations
+from fairgate.domain.cases import Source
+from fairgate.domain.errors import UsageError
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-relation.md"
@@ -108,6 +111,11 @@ WRONG = [
     (CODE.replace("EXAMPLES = (\n", "EXAMPLES = () and (\n"), "has no EXAMPLES"),
     ("import nothing_of_this_name\n", "my_relations.py:1: cannot be imported"),
     ("x = 1\n\nraise ValueError('\\x1b[31m::error::owned')\n", "my_relations.py:3: cannot be"),
+    ("import sys\nsys.exit(0)\n", "my_relations.py:2: cannot be imported (SystemExit"),
+    (
+        CODE.replace("return [\n", "raise SystemExit(0)\n        return [\n"),
+        "on its example: SystemExit",
+    ),
     ("def broken(:\n", "my_relations.py:1: cannot be imported (SyntaxError"),
 ]
 
@@ -119,6 +127,81 @@ def test_files_that_are_wrong_are_told(own, code, wrong):
     assert wrong in own.err
     assert "\x1b" not in own.err
     assert "\n::error::" not in own.err
+
+
+def on_text_7(method, found):
+    """The example's code whose `method` does otherwise for one source, which no example shows."""
+    head = re.search(rf"    def {method}\(.*\n", CODE)[0]
+    return CODE.replace(
+        head,
+        f"{head}        if '7' in str({'source' if 'source,' in head or 'source)' in head else 'source_text'}):\n            {found}\n",
+    )
+
+
+ON_A_SOURCE = [
+    ("follow_ups", "raise ValueError('no\\x1b[31m\\n::error::such word')", "my_relations.py:33: `follow_ups`"),
+    ("follow_ups", "return source.text[99]", "IndexError: string index out of range"),
+    ("follow_ups", "raise SystemExit(0)", "SystemExit: 0"),
+    ("follow_ups", "return None", "nothing; expected a list of FollowUp, or NotApplicable"),
+    ("follow_ups", "return (each for each in ())", "generator; expected a list of FollowUp"),
+    ("follow_ups", "return ['text']", "'text' (text) at place 0; expected a FollowUp"),
+    ("follow_ups", "return [FollowUp(variant='a', category='c', term='t', text=None)]", "whose `text` is nothing; expected a text"),
+    ("follow_ups", "return [FollowUp(variant='a', category='c', term='t', text='x')] * 2", "with the `variant` 'a', which must not be empty"),
+    ("source_text", "return 7", "7; expected a text"),
+    ("source_text", "return self.nothing", "AttributeError: 'WrittenBy' object has no attribute 'nothing'"),
+    ("fault", "return 7", "7; expected None, or a text"),
+    ("fault", "raise KeyError('x')", "KeyError: 'x'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "does", "words"), ON_A_SOURCE)
+def test_what_fails_at_a_source_is_told_with_file_relation_and_source(own, method, does, words):
+    (own.root / "my_relations.py").write_text(on_text_7(method, does))
+    command = "run" if method == "fault" else "check"
+    assert own.run(*OWN, command, "policy.yaml") == 2, own.out
+    for part in (words, "my_relations.py", f"`{method}`", "'own/written-by'", "source 's7'"):
+        assert part in own.err
+    assert "internal error" not in own.err
+    assert "\x1b" not in own.err
+    assert "\n::error::" not in own.err
+
+
+@pytest.mark.parametrize(
+    ("does", "words"), [("return 'many'", "expected a whole number"), ("return 1 // 0", "Division")]
+)
+def test_a_count_of_follow_ups_that_is_none_is_told(own, does, words):
+    """Only policies that are not trusted are counted, and those name no such relation yet."""
+    (own.root / "my_relations.py").write_text(on_text_7("most_follow_ups", does))
+    with own_relations(own.root / "my_relations.py"):
+        relation = RELATIONS["own/written-by"]
+        assert relation.most_follow_ups(Source(id="s1", text="Text 1"), ()) == 0
+        with pytest.raises(UsageError, match=words) as raised:
+            relation.most_follow_ups(Source(id="s7", text="Text 7"), ())
+    assert "`most_follow_ups` of the relation 'own/written-by'" in str(raised.value)
+    assert "source 's7'" in str(raised.value)
+
+
+JUDGED = [
+    ("claims", "raise ValueError('not comparable')", "ValueError: not comparable"),
+    ("claims", "return {}", "an empty mapping; expected a dict with `generation`"),
+    ("claims", "return {'generation': float('nan'), 'controlled': 0.0}", "`generation`: nan; expected 0.0"),
+    ("claims", "return {'generation': 0.0, 'controlled': 2}", "`controlled`: 2; expected 0.0 to 1.0"),
+    ("expected", "return 'positive'", "'positive' (text); expected a Reading"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "does", "words"), JUDGED)
+def test_what_fails_at_answers_is_told_with_file_and_relation(own, method, does, words):
+    own.answered(fair)
+    code = CODE.replace(
+        "    def source_text(",
+        f"    def {method}(self, *readings):\n        {does}\n\n    def source_text(",
+    )
+    (own.root / "my_relations.py").write_text(code)
+    assert own.run(*OWN, "run", "policy.yaml", "--out", "out", "--baseline", "none") == 2, own.out
+    for part in (words, "my_relations.py", f"`{method}`", "'own/written-by'", "'positive'"):
+        assert part in own.err
+    assert not (own.root / "out" / "run.json").exists()
 
 
 def test_only_python_files_are_imported_and_never_from_a_change(own):
