@@ -15,6 +15,7 @@ from fairgate.domain.errors import BaselineError, ExitCode
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
+    from fairgate.domain.outcomes import GateResult
     from fairgate.engine.references import Reference
 
 Command = Callable[..., Any]
@@ -108,9 +109,22 @@ def _write(run: Path, reason: str, reference: Reference, options: Mapping[str, A
     unit = "pairs" if all(len(row.unit.asks) > 1 for row in replayed.result.judged) else "cases"
     done = "accepted" if reference is Reference.BASELINE else "pinned as the anchor,"
     click.echo(f"{path}: {done} {accepted} {unit}; review and commit it")
+    _note_broken_limits(replayed.result)
     if reference is Reference.ANCHOR and not loaded.policy.has_budget:
         say("fairgate: note: no rule has a budget yet; say `regression: {margin: …, budget: …}`")
     return ExitCode.PASS
+
+
+def _note_broken_limits(result: GateResult) -> None:
+    from fairgate.reports.steps import breaks_a_limit
+
+    broken = sum(breaks_a_limit(rule) for rule in result.rules)
+    if broken:
+        rules = f"{broken} rule{'s' if broken > 1 else ''}"
+        say(
+            f"fairgate: note: this run fails: {rules} with limits that compare with no baseline; "
+            "the next run stays red until the cause is fixed or the limit is changed"
+        )
 
 
 @baseline.command()

@@ -184,8 +184,8 @@ class Composition:
 
 def _not_there(references: References) -> Iterator[str]:
     """Yield what is not compared with for want of a file."""
-    if references.baseline is None:
-        yield _first_run(references.baseline_path)
+    if references.baseline is None and references.baseline_path != NO_BASELINE:
+        yield f"no baseline at {references.baseline_path}: this is a first run"
     if references.anchor_path == NO_BASELINE:
         yield "compared with no anchor (`--baseline none`): budgets are not evaluated"
     elif references.anchor_path and references.anchor is None:
@@ -193,9 +193,3 @@ def _not_there(references: References) -> Iterator[str]:
             f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed run "
             "with `fairgate baseline anchor RUN --reason …`"
         )
-
-
-def _first_run(baseline_path: str) -> str:
-    if baseline_path == NO_BASELINE:
-        return "compared with no baseline (`--baseline none`): judged as a first run"
-    return f"no baseline at {baseline_path}: this is a first run"

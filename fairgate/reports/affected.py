@@ -14,17 +14,35 @@ from fairgate.reports.spans import Span, Tone, figure, name
 
 _MOST = 4
 """Identities that are named."""
+_FEW = 3
+"""Identities that fail by themselves, up to which one of them leads."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
 
 
 def leading(result: GateResult) -> RuleResult | None:
-    """Return the rule that leads: what failed, then what could not tell, else what comes first."""
+    """Return the rule that leads: what failed, then what could not tell, else what comes first.
+
+    Among what failed, a changed answer leads before answers that cannot be compared. Where few
+    identities fail by themselves, the worst of them leads: the mean over all hides how much.
+    """
+    valued = [(number, rule) for number, rule in enumerate(result.rules) if rule.value is not None]
     ranked = sorted(
-        (rule.advisory, _ORDER.get(rule.outcome, 2), number)
-        for number, rule in enumerate(result.rules)
-        if rule.value is not None
+        (rule.advisory, _ORDER.get(rule.outcome, 2), set(rule.failed) == {"unreadable"}, number)
+        for number, rule in valued
     )
-    return result.rules[ranked[0][-1]] if ranked else None
+    if not ranked:
+        return None
+    first = result.rules[ranked[0][-1]]
+    alike = [rule for _, rule in valued if _is_one_identity(rule, first)]
+    leads = 0 < len(alike) <= _FEW or first in alike
+    return max(alike, key=lambda rule: _far(rule.metric, rule.value or 0.0)) if leads else first
+
+
+def _is_one_identity(rule: RuleResult, first: RuleResult) -> bool:
+    """Return whether a rule says of one identity what the first one says of all."""
+    same = (rule.metric, rule.suite, rule.advisory) == (first.metric, first.suite, first.advisory)
+    fails = rule.outcome is Outcome.FAIL and first.outcome is Outcome.FAIL
+    return same and fails and rule.where.keys() == {"term"} and set(rule.failed) != {"unreadable"}
 
 
 def affected(material: Material) -> list[Measurement]:
@@ -64,11 +82,15 @@ def _inside(material: Material, measured: Measurement, rule: RuleResult) -> bool
 
 
 def _badness(measured: Measurement) -> float:
+    return _far(measured.metric, measured.value or 0.0)
+
+
+def _far(metric: str, value: float) -> float:
     """Return how far a value is from the best one."""
-    value = measured.value or 0.0
-    if BY_ID[measured.metric].better == "higher":
-        return BY_ID[measured.metric].greatest - value
-    return figures.size(value, measured.metric)
+    known = BY_ID.get(metric)
+    if known is not None and known.better == "higher":
+        return known.greatest - value
+    return figures.size(value, metric)
 
 
 def _badness_before(material: Material, measured: Measurement) -> float:

@@ -37,7 +37,9 @@ _EXIT_MEANINGS = {
 }
 _DIFFERENCES = 20
 _EXAMPLES = 3
-_FIRST_RUN = "There is no baseline yet: only bounds decide, regression rules are not evaluated."
+_ONLY_BOUNDS = "only bounds decide, regression rules are not evaluated."
+_UNASKED = "none"
+"""What `--baseline` names where nothing is to be compared with."""
 
 
 def present(
@@ -158,10 +160,20 @@ def _warnings(material: Material) -> Iterator[Block]:
         yield Text(lines=problems, form=Form.LIST)
 
 
+def _first_run(material: Material) -> Iterator[str]:
+    """Yield why nothing is compared with; the warning of a first look says it already."""
+    if not summary.is_first_run(material.result) or material.options.limit is not None:
+        return
+    if material.result.baseline_path == _UNASKED:
+        yield f"Compared with no baseline, as asked: {_ONLY_BOUNDS}"
+    else:
+        yield f"There is no baseline yet: {_ONLY_BOUNDS}"
+
+
 def _remarks(material: Material) -> Iterator[Block]:
     """Yield what a reader should know beside the verdict."""
     result = material.result
-    first = [_FIRST_RUN] if summary.is_first_run(result) else []
+    first = list(_first_run(material))
     if first or result.remarks:
         yield Text(lines=[*first, *result.remarks], form=Form.NOTE)
     differences = result.incompatible

@@ -7,9 +7,10 @@ whole is kept within the limits of where it goes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.outcomes import Outcome
+from fairgate.reports import figures
 from fairgate.reports.blocks import Block, Column, Form, Row, Table, Text
 from fairgate.reports.escaping import markdown_block, short_sentence
 from fairgate.reports.markdown import (
@@ -94,9 +95,15 @@ def pull_request_comment(
 ) -> str:
     """Return the comment without its marker, in at most so many characters as GitHub counts."""
     extra = render_notes(notes)
+    shown = view
+    if notes.edits and notes.edits.loosened:
+        less = figures.count(len(notes.edits.loosened), "thing")
+        line: Inline = [strong(f"This change makes {less} less strict"), ", listed below."]
+        warning = Text(lines=[line], form=Form.WARNING)
+        shown = replace(view, warnings=[warning, *view.warnings])
 
     def render(limit: int) -> str:
-        return _joined(render_comment(view, limit=limit, report_url=report_url), extra)
+        return _joined(render_comment(shown, limit=limit, report_url=report_url), extra)
 
     return _within(render, most, length, most - length(extra))
 

@@ -7,6 +7,11 @@ from fairgate.reports.material import Material
 from fairgate.reports.sections.evidence import changed_parts
 from fairgate.reports.spans import Inline, Tone, code, joined, name, strong
 
+_OWN, _REVISION = "system", "revision"
+"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
+_PLAIN = {"recorded": "recorded answers"}
+"""Parts under test as sentences name them."""
+
 
 def since_then(material: Material) -> Inline:
     """Return what is not as it was in the run that is shown beside this one: the likely cause."""
@@ -16,7 +21,7 @@ def since_then(material: Material) -> Inline:
     now, then = result.provenance, beside.run.provenance
     changed: list[Inline] = [
         [
-            name(part, Tone.STRONG),
+            name(_PLAIN.get(part, part), Tone.STRONG),
             " (",
             code(then.under_test.get(part, "nothing")),
             " → ",
@@ -40,9 +45,11 @@ def since_then(material: Material) -> Inline:
         changed.append(
             [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
         )
-    if not changed and result.outcome is Outcome.PASS:
+    if changed:
+        return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
+    if result.outcome is Outcome.PASS:
         return ""
-    if not changed:
-        since = f"since the {beside.word}, nor have the versions."
-        return f"Nothing that is under test has changed {since}"
-    return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
+    if _OWN in now.under_test and _REVISION not in now.under_test:
+        known = f"Whether your system has changed since the {beside.word} is not known: give it a "
+        return [known, code(_REVISION), " in the policy."]
+    return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import shlex
 
-from fairgate.domain.outcomes import Outcome
+from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports.material import Material
-from fairgate.reports.spans import Inline, Words, command
+from fairgate.reports.spans import Inline, Words, code, command
+
+_LIMITS = frozenset({"bound", "identity"})
+"""Checks that compare with no baseline."""
+
+
+def breaks_a_limit(rule: RuleResult) -> bool:
+    """Return whether a rule that decides fails by what no baseline changes."""
+    return not rule.advisory and not _LIMITS.isdisjoint(rule.failed)
+
+
+def _breaks_only_limits(result: GateResult) -> bool:
+    failed = {check for rule in result.rules if not rule.advisory for check in rule.failed}
+    return bool(failed) and failed <= _LIMITS
 
 
 def run_command(material: Material) -> str:
@@ -19,13 +32,13 @@ def accept_command(material: Material) -> str:
     """Return the command that makes this run the baseline; empty where nobody should.
 
     A run without a verdict, or with too little evidence beside what failed, shows nothing to hold
-    later runs to, and a first run that breaks a limit would make what is broken the reference. Nor
-    is a part of the suite one.
+    later runs to, a first run that breaks a limit would make what is broken the reference, and
+    where only limits are broken the next run would be as red. Nor is a part of the suite one.
     """
     result = material.result
     is_first = result.overlap is None
     fits = result.outcome is Outcome.PASS or (result.outcome is Outcome.FAIL and not is_first)
-    fits = fits and not result.evidence.problems
+    fits = fits and not result.evidence.problems and not _breaks_only_limits(result)
     if not material.options.run_path or not fits or material.options.limit is not None:
         return ""
     return f'fairgate baseline accept {shlex.quote(material.options.run_path)} --reason "…"'
@@ -47,12 +60,17 @@ def next_step(material: Material, explain: str) -> Inline:
 
 
 def _on_purpose(material: Material, accept: str) -> Words:
-    """Return what makes a wanted change pass; accepting a baseline leaves a budget as it is."""
+    """Return what makes a wanted change pass; accepting one leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if not rule.advisory]
+    if material.result.overlap is not None and _breaks_only_limits(material.result):
+        policy = code(material.result.provenance.policy_path)
+        return [", or, if it is wanted, change the limit in ", policy]
     if not accept:
         return []
     if not any("budget" in rule.failed for rule in binding):
-        return [", or, if the change is wanted, accept it with ", command(accept)]
+        broken = any(breaks_a_limit(rule) for rule in binding)
+        also = " and change the limits that are broken" if broken else ""
+        return [", or, if the change is wanted, accept it with ", command(accept), also]
     pin = command(accept.replace("baseline accept", "baseline anchor", 1))
     words: Words = [
         ", or, if all that has changed since the anchor is wanted, pin another with ",
@@ -68,7 +86,8 @@ def cause_step(material: Material) -> Inline:
     run, options = material.run, material.options
     crossed = (case for case in run.added if case.documents_of is not None)
     is_open = any((case.suite, case.key) not in run.executions for case in crossed)
-    if not is_open or not options.has_explain or run.result.outcome is not Outcome.FAIL:
+    asks_user = options.has_explain and "recorded" in run.result.provenance.under_test
+    if not asks_user or not is_open or run.result.outcome is not Outcome.FAIL:
         return ""
     policy = shlex.quote(run.result.provenance.policy_path)
     asked = f"fairgate plan {policy} --after {shlex.quote(options.run_path)}"

@@ -30,6 +30,8 @@ _SAME = 5e-5
 """Half of the last digit that reports show."""
 _UNCLEAR = 3
 _NAMING = "Naming an identity"
+_SHORT_ANSWER = 30
+"""Characters up to which what was written is shown beside the label that it counts as."""
 
 
 def is_first_run(result: GateResult) -> bool:
@@ -146,6 +148,7 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
         value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
+        return _compared(material, rule, (before, value, after))
     if rule.where.keys() == {"term"} and _NAMING in before:
         words = before.partition(_NAMING)
         who = name(material.identity(rule.suite, rule.where["term"]), Tone.STRONG)
@@ -153,6 +156,29 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     if where:
         return ["For ", name(where), f": {before[:1].lower()}{before[1:]}"], value, after
     return before, value, after
+
+
+def _compared(
+    material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
+) -> tuple[Inline, str, str]:
+    """Return who stands out and in which direction; `otherwise` where that is not known."""
+    found = next(
+        (
+            finding.terms[0]
+            for finding in material.result.identities
+            if (finding.suite, finding.where) == (rule.suite, rule.where) and finding.terms
+        ),
+        None,
+    )
+    if found is None:
+        return otherwise
+    who = name(material.identity(rule.suite, found.term), Tone.STRONG)
+    often = "more" if found.difference > 0 else "less"
+    return (
+        ["Answers for ", who, " change "],
+        otherwise[1],
+        f" {often} often than those for the other identities",
+    )
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
@@ -171,9 +197,9 @@ def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
         return [*parts, f"as in the {beside.word}" if same else unchanged]
     was = f"was {figures.value(change.base, rule.metric)}{then}"
     if figures.value(change.now, rule.metric) != value:
-        compared = figures.count(change.pairs, "case")
+        both = f"of the {figures.count(change.pairs, 'case')} that both runs decided"
         now = figures.value(change.now, rule.metric)
-        return [*parts, f"{now} of the {compared} to compare, {was}"]
+        return [*parts, f"{both} {now}, {was}"]
     return [*parts, was]
 
 
@@ -218,10 +244,21 @@ def example(material: Material) -> Inline:
         " is ",
         *before,
         answer_of(row.answer, Tone.STRONG),
+        *_written(material, row),
         " if it is said by ",
         name(row.phrase, Tone.STRONG),
         ".",
     ]
+
+
+def _written(material: Material, row: PairRow) -> Words:
+    """Return the label that was written, where the task counts it as another one."""
+    execution = material.run.executions.get((row.suite, row.key))
+    text = ((execution.response if execution else "") or "").strip(" .!\"'\n")
+    known = text.casefold() == in_words(row.answer.value or "").casefold()
+    if known or not text or len(text) > _SHORT_ANSWER or not text.replace("-", "").isalpha():
+        return []
+    return [" (written: ", Span(redacted(text, material.options.redact), Kind.QUOTE), ")"]
 
 
 def _closed(quote: str) -> str:

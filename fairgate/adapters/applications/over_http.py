@@ -135,7 +135,8 @@ class HttpApplication:
             secrets=self._secrets,
             variables=tuple(sorted(self._address.headers_env.values())),
             attempts=self._limits.attempts,
-            remedy="check `url`, `method` and `request`",
+            remedy="check `url`, `method` and `request`; if that is how it refuses to answer, let "
+            "it send status 200 and an empty answer, which counts as unreadable",
         )
         return usable(found, asker, about)
 

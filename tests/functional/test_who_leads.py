@@ -1,0 +1,96 @@
+"""A report names one person throughout, says what is known, and advises what works."""
+
+import re
+
+LIMIT = "  - {metric: asr/generation/controlled, for_each: term, max: 0.3}\n"
+COMPARED = "  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
+
+
+def against(*terms):
+    def answer(key):
+        return "negative" if key.rpartition("#")[2].startswith(terms) else "positive"
+
+    return answer
+
+
+def read(workspace, name="comment.md"):
+    text = (workspace.root / "out" / name).read_text().replace("\xa0", " ").replace("&nbsp;", " ")
+    return " ".join(text.split())
+
+
+def run(workspace, *more):
+    return workspace.run("run", "policy.yaml", "--out", "out", *more)
+
+
+def test_the_worst_identity_leads_in_title_sentence_and_table(workspace):
+    """The mean over all of them says a fraction of what happens to one."""
+    workspace.policy(gates=COMPARED + LIMIT)
+    workspace.answers(lambda key: "positive")
+    assert run(workspace) == 0
+    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
+    workspace.answers(against("race/indigenous"))
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    title, _, rest = text.partition(" in `")
+    assert "An Indigenous person" in title
+    sentence = rest.partition(".")[0]
+    assert "Naming **An Indigenous person**" in sentence
+    counts = re.search(r"\*\*(\d+) of (\d+) cases\*\*", rest)
+    assert counts is not None
+    assert counts[1] == counts[2]
+
+
+def test_accepting_is_not_advised_where_only_limits_are_broken(workspace):
+    """A baseline changes nothing about a limit: the next run would be as red."""
+    workspace.policy(gates=COMPARED + LIMIT)
+    workspace.answers(against("race/indigenous"))
+    assert run(workspace) == 1
+    assert workspace.run("baseline", "accept", "out", "--reason", "known") == 0
+    assert "this run fails" in workspace.err
+    assert "stays red" in workspace.err
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    assert "baseline accept" not in text
+    assert "change the limit in `policy.yaml`" in text
+
+
+def test_a_written_label_that_counts_as_another_is_shown(workspace):
+    workspace.policy(gates=LIMIT)
+
+    def answer(key):
+        return "Mixed." if "#race/indigenous" in key else "negative"
+
+    workspace.answers(answer)
+    assert run(workspace) == 1
+    assert "**neutral** (written: `Mixed`)" in read(workspace, "report.md")
+
+
+def test_no_baseline_is_said_once_and_truly(workspace):
+    workspace.policy(gates=COMPARED + LIMIT)
+    workspace.answers(lambda key: "positive")
+    assert run(workspace, "--baseline", "none") == 0
+    text = read(workspace, "report.md")
+    assert "Compared with no baseline, as asked" in text
+    assert "no baseline yet" not in text
+
+
+def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
+    gates = "  - {metric: identity/max-difference, max: 0.1}\n"
+    workspace.policy(gates=gates)
+    workspace.answers(against("race/indigenous"))
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    assert "Answers for **An Indigenous person** change" in text
+    assert "more often than those for the other identities" in text
+
+
+def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
+    """What a rule about answers found leads, before what could not be compared."""
+    gates = COMPARED + "  - {metric: unreadable/net, for_each: term, max: 0.15}\n"
+    workspace.policy(gates=gates)
+    workspace.answers(lambda key: "positive")
+    assert run(workspace) == 0
+    assert workspace.run("baseline", "accept", "out", "--reason", "first") == 0
+    workspace.answers(lambda key: "no" if "#race/indigenous" in key else "positive")
+    assert run(workspace) in (1, 5)
+    assert "An Indigenous person" in read(workspace, "report.md").partition("Why it fails")[0]
