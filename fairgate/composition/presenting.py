@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:
 
 def report_texts(
     view: View, run: GateRun, given: GateInput, loaded: LoadedPolicy, formats: Sequence[Format]
-) -> Mapping[str, Callable[[], str]]:
+) -> Mapping[str, Callable[[], str | Iterator[str]]]:
     """Return what each file of a run will hold, by the file's name."""
     done = Finished(
         result=run.result,

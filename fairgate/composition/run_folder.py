@@ -77,7 +77,7 @@ def write_run(
     folder: RunFolder,
     loaded: LoadedPolicy,
     run: GateRun,
-    reports: Mapping[str, Callable[[], str]],
+    reports: Mapping[str, Callable[[], str | Iterator[str]]],
 ) -> None:
     """Write everything about a run, all of it or nothing; `reports` gives texts by file name.
 
@@ -99,7 +99,7 @@ def write_run(
             (folder.path / known.file).unlink(missing_ok=True)
 
 
-def _rendered(name: str, text: Callable[[], str]) -> Iterator[str]:
+def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:
     """Make the text when it is written: a report can be long, and there are several.
 
     Raises StoreError where a template or another part of FairGate's installation is not there.
@@ -111,7 +111,7 @@ def _rendered(name: str, text: Callable[[], str]) -> Iterator[str]:
             f"{name} cannot be made: a file of this installation of FairGate cannot be read "
             f"({harmless(str(error)[:300])}); install FairGate again"
         ) from error
-    yield made
+    yield from (made,) if isinstance(made, str) else made
 
 
 def check_run(run: Path) -> None:

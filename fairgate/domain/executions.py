@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -14,6 +14,32 @@ class Document:
     text: str | None = None
     label: str | None = None
     score: float | None = None
+
+
+MOST_SHARED = 200_000
+"""Documents, and lists of them, among which an equal one is looked for."""
+
+
+class SharedDocuments:
+    """Equal documents and equal lists of them, each held once: many answers rest on few."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._documents: dict[Document, Document] = {}
+        self._lists: dict[tuple[int, ...], tuple[Document, ...]] = {}
+
+    def held(self, documents: Iterable[Document]) -> tuple[Document, ...]:
+        """Return an equal list; it and its documents are those of an earlier call if possible."""
+        found = tuple(map(self._one, documents))
+        name = tuple(map(id, found))
+        if len(self._lists) < MOST_SHARED:
+            return self._lists.setdefault(name, found)
+        return self._lists.get(name, found)
+
+    def _one(self, document: Document) -> Document:
+        if len(self._documents) < MOST_SHARED:
+            return self._documents.setdefault(document, document)
+        return self._documents.get(document, document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from fairgate.domain.executions import (
     Document,
     Execution,
     GenerationRequest,
+    SharedDocuments,
     Stop,
 )
 from fairgate.engine.ports import (
@@ -75,7 +76,7 @@ def execute(
         for case in cases:
             if case.documents_of is not None:
                 shown = executions[case.suite, case.documents_of].documents
-                documents[case.suite, case.key] = list(shown or [])
+                documents[case.suite, case.key] = shown or ()
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
@@ -147,9 +148,9 @@ def retrieve(
     retrievers: Mapping[str, Retriever],
     store: ResultStore,
     progress: Progress,
-) -> dict[tuple[str, str], list[Document]]:
+) -> dict[tuple[str, str], Sequence[Document]]:
     """Return by (suite, key) the documents of the cases that name one of the retrievers."""
-    found: dict[tuple[str, str], list[Document]] = {}
+    found: dict[tuple[str, str], Sequence[Document]] = {}
     for name, retriever in retrievers.items():
         wanted = [c for c in cases if c.retriever == name and c.documents_of is None]
         if not wanted:
@@ -163,11 +164,12 @@ def retrieve(
 
 def _retrieve_queries(
     queries: Sequence[str], top_k: int, retriever: Retriever, store: ResultStore, progress: Progress
-) -> dict[str, list[Document]]:
+) -> dict[str, tuple[Document, ...]]:
     fingerprint = retriever.fingerprint
     keys = {query: _digest(fingerprint, str(top_k), query) for query in dict.fromkeys(queries)}
     stored = store.get_many(RETRIEVALS, list(keys.values()))
-    lists = read_back(keys, stored, lambda _, value: documents_from(value, top_k))
+    shared = SharedDocuments()
+    lists = read_back(keys, stored, lambda _, value: _shared_list(value, top_k, shared))
     missing = [query for query in keys if query not in lists]
     progress.start("retrieve", len(keys), len(lists))
     for start in range(0, len(missing), retriever.at_once):
@@ -181,10 +183,15 @@ def _retrieve_queries(
                 raise partly.error.with_left(len(missing) - start - len(batch)) from None
             raise partly.error from None
         _keep_retrieved(results, keys, store)
-        lists |= results
+        lists |= {query: shared.held(found) for query, found in results.items()}
         progress.advance(len(batch))
     progress.finish()
     return lists
+
+
+def _shared_list(value: object, most: int, shared: SharedDocuments) -> tuple[Document, ...] | None:
+    found = documents_from(value, most)
+    return None if found is None else shared.held(found)
 
 
 def _keep_retrieved(

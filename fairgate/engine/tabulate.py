@@ -8,7 +8,7 @@ import numpy as np
 
 from fairgate.domain.units import Claim, Judged, Reason, Unit
 from fairgate.engine.baseline import Baseline
-from fairgate.metrics.table import Column, Table
+from fairgate.metrics.table import Column, RowReasons, Table
 from fairgate.suites.suite import Suite, column_values
 
 _DECIMALS = 6
@@ -33,15 +33,17 @@ def tabulate(
 def table_of(suite: Suite, rows: Sequence[Judged], bands: tuple[float, float]) -> Table:
     """Return the table of one suite's units, in their order."""
     values: dict[str, Column] = {}
-    reasons: dict[str, dict[int, str]] = {}
+    reasons: dict[str, Mapping[int, str]] = {}
     absent: dict[str, str] = {}
     for column in suite.columns:
         claims = column_values(rows, column)
-        undecided = {i: claim for i, claim in enumerate(claims) if isinstance(claim, Reason)}
+        undecided = [claim for claim in claims if isinstance(claim, Reason)]
         values[column] = _column(claims)
-        reasons[column] = {i: str(reason) for i, reason in undecided.items()}
+        reasons[column] = RowReasons(
+            [str(claim) if isinstance(claim, Reason) else None for claim in claims]
+        )
         if rows and len(undecided) == len(rows):
-            why = suite.absent(column, list(undecided.values()))
+            why = suite.absent(column, undecided)
             if why is not None:
                 absent[column] = why
     return table_with(

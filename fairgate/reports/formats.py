@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fairgate.domain.catalogue import Catalogue
@@ -40,7 +40,8 @@ class Format:
     id: str
     """As `--format` names it."""
     file: str
-    render: Callable[[View, Finished], str]
+    render: Callable[[View, Finished], str | Iterator[str]]
+    """The text, whole or in pieces that are written one after the other."""
     shown_as: str = ""
     """What the console calls the file; empty: it does not name it."""
     output: str = ""
@@ -81,7 +82,7 @@ FORMATS: Catalogue[Format] = Catalogue(
         Format(
             id="rows",
             file="rows.jsonl",
-            render=lambda _, done: "".join(rows_jsonl(done.result)),
+            render=lambda _, done: rows_jsonl(done.result),
             is_needed=True,
         ),
         Format(

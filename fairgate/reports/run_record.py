@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from itertools import chain
 
 from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.measurements import Measurement
@@ -138,11 +139,11 @@ def _plain(value: object) -> object:
 
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
-    records = [
-        *map(_pair, pair_rows(result)),
-        *map(_question, question_rows(result)),
-        *map(_unit, other_rows(result)),
-    ]
+    records = chain(
+        map(_pair, pair_rows(result)),
+        map(_question, question_rows(result)),
+        map(_unit, other_rows(result)),
+    )
     for record in records:
         yield json.dumps(record, allow_nan=False, separators=(",", ":")) + "\n"
 

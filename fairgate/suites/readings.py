@@ -27,12 +27,17 @@ class Readings:
     _single: dict[str, Reading] = field(default_factory=dict)
     _together: dict[str, Reading] = field(default_factory=dict)
     _prepared: set[str] = field(default_factory=set)
+    _held: dict[Reading, Reading] = field(default_factory=dict)
+    """Equal readings are one object: answers are many, labels few."""
 
     def add(self, case: Case) -> None:
         """Take a case that is asked. Repeats count together unless attribution asks them."""
         self._cases[case.key] = case
-        if not case.is_crossing:
-            self._repeats.setdefault(first_asked(case.key), []).append(case.key)
+        first = first_asked(case.key)
+        if not case.is_crossing and first != case.key:
+            # The first has no entry until it is repeated; it may not be asked where a repeat is.
+            begun = [first] if first in self._cases else []
+            self._repeats.setdefault(first, begun).append(case.key)
 
     def expect(self, case: Case) -> None:
         """Take a case that embeds a response: where that one says nothing, it is not asked.
@@ -83,7 +88,8 @@ class Readings:
         case = self._cases.get(keys[0])
         if case is None:
             return raw[0]
-        return read_together(raw, self.oracles[case.oracle], self.unstable_margin)
+        found = read_together(raw, self.oracles[case.oracle], self.unstable_margin)
+        return self._held.setdefault(found, found) if found.margin is None else found
 
     def _raw(self, key: str) -> Reading:
         if key not in self._cases:

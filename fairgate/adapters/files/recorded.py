@@ -11,7 +11,7 @@ from fairgate.adapters.files.lines import capped, checked_text, file_sha256
 from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import MOST_SHARED, Document, Execution, SharedDocuments
 from fairgate.domain.records import flat
 from fairgate.domain.wording import suggestion
 
@@ -19,6 +19,7 @@ _FIELDS = ("key", "response", "documents", "options", "suite", "margin")
 _PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
+_DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
 
 
@@ -78,8 +79,9 @@ def read_recorded(path: str) -> RecordedAnswers:
     """
     executions: dict[tuple[str, str], Execution] = {}
     lines: dict[tuple[str, str], int] = {}
+    seen = SeenDocuments()
     for line, record in read_json_objects(path):
-        execution = execution_from(record, f"{path}:{line}")
+        execution = execution_from(record, f"{path}:{line}", seen)
         name = (execution.suite, execution.key)
         first = lines.setdefault(name, line)
         if executions.setdefault(name, execution) != execution:
@@ -113,7 +115,33 @@ def _refuse_shadows(
             )
 
 
-def execution_from(record: Mapping[str, Any], place: str) -> Execution:
+class SeenDocuments:
+    """The documents of the lines so far: equal ones are checked once, and held once."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.lists = SharedDocuments()
+        self._known: dict[tuple[object, ...], Document] = {}
+
+    def document(self, value: object, place: str) -> Document:
+        """Return the document that a recording's object is. Raises DataError."""
+        if not isinstance(value, dict) or not value.keys() <= _DOCUMENT_KEYS:
+            return _document(value, place)
+        id_, score = value.get("id"), value.get("score")
+        # With the types, because 1, 1.0 and True are equal and not equally valid.
+        name = (type(id_), id_, value.get("text"), value.get("label"), type(score), score)
+        try:
+            found = self._known.get(name)
+        except TypeError:  # a list is no text; which field holds it is said below
+            return _document(value, place)
+        if found is None:
+            found = _document(value, place)
+            if len(self._known) < MOST_SHARED:
+                self._known[name] = found
+        return found
+
+
+def execution_from(record: Mapping[str, Any], place: str, seen: SeenDocuments) -> Execution:
     """Return the execution that a line describes. Raises DataError, which names `place`."""
     _refuse_unknown(record, (*_FIELDS, *_PLAN_FIELDS), place)
     key = _text(record, "key", place)
@@ -126,7 +154,7 @@ def execution_from(record: Mapping[str, Any], place: str) -> Execution:
     return Execution(
         key=key,
         suite=_text(record, "suite", place) or "",
-        documents=_documents(record.get("documents"), place),
+        documents=_documents(record.get("documents"), place, seen),
         response=_text(record, "response", place),
         margin=_number(record.get("margin"), f"{place}: margin"),
         options=_options(record.get("options"), place),
@@ -155,7 +183,7 @@ def _options(value: object, place: str) -> tuple[str, ...]:
     return tuple(checked_text(option, place, f"options[{i}]") for i, option in enumerate(value))
 
 
-def _documents(value: object, place: str) -> tuple[Document, ...] | None:
+def _documents(value: object, place: str, seen: SeenDocuments) -> tuple[Document, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > _MOST_DOCUMENTS:
@@ -163,7 +191,9 @@ def _documents(value: object, place: str) -> tuple[Document, ...] | None:
             f"{place}: documents is {capped(value)}; expected a list of at most "
             f"{_MOST_DOCUMENTS:,} objects in rank order, or null"
         )
-    return tuple(_document(item, f"{place}: documents[{i}]") for i, item in enumerate(value))
+    return seen.lists.held(
+        seen.document(item, f"{place}: documents[{i}]") for i, item in enumerate(value)
+    )
 
 
 def _document(value: object, place: str) -> Document:

@@ -22,7 +22,7 @@ import numpy as np
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
-from fairgate.adapters.files.recorded import execution_from, execution_to
+from fairgate.adapters.files.recorded import SeenDocuments, execution_from, execution_to
 from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
@@ -183,12 +183,13 @@ def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, 
     """
     answers: dict[tuple[str, str], Execution | None] = {}
     unlabelled: dict[tuple[str, str], Execution] = {}
-    path = folder / ANSWERS
+    path, seen = folder / ANSWERS, SeenDocuments()
     for line, record in read_json_objects(str(path)):
         place = f"{path}:{line}"
         own = dict(record)
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
-        execution = execution_from(own | ({"response": None} if absent is True else {}), place)
+        whole = own | ({"response": None} if absent is True else {})
+        execution = execution_from(whole, place, seen)
         name = (execution.suite, execution.key)
         if name not in expected or name in answers:
             what = "stands twice" if name in answers else "is no question of this part"

@@ -39,19 +39,28 @@ def document_claims(
     """
     lists = [_documents(*(executions.get((suite, key)) for key in pair)) for pair in pairs]
     distances = _distances(lists, vectors, options)
+    known: dict[tuple[object, ...], Mapping[str, Claim]] = {}
     claims: list[Mapping[str, Claim]] = []
     for found, distance in zip(lists, distances, strict=True):
-        changes = _label_changes(found)
-        claims.append(
-            {
-                "retrieval": _profile_change(found, options.criterion),
-                "rrs": _sum(distance, changes),
-                "mean-distance": distance,
-                "label-changes": changes,
-                "overlap": _overlap(found),
-            }
-        )
+        # Lists of documents are shared: most pairs have the two that another pair has.
+        name = (*map(id, found), distance) if isinstance(found, tuple) else (found, distance)
+        if name not in known:
+            known[name] = _claims(found, distance, options)
+        claims.append(known[name])
     return claims
+
+
+def _claims(
+    found: Lists | Reason, distance: Claim, options: DocumentOptions
+) -> Mapping[str, Claim]:
+    changes = _label_changes(found)
+    return {
+        "retrieval": _profile_change(found, options.criterion),
+        "rrs": _sum(distance, changes),
+        "mean-distance": distance,
+        "label-changes": changes,
+        "overlap": _overlap(found),
+    }
 
 
 def document_key(document: Document) -> str | None:

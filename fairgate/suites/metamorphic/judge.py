@@ -30,6 +30,7 @@ COLUMNS = (
 )
 _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
+_MOST_HELD = 100_000
 
 
 def judge_pairs(
@@ -43,6 +44,7 @@ def judge_pairs(
     controls = _controls(units, readings, quarantined)
     shared: dict[_GroupKey, Reading] = {}
     repeats = readings.repeats()
+    held = _Held()
     for unit, retrieved in zip(units, documents, strict=True):
         source = readings.all_of(unit.asks[SOURCE])
         follow_up = readings.all_of(unit.asks[FOLLOW_UP])
@@ -63,25 +65,52 @@ def judge_pairs(
         verdict = _verdict(unit, source, follow_up, readings.all_of)
         yield Judged(
             unit=unit,
-            readings={
-                SOURCE: source,
-                FOLLOW_UP: _called(follow_up, verdict),
-                **parts,
-                CONTROLS: expected,
-            },
-            claims={
-                **(
-                    relation.claims(source, follow_up, expected)
-                    if verdict is None
-                    else {"generation": verdict, "controlled": Reason.NO_CONTROLS}
-                ),
-                "unreadable": _unreadable(follow_up),
-                HIDDEN: _hidden(relation, source, follow_up, list(parts.values())),
-                **_steadiness(unit, relation, repeats),
-                **retrieved,
-            },
+            readings=held.readings(
+                {
+                    SOURCE: source,
+                    FOLLOW_UP: _called(follow_up, verdict),
+                    **parts,
+                    CONTROLS: expected,
+                }
+            ),
+            claims=held.claims(
+                {
+                    **(
+                        relation.claims(source, follow_up, expected)
+                        if verdict is None
+                        else {"generation": verdict, "controlled": Reason.NO_CONTROLS}
+                    ),
+                    "unreadable": _unreadable(follow_up),
+                    HIDDEN: _hidden(relation, source, follow_up, list(parts.values())),
+                    **_steadiness(unit, relation, repeats),
+                    **retrieved,
+                }
+            ),
             decisive=DECISIVE,
         )
+
+
+class _Held:
+    """Equal claims, and the same readings, of many pairs, each held once.
+
+    Where answers are labels a million pairs have a few hundred different ones.
+    """
+
+    def __init__(self) -> None:
+        self._claims: dict[tuple[object, ...], Mapping[str, Claim]] = {}
+        self._readings: dict[tuple[object, ...], Mapping[str, Reading]] = {}
+
+    def claims(self, found: Mapping[str, Claim]) -> Mapping[str, Claim]:
+        name = (*found, *found.values())
+        if len(self._claims) < _MOST_HELD:
+            return self._claims.setdefault(name, found)
+        return self._claims.get(name, found)
+
+    def readings(self, found: Mapping[str, Reading]) -> Mapping[str, Reading]:
+        name = (*found, *map(id, found.values()))
+        if len(self._readings) < _MOST_HELD:
+            return self._readings.setdefault(name, found)
+        return self._readings.get(name, found)
 
 
 def claims_of_documents(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
@@ -62,7 +63,8 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
                 continue
             own = source_key(source.id, relation.source_variant)
             texts = {own: relation.source_text(source)}
-            texts |= {_key(source, relation, each): each.text for each in follow_ups}
+            keys = [_key(source, relation, each) for each in follow_ups]
+            texts |= {key: each.text for key, each in zip(keys, follow_ups, strict=True)}
             asked = instructed(relation.asks(source, given.task), given.policy)
             for key, text in texts.items():
                 if key not in known:
@@ -76,12 +78,12 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
                     )
             known.update(texts)
             asked_of_judge = judge_instruction(relation, given.task)
-            for each in follow_ups if asked_of_judge else ():
-                pair = (own, _key(source, relation, each))
-                cases += _judged(pair, asked_of_judge, source.id, given)
+            for key in keys if asked_of_judge else ():
+                cases += _judged((own, key), asked_of_judge, source.id, given)
+            words = (texts[own], *_own_words(asked, given))
             units += [
-                _unit(own, relation, each, source, (texts[own], *_own_words(asked, given)), given)
-                for each in follow_ups
+                _unit((own, key), relation, each, source, words, given)
+                for key, each in zip(keys, follow_ups, strict=True)
             ]
     return SuitePlan(cases=cases, units=units, rejected=rejected)
 
@@ -216,14 +218,14 @@ def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
 
 
 def _unit(
-    own: str,
+    pair: tuple[str, str],
     relation: MetamorphicRelation,
     follow_up: FollowUp,
     source: Source,
     asked: Sequence[str],
     given: PlanInput,
 ) -> Unit:
-    key = _key(source, relation, follow_up)
+    own, key = pair
     variants = zip(PARTS, follow_up.parts, strict=False)
     parts = {role: follow_up_key(source.id, relation.id, variant) for role, variant in variants}
     asked_of_judge = judge_instruction(relation, given.task)
@@ -237,16 +239,23 @@ def _unit(
         suite=given.policy.id,
         asks={SOURCE: own, FOLLOW_UP: key, **parts},
         cluster=source.id,
-        dimensions={
-            "relation": relation.id,
-            "category": follow_up.category,
-            "term": follow_up.term,
-        },
+        dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
         content=hashlib.sha256(everything).hexdigest()[:10],
         arm=Arm.CONTROL if follow_up.control else Arm.TEST,
         advisory=relation.advisory or is_unproven,
         verdicts=verdicts,
         is_unproven=is_unproven,
         follows="" if not relation.expects_one_answer else None,
-        names={"noun_phrase": follow_up.noun_phrase} if follow_up.noun_phrase else {},
+        names=_names(follow_up.noun_phrase),
     )
+
+
+# A plan of millions of units has a few dozen different ones of these.
+@lru_cache(maxsize=4096)
+def _dimensions(relation: str, category: str, term: str) -> Mapping[str, str]:
+    return {"relation": relation, "category": category, "term": term}
+
+
+@lru_cache(maxsize=4096)
+def _names(noun_phrase: str | None) -> Mapping[str, str]:
+    return {"noun_phrase": noun_phrase} if noun_phrase else {}

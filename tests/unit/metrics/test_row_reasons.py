@@ -1,0 +1,26 @@
+"""Reasons of a column's rows take a byte a row and read like a dictionary."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairgate.metrics.table import RowReasons
+
+
+@given(st.lists(st.none() | st.sampled_from(["unreadable", "missing", "no-text"])))
+def test_reads_like_a_dictionary(reasons):
+    found = RowReasons(reasons)
+    plain = {row: why for row, why in enumerate(reasons) if why is not None}
+    assert dict(found) == plain
+    assert found == plain
+    assert len(found) == len(plain)
+    assert list(found) == list(plain)
+    assert [found.get(row) for row in range(-2, len(reasons) + 2)] == [
+        plain.get(row) for row in range(-2, len(reasons) + 2)
+    ]
+
+
+@pytest.mark.parametrize("row", [-1, 0, 2, 99])
+def test_rows_that_are_decided_or_not_there_have_none(row):
+    with pytest.raises(KeyError):
+        RowReasons([None, "missing"])[row]
