@@ -36,6 +36,7 @@ FAULTS = {
     "unauthorised": ((401, {}, b"who are you?"), 1, 4, "HTTP 401 and the message 'who are you?'; check what RAG_TOKEN"),
     "not found": ((404, {}, b""), 1, 4, "HTTP 404; check `url`"),
     "busy once": ((429, {"Retry-After": "1"}, b""), 1, 0, ""),
+    "busy once, not saying how long": ((429, {}, b""), 1, 0, ""),
     "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times"),
     "busy for an hour": ((429, {"Retry-After": "3600"}, b""), 1, 4, "asks to wait 3600 s"),
     "broken once": ((500, {}, b"oops"), 1, 0, ""),
@@ -47,7 +48,7 @@ FAULTS = {
     "an answer that is no text": ((200, {}, b'{"answer": {"text": "x"}, "contexts": []}'), 1, 4, "`$.answer` is a mapping; expected text"),
     "not UTF-8": ((200, {}, b'{"answer": "\xff"}'), 1, 4, "no JSON (byte 12 is not UTF-8)"),
     "not a number": ((200, {}, b'{"answer": "positive", "contexts": [{"id": "a", "score": NaN}]}'), 1, 4, "`$.score` is nan; expected a finite number"),
-    "too much": ((200, {}, b"x" * (17 << 20)), 1, 4, "larger than 16,777,216 bytes"),
+    "too much": ((200, {}, b"x" * (50 << 20)), 1, 4, "larger than 16,777,216 bytes"),
     "elsewhere": ((302, {"Location": "http://127.0.0.1:9/"}, b""), 1, 4, "redirects are not followed"),
     "the secret": ((500, {}, f"{SECRET} is wrong".encode()), ALWAYS, 4, "the message '*** is wrong'"),
 }  # fmt: skip
@@ -94,6 +95,31 @@ def test_an_answer_that_drips_is_none(place, gate):
     with raw_server(drip, keep_open=3600.0) as server:
         assert gate(url=f"{server.url}/ask", timeout=0.3, attempts=1) == 4  # lower bound
     assert "no complete answer within 0.3 s" in place.err
+
+
+def test_an_answer_that_comes_byte_by_byte_is_none(place, gate):
+    """Each byte comes in time, and after 15 s the answer is complete: the limit is of it all."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(FINE) + 300}\r\n\r\n".encode()
+    with raw_server(head + FINE, keep_open=0.05, drops=300) as server:
+        assert gate(url=f"{server.url}/ask", timeout=0.4, attempts=1) == 4  # lower bound
+    assert "no complete answer within 0.4 s" in place.err
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_what_was_answered_before_a_fault_is_not_asked_again(place, app, gate, concurrency):
+    place.sources(6)
+    assert gate(revision="whole", concurrency=concurrency) == 0, place.err
+    needed = len(app.seen)
+    whole = (place.root / "out" / "executions.jsonl").read_bytes()
+    app.seen.clear()
+    app.faults = [None] * 60 + [(404, {}, b"gone")]
+    fields = {"revision": "r", "concurrency": concurrency}
+    assert gate(**fields) == 4
+    assert 61 <= len(app.seen) <= 61 + 2 * concurrency
+    app.faults = []
+    assert gate(**fields) == 0, place.err
+    assert needed < len(app.seen) <= needed + 2 * concurrency
+    assert (place.root / "out" / "executions.jsonl").read_bytes() == whole
 
 
 def test_nothing_is_sent_to_where_a_redirect_leads(place, start, app, gate):

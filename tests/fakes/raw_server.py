@@ -15,18 +15,28 @@ class _Request(socketserver.StreamRequestHandler):
             head += line
         self.server.seen.append(head.decode())
         self.wfile.write(self.server.answer)
+        for _ in range(self.server.drops):
+            if self.server.closing.wait(self.server.keep_open):
+                return
+            self.wfile.write(b"x")
         self.server.closing.wait(self.server.keep_open)
+
+    def finish(self):
+        with contextlib.suppress(OSError):
+            super().finish()
 
 
 @contextlib.contextmanager
-def raw_server(answer, keep_open=0.0):
+def raw_server(answer, keep_open=0.0, drops=0):
     """Serve `answer` on this machine; `url` says where, `seen` holds the heads of the requests.
 
-    Connections stay open for `keep_open` seconds after the answer.
+    Connections stay open for `keep_open` seconds after the answer, and after each of the bytes,
+    `drops` in number, that follow it.
     """
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Request) as server:
         server.answer, server.seen = answer, []
         server.keep_open, server.closing = keep_open, threading.Event()
+        server.drops, server.handle_error = drops, lambda *_: None
         server.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
