@@ -18,6 +18,7 @@ from fairgate.cli.options import (
     runtime_of,
     runtime_options,
 )
+from fairgate.cli.profiling import Profile
 from fairgate.cli.progress import progress_for
 from fairgate.cli.saying import has_colour, say
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy, narrowed
@@ -25,6 +26,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
+    from fairgate.domain.runtime import Runtime
     from fairgate.engine.gate import GateRun
     from fairgate.reports.view import View
 
@@ -44,6 +46,7 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
+@click.option("--profile", is_flag=True, help="Show on stderr where the time went.")
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
     help="Ask about at most N sources or items a suite: a first look, not the gate.",
@@ -62,6 +65,8 @@ def run(policy: Path, **options: Any) -> int:
     With --shard it asks a part of the questions and has no verdict.
     """
     if options["shard"] is not None:
+        if options["profile"]:
+            raise UsageError("--profile times a whole run; leave out --profile or --shard")
         from fairgate.cli.merging import run_part
 
         return run_part(policy, options, runtime_of(options))
@@ -79,25 +84,39 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
-    progress = progress_for(quiet=options["quiet"])
-    limit, named = options["limit"], options["baseline"]
-    if limit is not None and named not in (None, NO_BASELINE):
-        raise UsageError("--limit asks a part of the suite, which no baseline fits; leave one out")
-    loaded = load_policy(policy, runtime)
-    if limit is not None:
-        loaded, named = narrowed(loaded, limit, runtime), NO_BASELINE
+    progress = profile = Profile(progress_for(quiet=options["quiet"]))
+    limit = options["limit"]
+    with profile.part("read policy and plan"):
+        loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
     composition = Composition(loaded, runtime, progress)
     with composition.serving():
-        given = composition.gate_input(locate_references(loaded, policy, named))
-        done = paced(run_gate(given, composition.system, progress), composition, given)
+        with profile.part("read baseline, identify system"):
+            given = composition.gate_input(locate_references(loaded, policy, named))
+        with profile.part("ask, judge, decide"):
+            done = paced(run_gate(given, composition.system, progress), composition, given)
     report_only = options["report_only"]
-    view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
-    write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    with profile.part("build reports"):
+        view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
+    with profile.part("write files"):
+        write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
     code = say_result(view, done, composition.notices, report_only=report_only)
+    if options["profile"]:
+        profile.say(composition.reported[0])
     if options["open_page"]:
         open_page(folder.path / PAGE)
     return code
+
+
+def _loaded(
+    policy: Path, runtime: Runtime, limit: int | None, named: str | None
+) -> tuple[LoadedPolicy, str | None]:
+    """Return the policy, cut to `limit`, with the baseline that fits what is left of it."""
+    if limit is None:
+        return load_policy(policy, runtime), named
+    if named not in (None, NO_BASELINE):
+        raise UsageError("--limit asks a part of the suite, which no baseline fits; leave one out")
+    return narrowed(load_policy(policy, runtime), limit, runtime), NO_BASELINE
 
 
 def open_page(page: Path) -> None:

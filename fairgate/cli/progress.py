@@ -62,6 +62,9 @@ class Heartbeat:
             self._last = now
             say(f"fairgate: {stage.name}: {stage.done} of {stage.total}{stage.left(now)}")
 
+    def generated(self, tokens: int) -> None:
+        """Print no tokens: `--profile` does."""
+
     def finish(self) -> None:
         """Go back to the stage around this one."""
         self._stages.pop()
@@ -93,6 +96,9 @@ class Bars:
         """Move the innermost bar."""
         if self._tasks[-1] is not None:
             self._live.advance(self._tasks[-1], steps)
+
+    def generated(self, tokens: int) -> None:
+        """Show no tokens: `--profile` does."""
 
     def finish(self) -> None:
         """Leave the bar as it is, and the terminal free when no stage is left."""

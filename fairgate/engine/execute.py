@@ -216,6 +216,7 @@ def _generate(
         fresh = {missing[position]: answer for position, answer in batch}
         store.put_many(ANSWERS, [(keys[r], answer_to(a)) for r, a in fresh.items()])
         answers |= fresh
+        progress.generated(sum(answer.tokens for answer in fresh.values()))
         progress.advance(len(fresh))
     progress.finish()
     lost = len(missing) - sum(request in answers for request in missing)

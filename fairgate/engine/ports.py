@@ -139,6 +139,10 @@ class Progress(Protocol):
         """Count steps as done."""
         ...
 
+    def generated(self, tokens: int) -> None:
+        """Count tokens that fresh answers have; what the store answers costs none."""
+        ...
+
     def finish(self) -> None:
         """End the stage."""
         ...
@@ -171,6 +175,10 @@ class Staged:
         """Count steps as done."""
         self._inner.advance(steps)
 
+    def generated(self, tokens: int) -> None:
+        """Count tokens of fresh answers."""
+        self._inner.generated(tokens)
+
     def finish(self) -> None:
         """End the stage."""
         self._inner.finish()
@@ -188,6 +196,9 @@ class Silent:
 
     def advance(self, steps: int) -> None:
         """Ignore the steps."""
+
+    def generated(self, tokens: int) -> None:
+        """Ignore the tokens."""
 
     def finish(self) -> None:
         """Ignore the end."""

@@ -15,6 +15,9 @@ class Recorded:
     def start(self, stage, total, cached):
         self.stages.append(stage)
 
+    def generated(self, tokens):
+        self.tokens = tokens
+
     def advance(self, steps):
         pass
 
