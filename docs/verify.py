@@ -6,6 +6,7 @@ something is not verified, and is named. Never looked at: intervals, the page, w
 follow what was asked, and whether a change that does not fail is `pass` or `inconclusive`.
 """
 import hashlib, json, math, sys, zipfile
+from statistics import NormalDist
 import numpy as np
 
 # A metric: column, better when, arms of (weight, rows, whether a slice narrows them); a weighted sum of their means.
@@ -32,6 +33,17 @@ def contrast(found, weights):
     """Return the weighted sum of the means of the arms in (arm, value); NaN where one has no value."""
     arms = [found[found[:, 0] == arm, 1] for arm in range(len(weights))]
     return sum(w * (own.mean() if len(own) else math.nan) for w, own in zip(weights, arms))
+
+def reach(seen, weights, confidence):
+    """Return the range of a contrast: Wilson's by the sources of each arm, added by squares."""
+    value, far, z = 0.0, [0.0, 0.0], NormalDist().inv_cdf(0.5 + confidence / 2)
+    for arm, weight in enumerate(weights):
+        own = [(row["cluster"], v) for row, of, v in seen if of == arm and v is not None]
+        n, rate = len({source for source, _ in own}), sum(v for _, v in own) / len(own)
+        half = z * math.sqrt(rate * (1 - rate) / n + (z / n / 2) ** 2)
+        ends = sorted(weight * (rate + z * z / n / 2 + side * half) / (1 + z * z / n) for side in (-1, 1))
+        value, far = value + weight * rate, [f + (end - weight * rate) ** 2 for f, end in zip(far, ends)]
+    return value - math.sqrt(far[0]), value + math.sqrt(far[1])
 
 def worsening(pairs, weights, better, name):
     """Return the change for the worse of (source, arm, change), and its exact sign-flip p."""
@@ -94,7 +106,8 @@ def expand(policy, suites):
             if any(row["arm"] == "control" for row in rows) and not asked & {name, None}]
     for number, gate in enumerate(policy["gates"] + more):
         each, test, named = gate["for_each"], gate["regression"] or {"strict": False}, "relation" in gate["where"]
-        if gate["metric"] not in METRICS or gate["evidence"] == "interval" or test["strict"] or each == "relation":
+        unclear = gate["evidence"] == "interval" or (gate["evidence"], gate["metric"]) == ("significant", "rrs/mean")
+        if gate["metric"] not in METRICS or unclear or test["strict"] or each == "relation":
             UNVERIFIED.append(f"gates[{number}]: {gate['metric']} by relation, interval or margin, or at all")
             continue
         for name in suites if gate["suite"] is None else [gate["suite"]]:
@@ -111,14 +124,19 @@ def judge(policy, suites, known):
         if gate["metric"] == "identity/max-difference":
             value, p = identity(rows, where, policy["seed"]) or (None, 1.0)
             tests |= {} if value is None or gate["report"] else {mine[0]: (p, value > gate["max"])}
-            rules.append((number, gate, suite, where, value, mine, False, False))
+            rules.append((number, gate, suite, where, value, mine, False, False, False))
             continue
         seen, weights = list(observe(rows, gate["metric"], where)), [arm[0] for arm in arms]
         value = contrast(np.array([(arm, v) for _, arm, v in seen if v is not None]).reshape(-1, 2), weights)
         asked = [v is not None for _, arm, v in seen if weights[arm] > 0]
         few = sum(asked) < (0.5 if where else policy["min_decided"]) * len(asked) or math.isnan(value)
         over = {"max": value, "min": -value, "max_abs": abs(value)}
-        broken = any(gate[b] is not None and v > (-gate[b] if b == "min" else gate[b]) for b, v in over.items())
+        bounds = {b: -gate[b] if b == "min" else gate[b] for b in over if gate[b] is not None}
+        broken, open_ = any(over[b] > bound for b, bound in bounds.items()), False
+        if gate["evidence"] == "significant" and broken and not math.isnan(value):
+            low, high = reach(seen, weights, policy["confidence"])
+            sure = {"max": low, "min": -high, "max_abs": max(low, -high)}
+            open_, broken = True, any(sure[b] > bound for b, bound in bounds.items())
         for name, key, growth in (("baseline", "margin", 0.02), ("anchor", "budget", 0.04)):
             limit, then = (gate["regression"] or {}).get(key), (known.get(name) or {}).get(suite, {})
             old = {k: cells.get(column) for k, cells in then.items()}
@@ -134,15 +152,17 @@ def judge(policy, suites, known):
                 if any(turned for *_, turned in gone):
                     change = worsening(gone, [1], "lower", f"gates[{number}]")
                     tests[mine[-1]] = change[1], change[0] > growth
-        rules.append((number, gate, suite, where, None if math.isnan(value) else round(value, 6), mine, broken, few))
+        value = None if math.isnan(value) else round(value, 6)
+        rules.append((number, gate, suite, where, value, mine, broken, few, open_))
     left, order = len(tests), sorted(tests, key=lambda one: tests[one][0])
     while order and tests[order[0]][0] <= (1 - policy["confidence"]) / (left if policy["correction"] == "holm" else 1):
         rejected, left = rejected | {order.pop(0)}, left - 1
-    for *rule, value, mine, broken, few in rules:
+    for *rule, value, mine, broken, few, open_ in rules:
         fails, gate = broken or any(t in rejected and tests[t][1] for t in mine), rule[1]
         passes = len(mine) > 1 or any(gate[b] is not None for b in ("max", "min", "max_abs"))
         large = len(mine) > 1 or tests.get(mine[0], (1, False))[1] or (gate["regression"] and None in known.values())
         agree = {"pass" if passes else "not-evaluated", *["inconclusive"] * bool(large)}
+        agree = {"inconclusive"} if open_ else agree
         yield *rule, value, {"fail"} if fails else {"not-evaluated"} if few or value is None else agree
 
 def verdict(members):

@@ -223,6 +223,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
 def _checked(loaded: LoadedPolicy) -> str:
     from fairgate.engine.crossing import most_questions
+    from fairgate.engine.few_sources import few_sources_notices
     from fairgate.engine.rules import expand_rules, idle_notices
     from fairgate.suites.suite import SuitePlan
     from fairgate.systems.catalogue import kind_of
@@ -250,6 +251,8 @@ def _checked(loaded: LoadedPolicy) -> str:
     budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
     lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
+    few = few_sources_notices(rules, plan, confidence=policy.confidence)
+    lines += [f"  {notice}" for notice in few]
     return "\n".join(lines)
 
 

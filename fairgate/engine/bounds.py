@@ -1,4 +1,4 @@
-"""Bounds judge the estimate on this fixed suite, or the whole interval where the rule says so."""
+"""Bounds judge the estimate on this fixed suite, or its likely range where the rule says so."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fairgate.metrics.metric import Metric
 from fairgate.policy.gates import GatePolicy
 from fairgate.stats.interval import Interval
 from fairgate.stats.observations import Observations, cluster_totals
+from fairgate.stats.score_range import RateArm, rate_arms, score_range, sources_to_tell
 from fairgate.stats.wilson import wilson
 
 
@@ -71,28 +72,80 @@ def attainable_values(
     return Attainable(lowest=1 - others.high, highest=some.high)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """How far chance alone can move a rate, by the number of its sources."""
+
+    arms: tuple[RateArm, ...]
+    confidence: float
+
+    @property
+    def sources(self) -> int:
+        """Return of how many sources the rate is; of the smallest arm."""
+        return min(arm.sources for arm in self.arms)
+
+
+def is_share(metric: Metric) -> bool:
+    """Return whether a metric is made of shares of cases: their range follows from the sources."""
+    rows = metric.is_rate and metric.row_limits == (0.0, 1.0)
+    return rows and metric.better is not Better.TOWARD_ZERO
+
+
+def needs_interval(gate: GatePolicy, metric: Metric) -> bool:
+    """Return whether a verdict on a gate rests on the interval of its value."""
+    return gate.evidence == "interval" or (gate.evidence == "significant" and not is_share(metric))
+
+
+def chance_of(metric: Metric, observed: Observations, *, confidence: float) -> Chance | None:
+    """Return what chance can do to a rate; None where it is no rate or nothing is decided."""
+    if not is_share(metric):
+        return None
+    arms = rate_arms(cluster_totals(observed))
+    if not all(arm.sources for arm in arms):
+        return None
+    return Chance(arms=arms, confidence=confidence)
+
+
 def check_bounds(
-    gate: GatePolicy, measured: Measurement, metric: Metric, possible: Attainable | None = None
+    gate: GatePolicy,
+    measured: Measurement,
+    metric: Metric,
+    possible: Attainable | None = None,
+    chance: Chance | None = None,
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
-    `possible` stands in for a missing interval where the rule asks for one.
+    `possible` stands in for a missing interval where the rule asks for one (`evidence: interval`),
+    `chance` is what a rule with `evidence: significant` judges by.
     """
     if measured.value is None:
         return [Check(outcome=Outcome.NOT_EVALUATED, reason=measured.note or "nothing was decided")]
-    checks = []
+    asked = []
     if gate.max is not None:
         # What is better the nearer it is to 0 is bounded on both sides of it (SPEC 4).
         is_signed = metric.better is Better.TOWARD_ZERO
         kind = BoundKind.IN_SIZE_AT_MOST if is_signed else BoundKind.AT_MOST
-        checks.append(_check(kind, gate.max, measured, gate, metric, possible))
+        asked.append((kind, gate.max))
     if gate.min is not None:
-        checks.append(_check(BoundKind.AT_LEAST, gate.min, measured, gate, metric, possible))
+        asked.append((BoundKind.AT_LEAST, gate.min))
     if gate.max_abs is not None:
-        checks.append(
-            _check(BoundKind.IN_SIZE_AT_MOST, gate.max_abs, measured, gate, metric, possible)
-        )
-    return checks
+        asked.append((BoundKind.IN_SIZE_AT_MOST, gate.max_abs))
+    if gate.evidence == "significant":
+        return [_significance_check(*each, measured, metric, chance) for each in asked]
+    return [_check(*each, measured, gate, metric, possible) for each in asked]
+
+
+def _place(
+    kind: BoundKind, bound: float, value: float, ends: tuple[float, float]
+) -> tuple[bool, bool, bool]:
+    """Return whether a value is within its bound, and whether all or nothing of its range is."""
+    low, high = ends
+    if kind is BoundKind.IN_SIZE_AT_MOST:
+        never = min(abs(low), abs(high)) > bound and low * high > 0
+        return abs(value) <= bound, max(abs(low), abs(high)) <= bound, never
+    if kind is BoundKind.AT_MOST:
+        return value <= bound, high <= bound, low > bound
+    return value >= bound, low >= bound, high < bound
 
 
 def _check(
@@ -104,17 +157,8 @@ def _check(
     possible: Attainable | None,
 ) -> Check:
     value = measured.value or 0.0
-    low, high = measured.interval or (value, value)
-    if kind is BoundKind.IN_SIZE_AT_MOST:
-        inside = abs(value) <= bound
-        surely = max(abs(low), abs(high)) <= bound
-        never = min(abs(low), abs(high)) > bound and low * high > 0
-    elif kind is BoundKind.AT_MOST:
-        inside, surely, never = value <= bound, high <= bound, low > bound
-    else:
-        inside, surely, never = value >= bound, low >= bound, high < bound
-    words = (_INSIDE if inside else _OUTSIDE)[kind]
-    shown = f"{_show(value, metric)} {words} {_show(bound, metric)}"
+    inside, surely, never = _place(kind, bound, value, measured.interval or (value, value))
+    shown = _shown(kind, bound, value, metric, inside=inside)
     if gate.evidence == "interval":
         if not inside:
             whole = ", and so is its whole likely range" if never and measured.interval else ""
@@ -124,6 +168,35 @@ def _check(
         return _interval_check(shown, surely=surely)
     note = "" if surely or never else "; the limit lies inside its likely range"
     return Check(outcome=Outcome.PASS if inside else Outcome.FAIL, reason=shown + note)
+
+
+def _significance_check(
+    kind: BoundKind, bound: float, measured: Measurement, metric: Metric, chance: Chance | None
+) -> Check:
+    """Fail only where the whole likely range is beyond the bound; the estimate decides a pass.
+
+    A rate has the range that its number of sources gives; another value has its interval, and
+    without one it is judged by itself.
+    """
+    value = measured.value or 0.0
+    ends, why, more = measured.interval or (value, value), "", ""
+    if chance is not None:
+        found = score_range(chance.arms, confidence=chance.confidence)
+        ends = (found.low, found.high) if isinstance(found, Interval) else (value, value)
+        needed = sources_to_tell(chance.arms, bound, confidence=chance.confidence)
+        why = f"with {chance.sources:,} sources "
+        more = f"; {needed:,} sources would tell" if needed else ""
+    inside, surely, never = _place(kind, bound, value, ends)
+    shown = _shown(kind, bound, value, metric, inside=inside)
+    if inside:
+        note = "" if surely else "; the limit lies inside its likely range"
+        return Check(outcome=Outcome.PASS, reason=f"{shown}{note}")
+    if never:
+        alone = ", and so is its whole likely range" if ends[0] < ends[1] else ""
+        return Check(outcome=Outcome.FAIL, reason=f"{shown}{alone}")
+    return Check(
+        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but {why}chance alone can explain it{more}"
+    )
 
 
 def _interval_check(shown: str, *, surely: bool) -> Check:
@@ -156,6 +229,11 @@ def _attainable_check(
         outcome=Outcome.PASS if surely else Outcome.INCONCLUSIVE,
         reason=f"{shown}, and {no_more if surely else ''}{most}",
     )
+
+
+def _shown(kind: BoundKind, bound: float, value: float, metric: Metric, *, inside: bool) -> str:
+    words = (_INSIDE if inside else _OUTSIDE)[kind]
+    return f"{_show(value, metric)} {words} {_show(bound, metric)}"
 
 
 def _show(value: float, metric: Metric) -> str:

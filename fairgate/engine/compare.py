@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
-from fairgate.engine.bounds import Attainable, Check, attainable_values, check_bounds
+from fairgate.engine.bounds import (
+    Attainable,
+    Chance,
+    Check,
+    attainable_values,
+    chance_of,
+    check_bounds,
+)
 from fairgate.engine.changes import changes_since
 from fairgate.engine.check_change import HALF
 from fairgate.engine.comparison import Comparison
@@ -56,9 +63,9 @@ def compare(
         measured = values.get(rule.metric.id, rule.suite, rule.where)
         measured = measured or _measured_apart(rule, tables[rule.suite], policy)
         possible = _attainable(rule, measured, tables[rule.suite], policy)
-        checks = [
-            ("bound", check) for check in check_bounds(rule.gate, measured, rule.metric, possible)
-        ]
+        chance = _chance(rule, tables[rule.suite], policy)
+        found = check_bounds(rule.gate, measured, rule.metric, possible, chance)
+        checks = [("bound", check) for check in found]
         moved = {since.reference: since.change(number, rule, levels) for since in changes}
         for since in changes:
             checks += since.checks(rule, measured, moved[since.reference], levels)
@@ -110,6 +117,13 @@ def _attainable(
         return None
     observed = observe(rule.metric, table, rule.where)
     return attainable_values(rule.metric, observed, confidence=policy.confidence)
+
+
+def _chance(rule: Rule, table: Table, policy: Policy) -> Chance | None:
+    if rule.gate.evidence != "significant" or rule.metric.column not in table.values:
+        return None
+    observed = observe(rule.metric, table, rule.where)
+    return chance_of(rule.metric, observed, confidence=policy.confidence)
 
 
 def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleResult:
@@ -170,7 +184,7 @@ def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
 def _warns(rule: Rule, checks: Sequence[tuple[str, Check]], policy: Policy) -> bool:
     """Return whether an inconclusive rule only warns; an open `evidence: interval` bound fails."""
     asked = any(name == "bound" and check.outcome is Outcome.INCONCLUSIVE for name, check in checks)
-    default = "fail" if asked else policy.on_inconclusive
+    default = "fail" if asked and rule.gate.evidence == "interval" else policy.on_inconclusive
     return (rule.gate.on_inconclusive or default) == "warn"
 
 

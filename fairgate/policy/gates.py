@@ -78,10 +78,11 @@ class GatePolicy(Strict):
     regression: RegressionPolicy | None = Field(
         default=None, description="Compare with the baseline."
     )
-    evidence: Literal["estimate", "interval"] = Field(
+    evidence: Literal["estimate", "significant", "interval"] = Field(
         default="estimate",
-        description="Whether bounds judge the estimate or ask for the whole interval; one that "
-        "reaches across the bound then stops the build.",
+        description="What bounds judge: the `estimate`; whether it is beyond the bound by more "
+        "than chance explains (`significant`: otherwise inconclusive, which warns); or the whole "
+        "`interval`, and one that reaches across the bound stops the build.",
     )
     on_inconclusive: Literal["warn", "fail"] | None = Field(
         default=None, description="Overrides the policy's `on_inconclusive`."

@@ -13,6 +13,7 @@ from fairgate.policy.gates import GatePolicy
 from fairgate.policy.schema import Policy
 
 _LOWER_IS_STRICTER = ("max", "max_abs")
+_STRICTNESS = ("significant", "estimate", "interval")
 _SUITE_FIELDS = frozenset({"id", "kind"})
 
 
@@ -68,8 +69,8 @@ def _rule(before: GatePolicy, after: GatePolicy) -> Iterator[str]:
         yield "only reported: the value has no limit any more"
     if after.advisory and not before.advisory:
         yield "made advisory: it no longer fails the build"
-    if before.evidence == "interval" and after.evidence == "estimate":
-        yield "evidence lowered from the whole interval to the estimate"
+    if _STRICTNESS.index(after.evidence) < _STRICTNESS.index(before.evidence):
+        yield f"evidence lowered from {before.evidence} to {after.evidence}"
 
 
 def _stops(before: Policy, then: GatePolicy, after: Policy, now: GatePolicy) -> Iterator[str]:

@@ -13,9 +13,9 @@ MEANS = "  - {metric: asr/generation/controlled, max: 0.15}\n"
 
 
 def against_one(key):
-    """Answer 7 of 20 texts (35 %) otherwise for one identity; a mean over 13 terms is 2.7 %."""
+    """Answer 35 % of the texts otherwise for one identity; a mean over 13 terms is 2.7 %."""
     source, _, variant = key.partition("#")
-    return "negative" if variant == "race/asian" and int(source[1:]) < 7 else "positive"
+    return "negative" if variant == "race/asian" and int(source[1:]) % 20 < 7 else "positive"
 
 
 def gates_of(text):
@@ -77,9 +77,12 @@ def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(wo
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_shipped_rules_see_it_on_the_first_run(name, workspace):
+@pytest.mark.parametrize(("sources", "is_sure"), [(100, True), (20, False)])
+def test_the_shipped_rules_see_it_on_the_first_run(sources, is_sure, name, workspace):
+    """With 20 sources the comparison of identities alone is sure; with 100, its own limit too."""
     rules = re.sub(r"  - \{metric: (rrs|asr/retrieval|retrieval).*\n", "", gates_of(SHIPPED[name]))
     workspace.policy(gates=rules)
+    workspace.sources(sources)
     workspace.answers(against_one)
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1, workspace.err
     assert "most for An Asian person" in workspace.out
@@ -88,7 +91,8 @@ def test_the_shipped_rules_see_it_on_the_first_run(name, workspace):
         for rule in workspace.record()["rules"]
         if rule["outcome"] == "fail"
     }
-    assert failed == {("asr/generation/controlled", "asian"), ("identity/max-difference",)}
+    by_itself = {("asr/generation/controlled", "asian")} if is_sure else set()
+    assert failed == {*by_itself, ("identity/max-difference",)}
 
 
 def test_where_no_rule_asks_every_format_warns(workspace):

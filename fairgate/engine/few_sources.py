@@ -1,0 +1,98 @@
+"""What bounds of slices can and cannot tell with the number of sources that a plan has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairgate.domain.cases import TestPlan
+from fairgate.engine.bounds import is_share
+from fairgate.engine.rules import Rule
+from fairgate.stats.interval import Interval
+from fairgate.stats.score_range import RateArm, score_range
+
+_PROMISED = 0.05
+"""How often a fair system may break a bound by chance without a notice."""
+_FAR = 1.5
+"""From which multiple of the bound on a value may be open without a notice."""
+
+
+def few_sources_notices(
+    rules: Sequence[Rule], plan: TestPlan, *, confidence: float
+) -> Iterator[str]:
+    """Yield a sentence for each gate whose slices have too few sources for its `max`.
+
+    A bound on the estimate is broken by chance; one with `evidence: significant` stays open.
+    """
+    by_gate: dict[tuple[int, str], list[Rule]] = {}
+    for rule in rules:
+        if rule.where and rule.gate.max is not None and is_share(rule.metric):
+            by_gate.setdefault((rule.position, rule.suite), []).append(rule)
+    for of_gate in by_gate.values():
+        first = of_gate[0]
+        bound = first.gate.max or 0.0
+        sources = min(_sources(plan, rule) for rule in of_gate)
+        if not sources or not 0 < bound < 1:
+            continue
+        about = (
+            f"{first.metric.id}, max {100 * bound:g} % for each {first.gate.for_each or 'slice'}"
+        )
+        if first.gate.evidence == "significant":
+            least = smallest_failing(sources, bound, len(first.metric.arms), confidence)
+            if least is None or least > _FAR * bound:
+                yield f"{about}: with {sources} sources {_open(least)}"
+        elif first.gate.evidence == "estimate":
+            often = broken_by_chance(sources, bound, len(of_gate))
+            if often > _PROMISED:
+                yield (
+                    f"{about}: with {sources} sources chance alone breaks it in "
+                    f"{100 * often:.0f} % of the runs of a system that has half of it; set "
+                    "`evidence: significant`, or ask about more sources"
+                )
+
+
+def _open(least: float | None) -> str:
+    if least is None:
+        return "no value can be told from chance; ask about more sources"
+    return (
+        f"a value above the limit and below {100 * least:.0f} % is inconclusive: chance can "
+        "explain it; ask about more sources"
+    )
+
+
+def _sources(plan: TestPlan, rule: Rule) -> int:
+    """Return of how many sources a rule's own cases are."""
+    asked = {name: value for name, value in rule.where.items() if name != "band"}
+    return len(
+        {
+            unit.cluster
+            for unit in plan.units
+            if unit.suite == rule.suite
+            and not unit.is_control
+            and asked.items() <= unit.dimensions.items()
+        }
+    )
+
+
+def smallest_failing(sources: int, bound: float, arms: int, confidence: float) -> float | None:
+    """Return the least share of the sources that is beyond a bound by more than chance.
+
+    A second arm (neutral wording) is taken to have no violation.
+    """
+    others = tuple(RateArm(rate=0.0, weight=-1.0, sources=sources) for _ in range(arms - 1))
+    for count in range(math.floor(bound * sources) + 1, sources + 1):
+        own = RateArm(rate=count / sources, weight=1.0, sources=sources)
+        found = score_range((own, *others), confidence=confidence)
+        if isinstance(found, Interval) and found.low > bound:
+            return count / sources
+    return None
+
+
+def broken_by_chance(sources: int, bound: float, slices: int) -> float:
+    """Return how often one of some slices breaks a bound if each truly has half of it."""
+    share = bound / 2
+    within = math.fsum(
+        math.comb(sources, count) * share**count * (1 - share) ** (sources - count)
+        for count in range(math.floor(bound * sources + 1e-9) + 1)
+    )
+    return 1.0 - min(1.0, within) ** slices
