@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakes.planted import Bench, Plant, policy_of
+from fakes.planted import GATES, Bench, Plant, policy_of
 
 from fairgate.cli import profiling
 from fairgate.cli.profiling import Profile
@@ -61,7 +61,7 @@ def test_a_part_that_fails_is_closed(clock, said):
 
 
 def test_results_are_those_of_a_run_that_is_not_timed(said):
-    bench = Bench(policy=policy_of([], attribution="sampled"), sources=12)
+    bench = Bench(policy=policy_of(GATES, attribution="sampled"), sources=12)
     given, plant = bench.given(), Plant(sensitive=0.3, neutral_retrieval=0.4)
     profile = Profile(SILENT)
     timed = run_gate(given, bench.system(plant), profile)
