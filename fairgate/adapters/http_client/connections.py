@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -19,8 +20,6 @@ from fairgate import __version__
 from fairgate.adapters.http_client.messages import Limits, Request, is_local
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpcore2
     import httpx2
 
@@ -89,7 +88,7 @@ class Connections:
     def __init__(self, limits: Limits) -> None:
         """Open nothing yet."""
         self._limits = limits
-        self._pools: dict[bool, list[_Pool]] = {}
+        self._pools: dict[tuple[bool, bool], list[_Pool]] = {}
 
     @property
     def are_open(self) -> bool:
@@ -99,10 +98,10 @@ class Connections:
     @contextlib.asynccontextmanager
     async def sent(self, request: Request) -> AsyncIterator[Arriving]:
         """Send a request over the pool with the fewest requests."""
-        direct = is_local(request.url)
-        if direct not in self._pools:
-            self._pools[direct] = self._opened(direct=direct)
-        pool = min(self._pools[direct], key=lambda each: each.under_way)
+        kind = (is_local(request.url), request.url[:5].lower() == "http:")
+        if kind not in self._pools:
+            self._pools[kind] = self._opened(direct=kind[0], plain=kind[1])
+        pool = min(self._pools[kind], key=lambda each: each.under_way)
         pool.under_way += 1
         try:
             async with pool.opened.sent(request) as arriving:
@@ -110,12 +109,18 @@ class Connections:
         finally:
             pool.under_way -= 1
 
-    def _opened(self, *, direct: bool) -> list[_Pool]:
+    def _opened(self, *, direct: bool, plain: bool) -> list[_Pool]:
         import httpx2
 
-        trusted = httpx2.create_ssl_context(trust_env=not direct)
+        straight = direct or not _has_proxies()
+        # Reading the certificates takes 20 ms; a connection without TLS trusts none and needs none.
+        trusted = (
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            if plain and straight
+            else httpx2.create_ssl_context(trust_env=not direct)
+        )
         count = math.ceil(self._limits.concurrency / _IN_A_POOL)
-        if direct or not _has_proxies():
+        if straight:
             heads = _Heads(_client(self._limits, trusted, direct=True))
             return [_Pool(_Straight(self._limits, trusted, heads)) for _ in range(count)]
         return [_Pool(_Routed(_client(self._limits, trusted, direct=False))) for _ in range(count)]

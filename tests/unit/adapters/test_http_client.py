@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 
+import httpx2
 import pytest
 from fakes.raw_server import raw_server
 
@@ -288,7 +289,9 @@ def test_without_a_proxy_the_same_is_sent_as_with_one(name, monkeypatch):
             with HttpClient(Limits()) as client:
                 for _ in range(2):  # the second is made from what is kept of the first
                     assert client.ask(request).status == 200
-                kinds = {type(pool.opened) for pool in client._connections._pools[False]}
+                kinds = {
+                    type(pool.opened) for pool in next(iter(client._connections._pools.values()))
+                }
             assert kinds == {connections._Routed if proxies else connections._Straight}
     lines = [frozenset(head.partition(b"\r\n\r\n")[0].split(b"\r\n")) for head in heads]
     assert len(lines) == 4
@@ -315,6 +318,32 @@ def test_different_bodies_headers_and_addresses_are_sent_as_they_are(server):
         answers = list(client.ask_all(get(url, headers={"X": url}) for url in urls))
     assert {answer.status for _, answer in answers} == {200}
     assert sorted(server.seen) == sorted(url.removeprefix(server.url) for url in urls)
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy", "read"),
+    [
+        ("{}", "", []),
+        ("HTTP:{}", "", []),
+        ("https:{}", "", [False]),  # to this machine; the environment's certificates do not count
+        ("https://models.invalid:1", "", [True]),
+        ("https://models.invalid:1", "http://127.0.0.1:9", [True]),
+        ("http://models.invalid:1", "http://127.0.0.1:9", [True]),  # the proxy may lead anywhere
+    ],
+)
+def test_certificates_are_read_where_tls_may_be_spoken(server, monkeypatch, url, proxy, read):
+    made, create = [], httpx2.create_ssl_context
+
+    def counting(trust_env):
+        made.append(trust_env)
+        return create(trust_env=trust_env)
+
+    monkeypatch.setattr(httpx2, "create_ssl_context", counting)
+    monkeypatch.setattr(connections, "getproxies", lambda: {"http": proxy, "https": proxy})
+    address = url.format(server.url if url == "{}" else server.url.partition(":")[2])
+    with HttpClient(Limits(attempts=1, seconds=5.0)) as client:
+        asked(client, address)
+    assert made == read
 
 
 def test_what_is_wrong_with_a_certificate_is_said(server):
