@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, Outcome
-from fairgate.engine.baseline import comparable_rows
 from fairgate.engine.bounds import Check
 from fairgate.engine.check_change import check_change
 from fairgate.engine.comparison import Comparison, change_of, prepare_rule
@@ -127,7 +126,7 @@ def _undecided(
         if where in found or suite is None:
             continue
         now = tables[rule.suite]
-        base = comparable_rows(now, suite, comparison.contents[rule.suite])
+        base = comparison.rows(suite, now)
         change = undecided_change(now, base, rule.metric.column, seed)
         if change is not None:
             found[where] = change

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ _WORSE = {
     Better.HIGHER: Worse.LOWER,
     Better.TOWARD_ZERO: Worse.ABSOLUTE,
 }
+RowsKey = tuple[int, frozenset[str], tuple[float, float]]
+"""Identity of a kept suite, and what of this run's table its rows take over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class Comparison:
     anchor: Baseline | None = None
     is_anchor_comparable: bool = True
     """False where what must match differs from the anchor: no budget is judged then."""
+    known_rows: dict[RowsKey, Table] = field(default_factory=dict, repr=False, compare=False)
+    """A cache: the rows of a kept run that can be compared."""
 
     def to(self, reference: Reference) -> Comparison:
         """Return the comparison with one of the two runs, as if it were the baseline."""
@@ -52,6 +56,13 @@ class Comparison:
         """Return the baseline's suite, where there is one that can be compared."""
         usable = self.baseline if self.is_comparable else None
         return usable.suites.get(name) if usable else None
+
+    def rows(self, suite: BaselineSuite, now: Table) -> Table:
+        """Return the rows of a kept run's suite whose cases are still asked as they were."""
+        key = id(suite), now.advisory, now.bands
+        if key not in self.known_rows:
+            self.known_rows[key] = comparable_rows(now, suite, self.contents[suite.table.suite])
+        return self.known_rows[key]
 
     def identity(self, rule: Rule) -> IdentityFinding | None:
         """Return the finding of an identity rule; None where its value is only printed."""
@@ -83,7 +94,7 @@ def prepare_rule(
         return None
     if column not in suite.table.values:
         return None
-    base = comparable_rows(now, suite, comparison.contents[rule.suite])
+    base = comparison.rows(suite, now)
     pairs = pair_by_key(
         observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
     )

@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.findings import IdentityFinding, KeptKillScore
+from fairgate.domain.measurements import Slice, slice_of
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
 from fairgate.domain.units import Judged
 from fairgate.engine.attribution import attribute
 from fairgate.engine.baseline import Baseline, overlap, unit_contents
 from fairgate.engine.compare import compare
-from fairgate.engine.comparison import Comparison
+from fairgate.engine.comparison import Comparison, RowsKey
 from fairgate.engine.constant_answers import allowed_constant_answers
 from fairgate.engine.decide import decide, weigh_evidence
 from fairgate.engine.identity import compare_identities, identity_measurements
 from fairgate.engine.instability import instability
-from fairgate.engine.judge import ReadingsOf
+from fairgate.engine.judge import JudgeUnits, ReadingsOf, judge_units
 from fairgate.engine.labels import label_notices
 from fairgate.engine.measure import degradation, measure
 from fairgate.engine.ports import Executed, Progress, SystemUnderTest
 from fairgate.engine.references import Reference
-from fairgate.engine.rules import expand_rules
+from fairgate.engine.rules import Rule, expand_rules
 from fairgate.engine.same_texts import same_text_notices
 from fairgate.engine.tabulate import tabulate
 from fairgate.engine.vanished import vanished_slices
 from fairgate.engine.wave import Answered
-from fairgate.engine.waves import answer_waves
+from fairgate.engine.waves import Asking, answer_waves
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.metric import Metric
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.suite import Suite
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class GateInput:
-    """Everything that a run starts from; all of it is known before a model is loaded."""
+    """Everything that a run starts from; all of it is known before a model is loaded.
+
+    What follows from it alone is had once, however many runs start from it.
+    """
 
     policy: Policy
     suites: Mapping[str, Suite]
@@ -52,8 +60,49 @@ class GateInput:
     kill_score: KeptKillScore | None = None
     has_intervals: bool = True
     """Whether values get intervals; a verdict needs them for `evidence: interval` alone."""
+    verdict_of: frozenset[str] | None = None
+    """None: the result says all that reports show. Else only the verdict is wanted: nothing is
+    noted about the answers, and only these metrics are measured beside those of the rules."""
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
+    judge_units: JudgeUnits = judge_units
+    """Decides the units of a suite."""
+
+    @property
+    def measured(self) -> Sequence[Metric]:
+        """Return the metrics that are measured in every slice that reports show."""
+        if self.verdict_of is None:
+            return list(METRICS)
+        wanted = self.verdict_of | {rule.metric.id for rule in self.rules}
+        return [metric for metric in METRICS if metric.id in wanted]
+
+    @property
+    def compared_terms(self) -> AbstractSet[Slice] | None:
+        """Return the slices whose terms are compared with each other; None: all."""
+        if self.verdict_of is None:
+            return None
+        asked = (rule for rule in self.rules if rule.metric.compares_terms)
+        return {slice_of(rule.metric.id, rule.suite, rule.where) for rule in asked}
+
+    @cached_property
+    def rules(self) -> Sequence[Rule]:
+        """Return the rules of all gates."""
+        return expand_rules(self.policy, self.plan)
+
+    @cached_property
+    def contents(self) -> Mapping[str, Mapping[str, str]]:
+        """Return suite to unit to content hash."""
+        return {suite.id: unit_contents(self.plan, suite.id) for suite in self.policy.suites}
+
+    @cached_property
+    def known_rows(self) -> dict[RowsKey, Table]:
+        """Return a cache of the kept runs' rows that can be compared."""
+        return {}
+
+    @cached_property
+    def overlaps(self) -> Mapping[Reference, Overlap | None]:
+        """Return how the plan's cases relate to the baseline's and the anchor's."""
+        return {reference: shared_cases(self, reference) for reference in Reference}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +120,15 @@ class GateRun:
 def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> GateRun:
     """Run a plan against the system under test, compare with the baseline, and decide."""
     policy, plan = given.policy, given.plan
-    answered = answer_waves(plan, given.suites, policy.seed, sut, progress)
+    asking = Asking(judge_units=given.judge_units)
+    answered = answer_waves(plan, given.suites, policy.seed, sut, progress, asking)
     tables = tabulate(given.suites, answered.judged, given.baseline)
     tables, attribution = attribute(tables, answered, policy.confidence)
-    result = result_of(given, tables, answered.judged, notices_of(answered, policy))
-    result = replace(
-        result,
-        attribution=attribution,
-        instability=instability(plan.units, answered.readings),
-    )
+    notices = notices_of(answered, policy) if given.verdict_of is None else []
+    result = result_of(given, tables, answered.judged, notices)
+    if given.verdict_of is None:
+        unsteady = instability(plan.units, answered.readings)
+        result = replace(result, attribution=attribution, instability=unsteady)
     return GateRun(
         result=result,
         executions=answered.executions,
@@ -97,17 +146,20 @@ def result_of(
     A bundle is verified by this, too; it has tables and units, and neither suites nor a system.
     """
     policy, plan = given.policy, given.plan
-    identities = compare_identities(tables, confidence=policy.confidence, seed=policy.seed)
+    identities = compare_identities(
+        tables, confidence=policy.confidence, seed=policy.seed, asked=given.compared_terms
+    )
     measurements = measure(
         tables,
         confidence=policy.confidence,
         seed=policy.seed,
         has_intervals=given.has_intervals,
+        metrics=given.measured,
     )
     measurements += identity_measurements(identities)
-    shared, since = shared_cases(given), shared_cases(given, Reference.ANCHOR)
+    shared, since = (given.overlaps[reference] for reference in Reference)
     comparison = comparison_with(given, shared, since, identities)
-    rules = compare(expand_rules(policy, plan), tables, measurements, comparison, policy)
+    rules = compare(given.rules, tables, measurements, comparison, policy)
     evidence = weigh_evidence(plan, judged, rules, policy)
     outcome, exit_code = decide(rules, evidence, shared, since)
     return GateResult(
@@ -163,9 +215,10 @@ def comparison_with(
     """Return what rules are compared with: baseline and anchor, unless made otherwise."""
     return Comparison(
         baseline=given.baseline,
-        contents={suite.id: unit_contents(given.plan, suite.id) for suite in given.policy.suites},
+        contents=given.contents,
         is_comparable=shared is None or not shared.incompatible,
         identities=identities,
         anchor=given.anchor,
         is_anchor_comparable=since is None or not since.incompatible,
+        known_rows=given.known_rows,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
 from fairgate.domain.findings import IdentityFinding, TermFinding
-from fairgate.domain.measurements import Measurement
+from fairgate.domain.measurements import Measurement, Slice, slice_of
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
@@ -23,9 +24,16 @@ _NAMED = 3
 
 
 def compare_identities(
-    tables: Mapping[str, Table], *, confidence: float, seed: int
+    tables: Mapping[str, Table],
+    *,
+    confidence: float,
+    seed: int,
+    asked: AbstractSet[Slice] | None = None,
 ) -> list[IdentityFinding]:
-    """Return a finding for each suite as a whole and for each category with two terms or more."""
+    """Return a finding for each suite as a whole and for each category with two terms or more.
+
+    With `asked`, only those of its slices.
+    """
     found = []
     for table in tables.values():
         if (
@@ -36,6 +44,8 @@ def compare_identities(
             continue
         categories = table.levels("category", demographic_rows(table))
         for where in ({}, *({"category": category} for category in categories)):
+            if asked is not None and slice_of(MAX_DIFFERENCE.id, table.suite, where) not in asked:
+                continue
             finding = _finding(table, where, alpha=1 - confidence, seed=seed)
             if finding is not None:
                 found.append(finding)

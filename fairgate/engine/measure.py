@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -65,27 +65,33 @@ def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
 
 
 def measure(
-    tables: Mapping[str, Table], *, confidence: float, seed: int, has_intervals: bool = True
+    tables: Mapping[str, Table],
+    *,
+    confidence: float,
+    seed: int,
+    has_intervals: bool = True,
+    metrics: Iterable[Metric] = METRICS,
 ) -> list[Measurement]:
-    """Return every metric in every slice, with cluster-bootstrap intervals if they are asked for.
+    """Return the metrics in every slice, with cluster-bootstrap intervals if they are asked for.
 
     Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
     """
+    wanted = [metric for metric in metrics if not metric.compares_terms]  # engine/identity.py
     return [
         measurement
         for table in tables.values()
-        for measurement in _measure_table(table, confidence, seed, has_intervals=has_intervals)
+        for measurement in _measure_table(
+            table, wanted, confidence, seed, has_intervals=has_intervals
+        )
     ]
 
 
 def _measure_table(
-    table: Table, confidence: float, seed: int, *, has_intervals: bool
+    table: Table, metrics: Sequence[Metric], confidence: float, seed: int, *, has_intervals: bool
 ) -> list[Measurement]:
     wanted: list[tuple[Metric, dict[str, str], Observations]] = []
     absent: list[Measurement] = []
-    for metric in METRICS:
-        if metric.compares_terms:
-            continue  # no mean: engine/identity.py
+    for metric in metrics:
         if metric.column in table.not_evaluated:
             absent.append(_absent_measurement(metric, table))
         elif metric.column in table.values:
@@ -149,7 +155,8 @@ def _measurement(
 ) -> Measurement:
     value = estimate(observations)
     interval, note = found
-    sliced = np.asarray([metric.arms[arm].weight > 0 for arm in observations.arms], dtype=bool)
+    counts = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)
+    sliced = counts[observations.arms]
     decided = observations.decided & sliced
     return Measurement(
         metric=metric.id,

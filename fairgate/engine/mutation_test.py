@@ -31,7 +31,14 @@ from fairgate.engine.mutants import Mutant, NotMutated
 from fairgate.engine.mutated_system import MutatedSystem, RememberedVectors
 from fairgate.engine.ports import SILENT, Executed, Progress, SystemUnderTest
 from fairgate.engine.recorded_run import RecordedRun
-from fairgate.engine.suggested_gates import Proposal, Separating, propose, separating
+from fairgate.engine.remembered_judging import RememberedJudging
+from fairgate.engine.suggested_gates import (
+    SEPARATING_METRICS,
+    Proposal,
+    Separating,
+    propose,
+    separating,
+)
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.stats.clopper_pearson import clopper_pearson
@@ -52,7 +59,10 @@ class MutationTest:
 
     def __init__(self, given: GateInput, executions: Executed, system: SystemUnderTest) -> None:
         """Take what the gate starts from, what the run recorded, and what embeds its documents."""
-        self._given, self.left_out = without_attribution(given)
+        lean, self.left_out = without_attribution(given)
+        self._given = replace(
+            lean, judge_units=RememberedJudging(executions), verdict_of=SEPARATING_METRICS
+        )
         self._executions = executions
         self._remembered = RememberedVectors(system)
         self._run = RecordedRun(given.plan, given.suites, executions, given.policy.seed)

@@ -21,7 +21,7 @@ from fairgate.domain.wording import quoted
 from fairgate.engine.crossing import Crossing
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.engine.wave import Answered
-from fairgate.engine.waves import WAVES, answer_waves
+from fairgate.engine.waves import WAVES, Asking, answer_waves
 from fairgate.suites.metamorphic.documents import document_key
 from fairgate.suites.suite import Suite
 
@@ -110,7 +110,7 @@ def answer_part(
         seed,
         kept,
         progress,
-        [wave for wave in WAVES if wave.id != Crossing.id],
+        Asking(waves=[wave for wave in WAVES if wave.id != Crossing.id]),
     )
     _compare_documents(answered)
     return AnsweredPart(

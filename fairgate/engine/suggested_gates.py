@@ -44,6 +44,10 @@ _STEREOTYPES = {
     for condition in Condition
 }
 
+SEPARATING_METRICS = frozenset(
+    by.metric for by in (_BY_TERM, _BY_CATEGORY, _REFUSALS, _DOCUMENTS, _ITEM_REFUSALS)
+) | {by.metric for by in _STEREOTYPES.values()}
+
 
 def separating(mutant: Mutant) -> Separating | None:
     """Return the metric that could tell a mutant from the run; None: a bound of none could."""

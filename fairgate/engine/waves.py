@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.engine.crossing import Crossing, crossing_price
-from fairgate.engine.judge import judge, readings_of
+from fairgate.engine.judge import JudgeUnits, judge, judge_units, readings_of
 from fairgate.engine.ports import Progress, Staged, SystemUnderTest
 from fairgate.engine.wave import Answered, Wave
 from fairgate.oracles.thinking import spoken
@@ -98,13 +98,25 @@ _PARTS = {
 """What progress calls the waves after the first."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Which waves are asked, and what decides the units."""
+
+    waves: Sequence[Wave] = WAVES
+    judge_units: JudgeUnits = judge_units
+
+
+WHOLE = Asking()
+"""Every wave; suites decide their units."""
+
+
 def answer_waves(
     plan: TestPlan,
     suites: Mapping[str, Suite],
     seed: int,
     sut: SystemUnderTest,
     progress: Progress,
-    waves: Sequence[Wave] = WAVES,
+    asking: Asking = WHOLE,
 ) -> Answered:
     """Ask every wave, and return what is known then; units are judged from the planned cases."""
     executions: dict[tuple[str, str], Execution] = {}
@@ -114,11 +126,11 @@ def answer_waves(
         suites=suites,
         readings=readings,
         executions=executions,
-        judge=lambda: judge(plan, suites, readings, executions, sut),
+        judge=lambda: judge(plan, suites, readings, executions, sut, asking.judge_units),
     )
     for case in plan.cases:
         readings[case.suite].expect(case)
-    for wave in waves:
+    for wave in asking.waves:
         cases = wave.next(answered, seed)
         for case in cases:
             readings[case.suite].add(case)
@@ -126,8 +138,8 @@ def answer_waves(
             asked = TestPlan(cases=cases, units=())
             part = _PARTS.get(wave.id, wave.id)
             price = crossing_price(cases) if wave.id == Crossing.id else ""
-            shown = progress if wave is waves[0] else Staged(progress, part, price)
+            shown = progress if wave is asking.waves[0] else Staged(progress, part, price)
             executions.update(sut.execute(asked, shown, executions))
-        if wave is not waves[0]:
+        if wave is not asking.waves[0]:
             answered.added.extend(cases)
     return answered

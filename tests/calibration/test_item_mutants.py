@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -122,9 +122,11 @@ def test_replayed_variants_agree_in_60_worlds(name):
 def test_the_control_moves_no_diff_bias(strength, seed):
     case = named("either group alike")
     test = replayed(case, world=seed)
-    own = Measurements(test._gated({}, test._given).result.measurements)
-    run = test.gated(mutant_of(case), strength, seed)
-    found = Measurements(run.result.measurements)
+    whole = replace(test._given, verdict_of=None)
+    replaced = test._run.mutated(mutant_of(case), strength, seed)
+    own, found = (
+        Measurements(test._gated(each, whole).result.measurements) for each in ({}, replaced)
+    )
     for category in CATEGORIES:
         where = {**NONE, "category": category}
         value = found.value("diff-bias/ambiguous", "bbq", where)

@@ -8,11 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 from calibration.agreement import agree
-from fakes.planted import TASK, Bench, Plant, PlantedRetriever, chance, policy_of
+from fakes.planted import GATES, TASK, Bench, Plant, PlantedRetriever, chance, policy_of
 
 from fairgate.domain.errors import ExitCode
+from fairgate.engine import remembered_judging
 from fairgate.engine.execute import LocalSystem
 from fairgate.engine.gate import run_gate
+from fairgate.engine.judge import judge_units
 from fairgate.engine.mutants import Kind, Mutant, Reach
 from fairgate.engine.mutation_test import MutationTest
 from fairgate.engine.ports import SILENT
@@ -125,7 +127,8 @@ def replayed(case, world):
     plant = Plant(world=world)
     test = MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
     mutant = Mutant(kind=case.kind, reach=case.reach, suite="s", where=targets(case))
-    return test.gated(mutant, STRENGTH, seed=world)
+    replaced = test._run.mutated(mutant, STRENGTH, world)
+    return test._gated(replaced, replace(test._given, verdict_of=None))
 
 
 @cache
@@ -179,25 +182,54 @@ def test_a_turned_answer_is_another_label_and_nothing_else_changes():
         assert found[key].documents == base.executions[key].documents
 
 
-def test_mutants_are_judged_without_intervals_and_as_with_them():
-    bench = Bench(policy=policy_of(attribution="off"), sources=30, sets=("gender",))
+def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
+    gates = [*GATES, changed({"for_each": "term"}, 0.4)]
+    gates += [{"metric": "identity/max-difference", "where": {"category": "gender"}, "max": 0.4}]
+    bench = Bench(policy=policy_of(gates, attribution="off"), sources=30, sets=("gender",))
     base = bench.baseline(Plant())
     test = MutationTest(bench.given(base), bench.run(Plant()).executions, bench.system(Plant()))
-    where = {"category": "gender", "term": "man"}
-    mutant = Mutant(kind=Kind.ANSWERS, reach=Reach.TERM, suite="s", where=where)
-    replaced = test._run.mutated(mutant, 0.5, 0)
-    lean = test._gated(replaced, test._given).result
-    whole = test._gated(replaced, replace(test._given, has_intervals=True)).result
-    assert {item.interval for item in lean.measurements} == {None}
-    assert any(item.interval for item in whole.measurements)
-    assert lean.exit_code == whole.exit_code == ExitCode.GATE_FAILED
-    for mine, other in zip(lean.rules, whole.rules, strict=True):
-        assert (mine.outcome, mine.value, mine.failed, mine.change) == (
-            other.outcome,
-            other.value,
-            other.failed,
-            other.change,
-        )
+    test.check()
+    everything = replace(test._given, has_intervals=True, verdict_of=None, judge_units=judge_units)
+    mutants = [item for item in test._run.mutants() if isinstance(item, Mutant)]
+    codes, has_intervals = set(), False
+    for mutant in mutants:
+        replaced = test._run.mutated(mutant, 0.5, 0)
+        lean = test._gated(replaced, test._given).result
+        whole = test._gated(replaced, everything).result
+        assert {item.interval for item in lean.measurements} == {None}
+        has_intervals |= any(item.interval for item in whole.measurements)
+        assert lean.judged == whole.judged
+        assert lean.exit_code == whole.exit_code
+        codes.add(lean.exit_code)
+        for mine, other in zip(lean.rules, whole.rules, strict=True):
+            assert (mine.outcome, mine.value, mine.failed, mine.change) == (
+                other.outcome,
+                other.value,
+                other.failed,
+                other.change,
+            )
+    assert {ExitCode.PASS, ExitCode.GATE_FAILED} <= codes
+    assert has_intervals
+
+
+def test_only_sources_with_a_replaced_answer_are_judged_again(monkeypatch):
+    case = CASES[0]
+    bench = bench_of(case)
+    test = MutationTest(bench.given(), bench.run(Plant()).executions, bench.system(Plant()))
+    test.check()
+    mutant = Mutant(kind=Kind.ANSWERS, reach=Reach.TERM, suite="s", where=targets(case))
+    judged = []
+
+    def counting(suite, units, *rest):
+        judged.extend(units)
+        return judge_units(suite, units, *rest)
+
+    monkeypatch.setattr(remembered_judging, "judge_units", counting)
+    replaced = test._run.mutated(mutant, STRENGTH, 0)
+    test.gated(mutant, STRENGTH, 0)
+    sources = {key.partition("#")[0] for _, key in replaced}
+    assert {unit.cluster for unit in judged} == sources
+    assert 0 < len(sources) < SOURCES
 
 
 def test_a_rule_that_asks_for_the_interval_has_it():

@@ -15,10 +15,10 @@ from fairgate.domain.executions import Answer, Decoding, GenerationRequest
 from fairgate.domain.items import Condition, Item
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.baseline import must_match
-from fairgate.engine.burn_in import NoStore
 from fairgate.engine.execute import LocalSystem, System
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT
+from fairgate.engine.replicas import NoStore
 from fairgate.suites.question_items.plan import question_text
 
 CATEGORIES = ("Age", "Religion")
