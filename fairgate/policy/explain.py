@@ -6,7 +6,7 @@ The expectation is read from the JSON Schema of the model, so words and schema c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -29,6 +29,7 @@ _TYPE_WORDS = {
 _SWITCHES = dict.fromkeys(("yes", "on", "true"), "true") | dict.fromkeys(
     ("no", "off", "false"), "false"
 )
+_PERCENT = re.compile(r"\s*([0-9]{1,9}(?:[.,][0-9]{1,9})?)\s*%\s*")
 _NUMERIC = re.compile(r"\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*")
 
 
@@ -37,7 +38,23 @@ def explain(
 ) -> list[tuple[Where, str]]:
     """Return each defect of `data` as the place and the sentence about it."""
     root: Schema = model.model_json_schema()
-    return [_sentence(details, root, data) for details in error.errors(include_url=False)]
+    found = error.errors(include_url=False)
+    mistyped = [
+        details["loc"]
+        for details in found
+        if details["type"] == "extra_forbidden" and isinstance(details["loc"][-1], str)
+    ]
+    return [
+        _sentence(details, root, data) for details in found if not _is_mistyped(details, mistyped)
+    ]
+
+
+def _is_mistyped(details: ErrorDetails, mistyped: Sequence[Sequence[str | int]]) -> bool:
+    """Return whether what is missing stands there under a name like its own, and is told there."""
+    *parent, key = details["loc"] or ("",)
+    return details["type"] == "missing" and any(
+        [*around] == parent and nearest(str(name), [str(key)]) for *around, name in mistyped
+    )
 
 
 def dotted(where: Where) -> str:
@@ -73,8 +90,11 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> tuple[Where,
 
 def _missing(where: Where, root: Schema, data: object) -> str:
     parent = f"{dotted(where[:-1])}: " if where[:-1] else ""
-    about = str(_at(root, where, data).get("description", "")).rstrip(".")
-    expected = _expectation(_at(root, where, data), root)
+    node = _at(root, where, data)
+    about = str(node.get("description", "")).rstrip(".")
+    if "const" in node:
+        return f"{parent}`{where[-1]}` is missing; add it: `{where[-1]}: {node['const']}`"
+    expected = _expectation(node, root)
     return f"{parent}`{where[-1]}` is missing; add it: {about or expected}"
 
 
@@ -222,6 +242,8 @@ def _hint(value: object, node: Schema) -> str:
         hint = "; it must not be blank"
     elif kind in {"number", "integer"} and _NUMERIC.fullmatch(value[:100]):
         hint = "; write it without quotes"
+    elif kind == "number" and (percent := _PERCENT.fullmatch(value[:100])):
+        hint = f"; rates are fractions: write {float(percent[1].replace(',', '.')) / 100:g}"
     elif kind == "boolean" and value.lower() in _SWITCHES:
         hint = f"; write `{_SWITCHES[value.lower()]}`"
     elif "enum" in node:

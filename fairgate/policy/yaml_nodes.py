@@ -215,6 +215,8 @@ class Builder:
             message = "a key must be plain text, not a list or mapping"
         else:
             message = f"a key must be text; found {shown(node.value)}, put it in quotes"
+            if isinstance(node.value, int) and not isinstance(node.value, bool):
+                message += "; if a comma separates decimals, write a point"
         self._report(node.mark, message)
         return None
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from fairgate.domain.cases import Task
 from fairgate.domain.units import Judged, Reason, Unit
+from fairgate.domain.wording import quoted
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -210,6 +211,22 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
         policy = self.policy.model_copy(update={"attribution": "off"})
         return MetamorphicSuite(replace(self.given, policy=policy))
 
+    def _repeated_texts(self) -> Iterator[str]:
+        """Yield which sources have one text: each counts as an independent case, and is none."""
+        first: dict[str, str] = {}
+        again = [
+            f"{quoted(source.id)} is {quoted(known)}"
+            for source in self.given.sources
+            if source.pair is None
+            and (known := first.setdefault(source.text, source.id)) != source.id
+        ]
+        if again:
+            more = f" and {len(again) - 1} more" if len(again) > 1 else ""
+            yield (
+                f"    {again[0]} again, word for word{more}: repeated texts make results look "
+                "more certain than they are; remove them"
+            )
+
     def describe(self, plan: SuitePlan) -> Iterator[str]:
         """Yield how many sources, pairs and questions there are."""
         control = sum(unit.is_control for unit in plan.units)
@@ -218,8 +235,11 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
             f"  suite {self.id}: {len(self.given.sources)} sources, {len(plan.units) - control} "
             f"demographic and {control} control pairs, {asked} questions to the system"
         )
+        for group in self.given.task.equivalent if self.given.task else ():
+            yield f"    counted as the same answer: {', '.join(group)}"
         if asked < len(plan.cases):
             yield f"    {len(plan.cases) - asked} questions to the judge"
+        yield from self._repeated_texts()
         pairs = [source.pair for source in self.given.sources if source.pair is not None]
         if pairs:
             named = {(pair.dimension, name) for pair in pairs for name in pair.attributes}

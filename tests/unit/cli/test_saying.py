@@ -11,7 +11,7 @@ from golden.hostile_texts import HOSTILE, HUGE
 from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.cli import cli, main
 from fairgate.cli.explaining import explain
-from fairgate.cli.gate import _say as say_run
+from fairgate.cli.gate import say_result as say_run
 from fairgate.cli.progress import Heartbeat
 from fairgate.domain.errors import DataError, ExitCode, ModelError, PolicyError, Problem
 

@@ -65,7 +65,6 @@ GOLDEN = """\
 p.yaml:1:1: version: found '1' (text), expected `1`; write it without quotes
 p.yaml:2:1: unknown key `nam`; did you mean `name`?
 p.yaml:3:1: name: found 'Bad Name' (text), expected a name of at most 64 lower-case letters, digits, `.`, `_` and `-`
-p.yaml:5:15: system.retriever.corpus: `path` is missing; add it: CSV, TSV, JSONL or Parquet file, or an embedded name
 p.yaml:5:24: unknown key `pth` in `system.retriever.corpus`; did you mean `path`?
 p.yaml:5:33: system.retriever.top_k: found 4.5, expected a whole number between 1 and 100
 p.yaml:5:45: unknown key `embeder` in `system.retriever`; did you mean `embedder`?
@@ -175,7 +174,7 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
     ("old", "new", "message"),
     [
         ("version: 1", "version: 2", "1:1: version: found 2, expected `1`"),
-        ("version: 1\n", "", "1:1: `version` is missing; add it: Version of the policy format"),
+        ("version: 1\n", "", "1:1: `version` is missing; add it: `version: 1`"),
         ("name: small", "name: ''", "2:1: name: found '' (text), expected a name of at most 64 lower-case letters, digits, `.`, `_` and `-`; it must not be blank"),
         ("demo-reviews", "' '", "8:5: suites[0].sources: found ' ' (text), expected text; it must not be blank"),
         ("task: sentiment", "task:", "7:5: suites[0].task: found nothing, expected text or a mapping"),
@@ -183,6 +182,10 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("task: sentiment", "task: sentiment\n    matching: hungarin", "8:5: suites[0].matching: found 'hungarin' (text), expected `hungarian` or `greedy`; did you mean `hungarian`?"),
         ("task: sentiment", "task: sentiment\n    unstable_margin: .inf", "8:5: suites[0].unstable_margin: found inf, expected a number of at least 0"),
         ("max: 0.2", "max: '0.2'", "10:30: gates[0].max: found '0.2' (text), expected a number; write it without quotes"),
+        ("max: 0.2", "max: 15%", "10:30: gates[0].max: found '15%' (text), expected a number; rates are fractions: write 0.15"),
+        ("max: 0.2", "max: '12,5 %'", "10:30: gates[0].max: found '12,5 %' (text), expected a number; rates are fractions: write 0.125"),
+        ("max: 0.2", "max: 0,10", "10:37: a key must be text; found 10, put it in quotes; if a comma separates decimals, write a point"),
+        ("gates:", "gate:", "9:1: unknown key `gate`; did you mean `gates`?"),
         ("max: 0.2", "max: on", "10:30: gates[0].max: found 'on' (text), expected a number"),
         ("max: 0.2", "maximum: 0.2", "10:30: unknown key `maximum` in `gates[0]`; did you mean `max`?"),
         ("max: 0.2", "max: 15", "10:30: asr/generation never exceeds 1, so a bound of 15 cannot fail; rates are fractions, so 15 % is 0.15"),
