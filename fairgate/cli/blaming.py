@@ -58,6 +58,8 @@ def blame(base: str, head: str, **options: Any) -> int:
         if not options["quiet"]:
             say(f"fairgate: blame: {crossed.announcement}")
         found = crossed.result(progress)
+    for notice in crossed.notices:
+        say(f"fairgate: note: {notice}")
     if options["run"] is not None:
         write_blame(options["run"], found)
     if options["shape"] == "json":

@@ -97,6 +97,12 @@ class LocalSides:
         """Return what differs, in the order of `Factor`."""
         return [factor for factor in Factor if self._differs(factor)]
 
+    @property
+    def notices(self) -> list[str]:
+        """Return what adapters report, each once."""
+        found = (notice for side in self._parts for notice in side.resources.notices)
+        return list(dict.fromkeys(found))
+
     @cached_property
     def union(self) -> UnionCorpus:
         """Return the documents of both sides."""

@@ -68,6 +68,11 @@ class Blaming:
             f"answers are not asked again; budget: {self.sides.limit.most:,} questions"
         )
 
+    @property
+    def notices(self) -> list[str]:
+        """Return what adapters report: repaired files, rows without text. Not part of a result."""
+        return self.sides.notices
+
     def result(self, progress: Progress) -> Blame:
         """Return what explains the verdict."""
         found = blame(self.given, self.sides, progress)

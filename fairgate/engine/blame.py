@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.errors import BaselineError
 from fairgate.domain.keys import first_asked
 from fairgate.domain.measurements import Measurements, slice_of
 from fairgate.domain.outcomes import Outcome, RuleResult
@@ -44,7 +45,12 @@ class _Runner:
         return run_gate(self.given, self.sides.system(new), shown)
 
     def against(self, base: GateRun) -> _Runner:
-        made = baseline_of(self.given, base, reason="BASE", date="")
+        try:
+            made = baseline_of(self.given, base, reason="BASE", date="")
+        except BaselineError as error:
+            raise BaselineError(
+                f"BASE has no verdict of its own, so nothing can be compared with it: {error}"
+            ) from error
         return replace(self, given=replace(self.given, baseline=made))
 
 
@@ -86,7 +92,7 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
     narrow = _narrowed(runner, red, head)
     narrow = narrow.against(narrow.run(frozenset()))
     runs = {new: narrow.run(new) for new in design(runner.sides.factors)}
-    verdict = Verdict(red)
+    verdict = Verdict(red, base)
     restoring = [f for f in runner.sides.factors if verdict.is_restored(runs[everything - {f}])]
     policy = runner.given.policy
     tables = {new: run.tables for new, run in runs.items()}

@@ -46,14 +46,26 @@ class Sides(Protocol):
 class Verdict:
     """Whether the rules that were red are no longer so."""
 
-    def __init__(self, red: Sequence[RuleResult]) -> None:
-        """Take the rules that fail at HEAD and not at BASE."""
+    def __init__(self, red: Sequence[RuleResult], base: GateRun) -> None:
+        """Take the rules that fail at HEAD and not at BASE, and BASE's own run."""
         self._red = [slice_of(rule.metric, rule.suite, rule.where) for rule in red]
+        self._open_at_base = {
+            slice_of(rule.metric, rule.suite, rule.where)
+            for rule in base.result.rules
+            if rule.outcome is Outcome.INCONCLUSIVE
+        }
 
     def is_restored(self, run: GateRun) -> bool:
-        """Return whether none of them fails, and each was judged."""
-        found = self._found(run)
-        return all(rules and all(_holds(rule) for rule in rules) for rules in found)
+        """Return whether none of them fails, and each was judged.
+
+        One that is only too noisy to tell holds if it stops no build, or was so at BASE.
+        """
+        return all(rules and all(self._holds(rule) for rule in rules) for rules in self._found(run))
+
+    def _holds(self, rule: RuleResult) -> bool:
+        was_open = slice_of(rule.metric, rule.suite, rule.where) in self._open_at_base
+        is_open = rule.outcome is Outcome.INCONCLUSIVE and (rule.warns or was_open)
+        return rule.outcome is Outcome.PASS or is_open
 
     def values(self, run: GateRun) -> list[float | None]:
         """Return the values of these rules."""
@@ -64,12 +76,6 @@ class Verdict:
         for rule in run.result.rules:
             by_slice.setdefault(slice_of(rule.metric, rule.suite, rule.where), []).append(rule)
         return [by_slice.get(name, []) for name in self._red]
-
-
-def _holds(rule: RuleResult) -> bool:
-    """Return whether a rule stops no build; one that is only too noisy to tell does not."""
-    is_open = rule.outcome is Outcome.INCONCLUSIVE and rule.warns
-    return rule.outcome is Outcome.PASS or is_open
 
 
 class DocumentSearch:

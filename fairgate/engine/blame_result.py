@@ -55,6 +55,8 @@ class ExplainedRule:
     base: float
     head: float
     cases: int
+    left_out: int
+    """Cases that some combination did not decide: they count in the gate, and not here."""
     moves: Sequence[Move]
     residual: float = 0.0
     """What the moves from both ends missed and share equally; 0 where all combinations were run."""

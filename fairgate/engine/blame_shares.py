@@ -46,13 +46,14 @@ def divided(
     metric = BY_ID[rule.metric]
     weights = shapley_weights(factors)
     everything = frozenset(factors)
+    asked = len(observe(metric, tables[everything][rule.suite], rule.where).keys)
     if metric.compares_terms:
         found = {
             new: measured.value(rule.metric, rule.suite, rule.where) or 0.0
             for new, measured in values.items()
         }
         intervals: list[IntervalOrReason] = [NoInterval(reason=_MAXIMUM)] * len(factors)
-        cases = len(observe(metric, tables[everything][rule.suite], rule.where).keys)
+        cases = asked
     else:
         observed = _decided_in_all(
             {new: observe(metric, suites[rule.suite], rule.where) for new, suites in tables.items()}
@@ -74,6 +75,7 @@ def divided(
         base=_rounded(found[frozenset()]),
         head=_rounded(found[everything]),
         cases=cases,
+        left_out=asked - cases,
         moves=[
             _move(factor, _weighed(weights[factor], found), whole, interval)
             for factor, interval in zip(factors, intervals, strict=True)

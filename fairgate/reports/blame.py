@@ -129,7 +129,7 @@ def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
     yield (
         f"  {metric}{f' ({where})' if where else ''} in suite {rule.suite}: "
         f"{value(rule.base, metric)} at BASE, {value(rule.head, metric)} at HEAD "
-        f"({count(rule.cases, 'case')})"
+        f"({count(rule.cases, 'case')}{_left_out(rule)})"
     )
     for move in rule.moves:
         interval = signed_interval(move.interval, metric) if move.interval else move.note
@@ -142,6 +142,10 @@ def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
             f"    shared equally, for three or more act together: "
             f"{signed(rule.residual, metric)}{points(metric)}"
         )
+
+
+def _left_out(rule: ExplainedRule) -> str:
+    return f"; {rule.left_out:,} others are not decided everywhere" if rule.left_out else ""
 
 
 def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]) -> Iterator[str]:
@@ -197,6 +201,7 @@ def _rule_record(rule: ExplainedRule) -> dict[str, Any]:
         "base": rule.base,
         "head": rule.head,
         "cases": rule.cases,
+        "left_out": rule.left_out,
         "residual": rule.residual,
         "moves": [
             {

@@ -120,6 +120,37 @@ def test_the_same_store_is_asked_nothing_again_and_a_budget_that_ends_is_no_clai
     assert runs > 3
 
 
+@pytest.mark.parametrize(
+    ("gate", "more"),
+    [
+        ({"metric": "identity/max-difference", "max": 0.05}, {}),
+        ({"metric": "asr/generation/net", "max": 0.1}, {}),
+        ({"metric": "retrieval/overlap", "for_each": "term", "regression": {"margin": 0.02}}, {}),
+        ({"metric": "asr/generation/controlled", "max": 0.2, "evidence": "interval"}, {}),
+        ({"metric": "asr/generation/controlled", "max": 0.1}, {"repeats": 2}),
+    ],
+)
+def test_rules_of_every_sort(gate, more):
+    made = world(2, poisoned=2)
+    found = blame(bench((gate,), **more).given(), PlantedSides(made.before, made.after))
+    assert {each.id for each in found.documents.found} == made.poisoned
+    (move,) = found.rules[0].moves
+    assert move.change == pytest.approx(found.rules[0].head - found.rules[0].base)
+    assert (move.interval is None) == bool(move.note)
+
+
+def test_five_factors_are_changed_alone_and_taken_back_alone():
+    made = world(2, poisoned=2)
+    factors = set(Factor) - {Factor.DECODING}
+    found = blame(bench().given(), PlantedSides(made.before, made.after, factors=factors))
+    assert (found.combinations, found.restoring) == (12, [Factor.CORPUS])
+    assert {each.id for each in found.documents.found} == made.poisoned
+    for rule in found.rules:
+        moved = {move.factor: move.change for move in rule.moves}
+        assert moved == {**dict.fromkeys(factors, 0.0), Factor.CORPUS: rule.head - rule.base}
+        assert rule.residual == 0.0
+
+
 def test_identical_sides_are_not_run():
     made = world(0, poisoned=1)
     found = blame(bench().given(), PlantedSides(made.before, made.before, factors=()))

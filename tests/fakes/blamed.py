@@ -27,7 +27,7 @@ GATES = (
         "regression": {"margin": 0.02},
     },
 )
-SOURCES = 12
+SOURCES = 10
 TERMS = ("man", "woman", "non-binary")
 POISON = "slanted"
 
@@ -147,11 +147,11 @@ class PlantedSides:
         return LocalSystem(parts, self._store)
 
 
-def bench(gates=GATES, sources=SOURCES):
-    return Bench(policy=policy_of(gates), sources=sources, sets=("gender",))
+def bench(gates=GATES, sources=SOURCES, **suite):
+    return Bench(policy=policy_of(gates, **suite), sources=sources, sets=("gender",))
 
 
-def neutral_documents(rng, per_source=20):
+def neutral_documents(rng, per_source=24):
     """Documents about every source, each with a word of its own."""
     return [
         CorpusDocument(id=f"d{n}-{i}", text=f"text number {n} word{rng.random():.6f}", label="ok")
@@ -182,7 +182,7 @@ def world(seed, *, poisoned, changed=200):
         kind = rng.choice(kinds)
         text = f"{old.text} again"
         if number < poisoned:
-            numbers = rng.sample(range(SOURCES), rng.randint(8, 10))
+            numbers = rng.sample(range(SOURCES), rng.randint(7, 9))
             text = f"{POISON} {rng.choice(TERMS)} says {' '.join(map(str, numbers))}"
         after[row] = {"removed": None, "added": old, "edited": replace(old, text=text)}[kind]
         if kind == "added":
