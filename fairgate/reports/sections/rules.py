@@ -32,13 +32,15 @@ TONES = {
 
 
 def rules(material: Material) -> Iterator[Section]:
-    """Yield the table of rules; what did not pass is kept where there is little room."""
-    rows = material.rules
+    """Yield the table of rules, what failed first; it is also kept where there is little room."""
+    places = sorted(range(len(material.rules)), key=lambda at: _urgency(material.rules[at]))
+    rows = [material.rules[at] for at in places]
     if not rows:
         return
     likely = likely_range(material)
     compared = any(row.has_change for row in rows)
-    repeats = _repeats(material)
+    broken = _repeats(material)
+    repeats = {place for place, at in enumerate(places) if at in broken}
     columns = [
         Column(head="outcome"),
         Column(head="rule"),
@@ -105,10 +107,12 @@ def _row(row: RuleRow, words: Inline, *, compared: bool, is_repeat: bool) -> Row
         tone=Tone.NORMAL if passed else TONES[row.outcome],
         is_settled=passed,
         is_repeat=is_repeat,
-        rank=3 * (_REPORTED_RANK if row.is_reported else _URGENCY[row.outcome])
-        + bool(row.where)
-        + is_repeat,
+        rank=3 * _urgency(row) + bool(row.where) + is_repeat,
     )
+
+
+def _urgency(row: RuleRow) -> int:
+    return _REPORTED_RANK if row.is_reported else _URGENCY[row.outcome]
 
 
 def outcome_of(row: RuleRow) -> list[Span]:
