@@ -53,7 +53,7 @@ def few_sources_notices(
 
 def _open(least: float | None) -> str:
     if least is None:
-        return "no value can be told from chance; ask about more sources"
+        return "no value can be distinguished from chance; ask about more sources"
     return (
         f"a value above the limit and below {100 * least:.0f} % is inconclusive: chance can "
         "explain it; ask about more sources"
