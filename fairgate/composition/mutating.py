@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.files.kill_score import (
+    MOST_SENTENCES,
     kill_score_badge,
     kill_score_path,
     policy_hash,
@@ -20,6 +21,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.engine.kill_score import KillScore
 from fairgate.engine.mutation_test import MutationTest
 from fairgate.engine.ports import SILENT
+from fairgate.reports.kill_tables import not_seen
 
 
 def mutation_test(
@@ -50,6 +52,7 @@ def keep_score(
         mutants=found.mutants,
         false_kills=found.false_kills,
         controls=sum(item.stated.runs for item in found.controls),
+        not_seen=list(not_seen(found))[:MOST_SENTENCES],
     )
     if save:
         write_kill_score(kill_score_path(policy), score)

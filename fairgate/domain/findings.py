@@ -89,6 +89,8 @@ class KeptKillScore:
     false_kills: int
     controls: int
     """Variants of changes that are about no identity."""
+    not_seen: Sequence[str] = ()
+    """Sentences on what the policy does not see, and below which strength."""
 
     @property
     def share(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 from fairgate.engine.kill_score import NO_VERDICT, CatchingRule, Found, KillScore, Tried
-from fairgate.engine.mutants import Kind, Reach
+from fairgate.engine.mutants import Kind, Mutant, Reach
 from fairgate.reports.escaping import markdown_prose, plain
 
 SCHEMA_VERSION = 1
@@ -114,7 +114,7 @@ def _row(item: Found, tried: Tried | None) -> Row:
     last = tried or item.tried[-1]
     low, high = last.interval
     return (
-        _noun(item),
+        noun_of(item.mutant),
         item.mutant.target or "all",
         "not caught" if tried is None else _percent(tried.strength),
         f"{last.caught} of {last.runs}",
@@ -123,8 +123,8 @@ def _row(item: Found, tried: Tried | None) -> Row:
     )
 
 
-def _noun(item: Found) -> str:
-    mutant = item.mutant
+def noun_of(mutant: Mutant) -> str:
+    """Return what a mutant is called, without whom it is about."""
     if mutant.reach is Reach.EVERYTHING:
         return _EVERYTHING[mutant.kind]
     if not mutant.is_control:
@@ -148,7 +148,7 @@ def not_seen(found: KillScore) -> Iterator[str]:
         if item.smallest is not None and not item.missed:
             continue
         limit = None if item.smallest is None else item.smallest.strength
-        groups.setdefault((_noun(item), limit), []).append(item.mutant.target)
+        groups.setdefault((noun_of(item.mutant), limit), []).append(item.mutant.target)
     for (noun, limit), targets in groups.items():
         most = f"at any strength up to {_percent(found.search.grid[-1])}"
         how_much = most if limit is None else f"below {_percent(limit)}"

@@ -226,6 +226,8 @@ def test_a_kept_score_is_shown_by_later_runs_and_on_a_badge(ran):
     assert shown["strength"] == 0.5
     report = (workspace.root / "later" / "report.md").read_text()
     assert f"it caught {shown['caught']} of {shown['mutants']} biased or worse variants" in report
+    assert shown["not_seen"] == score["not_seen"]
+    assert not score["not_seen"] or score["not_seen"][0] in report.replace("\\", "")
     badge = json.loads((workspace.root / "badge.json").read_text())
     assert badge["schemaVersion"] == 1
     assert badge["message"] == f"{int(100 * shown['share'])} %"
@@ -271,6 +273,7 @@ def test_a_file_that_is_no_kill_score_is_told_and_not_shown(ran, text):
         ("policy_hash", 7),
         ("false_kills", 10**6),
         ("more", 1),
+        *(("not_seen", value) for value in ("all", [1], ["a"] * 31, ["a" * 1001], None)),
     ],
 )
 def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):

@@ -16,7 +16,10 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.findings import KeptKillScore
 
 SUFFIX = ".kill-score.json"
+MOST_SENTENCES = 30
+"""On what a policy does not see, that are kept."""
 _MOST_BYTES = 1 << 16
+_MOST_CHARACTERS = 1000
 _GREEN, _YELLOW = 0.9, 0.5
 
 
@@ -41,7 +44,8 @@ def read_kill_score(path: Path) -> KeptKillScore | None:
         return None
     found = read_json_object(path, _MOST_BYTES)
     again = f"{path}: no kill score; make it again with `fairgate mutate POLICY RUN --save`"
-    if found.keys() != {field.name for field in fields(KeptKillScore)}:
+    names = {field.name for field in fields(KeptKillScore)}
+    if found.keys() | {"not_seen"} != names or not _are_sentences(found.get("not_seen", [])):
         raise DataError(again)
     score = KeptKillScore(**found)
     counts = (score.caught, score.mutants, score.false_kills, score.controls, score.sources)
@@ -53,6 +57,14 @@ def read_kill_score(path: Path) -> KeptKillScore | None:
     if not is_possible or not 0 < score.strength <= 1:
         raise DataError(again)
     return score
+
+
+def _are_sentences(found: object) -> bool:
+    return (
+        isinstance(found, list)
+        and len(found) <= MOST_SENTENCES
+        and all(isinstance(each, str) and len(each) <= _MOST_CHARACTERS for each in found)
+    )
 
 
 def kill_score_badge(score: KeptKillScore) -> str:

@@ -21,6 +21,8 @@ _CLAIMS = {
 }
 _MISSING = 10
 _NAMED = 3
+_NOT_SEEN = 6
+"""Sentences on what the policy does not see."""
 
 
 def evidence(material: Material) -> Iterator[Section]:
@@ -94,6 +96,10 @@ def _references(material: Material) -> Iterator[tuple[Inline, Inline]]:
             f"{score.false_kills:,} of {score.controls:,} variants that are about no identity"
         )
         yield "kill score of the policy", words
+        if score.not_seen:
+            more = len(score.not_seen) - _NOT_SEEN
+            rest = f" ({more} more: `fairgate mutate`)" if more > 0 else ""
+            yield "not seen by the policy", " ".join(score.not_seen[:_NOT_SEEN]) + rest
 
 
 def _anchor(material: Material) -> Iterator[tuple[Inline, Inline]]:
