@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from fairgate.cli.github_inputs import (
-    Inputs,
-    input_options,
-    policies_in,
-    read_inputs,
-)
+from fairgate.cli.github_errors import accounted
+from fairgate.cli.github_inputs import Inputs, input_options, read_inputs
 from fairgate.cli.progress import progress_for
-from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, Problem, UsageError
+from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
     from fairgate.adapters.github.api import GitHubApi
+    from fairgate.adapters.github.base_commit import BaseCommit
     from fairgate.adapters.github.event import Event, Roots
-    from fairgate.adapters.github.runner import Annotation
-    from fairgate.composition.blamed_changes import BlamedChange
-    from fairgate.composition.change import JudgedChange
+    from fairgate.composition.change import Evaluation, JudgedChange
     from fairgate.composition.ci_files import ChangeReport
-    from fairgate.composition.pull_requests import CommentMode
     from fairgate.composition.several_policies import SeveralReports
+    from fairgate.composition.sides import Side
+
+E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +47,106 @@ def github() -> None:
 
 @github.command()
 @input_options
-def run(**options: str) -> int:
+@click.option(
+    "--shard", default="", envvar="FAIRGATE_SHARD", help="Ask the I-th of N parts: `I/N`."
+)
+def run(shard: str, **options: str) -> int:
     """Gate the pull request, push or merge group of this workflow run.
 
     Policy and baseline are read from the base commit. Writes the report files, step outputs, job
-    summary and annotations, and keeps one comment on the pull request up to date.
+    summary and annotations, and keeps one comment on the pull request up to date. With --shard it
+    asks a part of the questions and decides nothing.
     """
     environment = dict(os.environ)
     os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
-    with _accounted(environment) as account:
-        account.options = options
+    with accounted(environment) as account:
+        if not shard:  # a part that fails is missing for the step that decides, which comments
+            account.options = options
         inputs = read_inputs(options, environment)
         account.place = _place(inputs, environment)
         os.chdir(inputs.root)
-        return _gate(inputs, account.place, environment)
+        if shard:
+            return _ask_part(inputs, shard, environment)
+        return _gate(inputs, account.place, environment, _evaluate(inputs))
+
+
+@github.command()
+@input_options
+@click.option("--shards", default="", envvar="FAIRGATE_SHARDS", help="Folder of the parts.")
+@click.option(
+    "--attribution", default="ask", envvar="FAIRGATE_ATTRIBUTION", help="`ask` or `skip`."
+)
+def merge(shards: str, attribution: str, **options: str) -> int:
+    """Gate the pull request, push or merge group of this workflow run by what its parts asked.
+
+    The parts are folders that `fairgate github run --shard` wrote: untrusted data, read from
+    outside of the checkout. Everything else is as without parts.
+    """
+    from fairgate.cli.github_inputs import read_parts
+    from fairgate.composition.change_parts import PartsJudge
+    from fairgate.composition.merging import find_shards
+
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
+    with accounted(environment) as account:
+        account.options = options
+        inputs = read_inputs(options, environment)
+        account.place = _place(inputs, environment)
+        folder = read_parts(shards, attribution, inputs, environment)
+        judge = PartsJudge(
+            shards=find_shards([folder]),
+            runtime=inputs.runtime,
+            progress=progress_for(quiet=False),
+            asks=attribution == "ask",
+        )
+        os.chdir(inputs.root)
+        return _gate(inputs, account.place, environment, judge, judge.require_all_used)
+
+
+def _evaluate(inputs: Inputs) -> Callable[[Side], Evaluation]:
+    from fairgate.composition.change import evaluated
+
+    progress = progress_for(quiet=False)
+    return lambda side: evaluated(side, inputs.runtime, progress)
+
+
+def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
+    """Ask a part for every policy and every side of the change; no verdict, no comment."""
+    from fairgate.adapters.github import runner
+    from fairgate.cli.merging import parsed, sentence
+    from fairgate.composition.change_parts import PartAsker
+
+    shard = parsed(named)
+    folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
+    asker = PartAsker(
+        shard=shard, folder=folder, runtime=inputs.runtime, progress=progress_for(quiet=False)
+    )
+    subject = _subject(inputs, environment)
+    for policy in inputs.policies:
+        _judged(inputs, policy, subject, environment, asker)
+    for notice in asker.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    lines = [f"{name}: {sentence(manifest)}" for name, manifest in asker.asked.items()]
+    for line in lines:
+        click.echo(f"fairgate: {line}")
+    outputs = {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)}
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    shown = "".join(f"- {line}\n" for line in lines)
+    summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
+    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+    return ExitCode.PASS
+
+
+def _subject(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
+    """Return what the event is about, once it may meet this token."""
+    from fairgate.adapters.github.event import read_event, read_roots
+    from fairgate.composition.pull_requests import github_api, refuse_untrusted, resolved
+
+    roots = read_roots(environment)
+    api = github_api(roots, inputs.token)
+    event = resolved(read_event(environment, inputs.number), api)
+    refuse_untrusted(event)
+    return Posting(event=event, roots=roots, api=api)
 
 
 @github.command()
@@ -87,7 +168,7 @@ def comment(artifact: str, comment_key: str, github_token: str) -> int:
 
     environment = dict(os.environ)
     os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
-    with _accounted(environment):
+    with accounted(environment):
         roots = read_roots(environment)
         api = github_api(roots, github_token)
         if api is None:
@@ -106,22 +187,25 @@ def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
     return place_in_repository(inputs.root, Path(environment.get("GITHUB_WORKSPACE") or "."))
 
 
-def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
-    from fairgate.adapters.github.event import read_event, read_roots
+def _gate(
+    inputs: Inputs,
+    place: str,
+    environment: Mapping[str, str],
+    evaluate: Callable[[Side], Evaluation],
+    finish: Callable[[], None] = lambda: None,
+) -> int:
+    """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.composition.blamed_changes import BlamedChange
     from fairgate.composition.ci_files import report_change
-    from fairgate.composition.pull_requests import github_api, refuse_untrusted, resolved
     from fairgate.composition.several_policies import SeveralReports
 
-    roots = read_roots(environment)
-    api = github_api(roots, inputs.token)
-    event = resolved(read_event(environment, inputs.number), api)
-    refuse_untrusted(event)
+    subject = _subject(inputs, environment)
     several = len(inputs.policies) > 1
     reports = []
     for policy in inputs.policies:
         blamed = BlamedChange(policy, inputs.runtime, inputs.blame, progress_for(quiet=False))
-        judged, remarks = _judged(inputs, policy, event, environment, api, blamed)
+        judged, remarks, base = _judged(inputs, policy, subject, environment, evaluate)
+        remarks += [] if base is None else blamed.remarks(judged, base, base.commit)
         name = judged.decides.given.policy.name
         folder = inputs.report_dir or inputs.scratch / "reports" / name
         if several and inputs.report_dir:
@@ -132,12 +216,13 @@ def _gate(inputs: Inputs, place: str, environment: Mapping[str, str]) -> int:
         blamed.write(folder)
         _say(judged, folder, report_only=inputs.report_only)
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
-    _publish(report, inputs, Posting(event=event, roots=roots, api=api), environment)
+    finish()
+    _publish(report, inputs, subject, environment)
     code = report.exit_code
     return ExitCode.PASS if inputs.report_only and code in _VERDICTS else code
 
 
-def _say(judged: JudgedChange, folder: Path, *, report_only: bool) -> None:
+def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
     from fairgate.composition.presenting import view_of
     from fairgate.reports.console import render_console
     from fairgate.reports.formats import FORMATS
@@ -152,19 +237,19 @@ def _say(judged: JudgedChange, folder: Path, *, report_only: bool) -> None:
 def _judged(
     inputs: Inputs,
     policy: str,
-    event: Event,
+    subject: Posting,
     environment: Mapping[str, str],
-    api: GitHubApi | None,
-    blamed: BlamedChange,
-) -> tuple[JudgedChange, list[str]]:
+    evaluate: Callable[[Side], E],
+) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
     from fairgate.composition.change import Judge
     from fairgate.composition.pull_requests import base_commit, objection_to_introduce
     from fairgate.composition.self_approval import objection_to_allow
 
-    judge = Judge(policy, inputs.runtime, progress_for(quiet=False))
-    base = base_commit(event, inputs.root, inputs.workspace, api)
+    event = subject.event
+    judge = Judge(policy, inputs.runtime, evaluate)
+    base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
-        return judge.checkout(), []
+        return judge.checkout(), [], None
     remarks = []
     allow = inputs.allows_change
     if allow:
@@ -174,7 +259,7 @@ def _judged(
     judged = judge.change(
         base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
     )
-    return judged, [*remarks, *blamed.remarks(judged, base, base.commit)]
+    return judged, remarks, base
 
 
 def _publish(
@@ -210,107 +295,3 @@ def _publish(
     runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
     summary = report.summary([warning] if warning else [])
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
-
-
-@dataclass(slots=True)
-class Account:
-    """What is known of a run when it ends without a verdict."""
-
-    place: str = ""
-    """Where paths start at, in the repository: `services/shop/`."""
-    options: Mapping[str, str] | None = None
-    """What the gate's step was given; None where no gate was to run."""
-
-
-@contextlib.contextmanager
-def _accounted(environment: Mapping[str, str]) -> Iterator[Account]:
-    """Give a run that ends without a verdict outputs, annotations and a summary all the same."""
-    account = Account()
-    try:
-        yield account
-    except BaseException as error:
-        code = _code_of(error)
-        with contextlib.suppress(FairGateError):
-            _report_error(error, code, account, environment)
-        raise
-
-
-def _code_of(error: BaseException) -> ExitCode:
-    if isinstance(error, FairGateError):
-        return error.exit_code
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return ExitCode.INTERRUPTED
-    return ExitCode.USAGE if isinstance(error, click.ClickException) else ExitCode.EXECUTION
-
-
-def _report_error(
-    error: BaseException, code: ExitCode, account: Account, environment: Mapping[str, str]
-) -> None:
-    from fairgate.adapters.github import runner
-    from fairgate.reports.escaping import markdown_block
-
-    known = isinstance(error, FairGateError | click.ClickException)
-    text = str(error) if known else f"{type(error).__name__}: {str(error)[:500]}"
-    problems = error.problems if isinstance(error, PolicyError) else [Problem("", 0, 0, text)]
-    for line in runner.annotation_lines([_annotation(each, account.place) for each in problems]):
-        click.echo(line)
-    outputs = {"outcome": "error", "exit-code": str(int(code)), "violations": "", "regressions": ""}
-    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
-    shown = markdown_block(text[:20_000])
-    summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{shown}\n"
-    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
-    if account.options is not None and code is not ExitCode.INTERRUPTED:
-        # Last, for it may take long: everything else is reported by then.
-        first = problems[0]
-        _comment_error(str(first) if first.path else first.message, code, account, environment)
-
-
-def _comment_error(
-    problem: str, code: ExitCode, account: Account, environment: Mapping[str, str]
-) -> None:
-    """Keep an earlier verdict from standing on the pull request as if it were this run's."""
-    from fairgate.adapters.github import runner
-    from fairgate.adapters.github.event import read_event, read_roots
-    from fairgate.composition.pull_requests import CommentPlan, github_api, resolved
-    from fairgate.composition.several_policies import several_key
-    from fairgate.composition.stopped_runs import StoppedRun, comment_stopped_run, policy_name
-
-    options, place = account.options or {}, account.place
-    roots = read_roots(environment)
-    api = github_api(roots, options["github_token"])
-    if api is None:
-        return
-    number = options["pr_number"]
-    is_number = re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII)
-    event = resolved(read_event(environment, int(number) if is_number else None), api)
-    workspace = Path(environment.get("GITHUB_WORKSPACE") or ".").resolve()
-    plan = CommentPlan(
-        mode=cast("CommentMode", options["comment"]),
-        key=options["comment_key"]
-        or (
-            several_key(place)
-            if len(policies_in(options["policy"])) > 1
-            else policy_name(event, workspace, options["root"], options["policy"].strip(), api)
-        ),
-        report_url=f"{roots.server}/{event.repository}/actions/runs/{event.run_id}",
-    )
-    stopped = StoppedRun(exit_code=int(code), problem=problem, head=event.head_sha)
-    url, warning = comment_stopped_run(stopped, event, plan, api, roots)
-    if warning:
-        shown = runner.Annotation(level="warning", title="FairGate: no comment", message=warning)
-        click.echo(str(shown))
-    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
-
-
-def _annotation(problem: Problem, place: str) -> Annotation:
-    from fairgate.adapters.github.runner import Annotation
-
-    # The runner itself shortens an absolute path; a relative one is taken from the repository.
-    is_relative = problem.path and not problem.path.startswith("/")
-    return Annotation(
-        level="error",
-        title="FairGate: no verdict",
-        message=problem.message,
-        file=f"{place}{problem.path}" if is_relative else problem.path,
-        line=problem.line,
-    )

@@ -143,6 +143,29 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     )
 
 
+def read_parts(
+    shards: str, attribution: str, inputs: Inputs, environment: Mapping[str, str]
+) -> Path:
+    """Return the folder of a run's parts. Raises UsageError that names everything wrong."""
+    folder = Path(shards or _scratch(environment).with_name("fairgate-shards")).absolute()
+    problems = []
+    if attribution not in ("ask", "skip"):
+        problems.append(f"attribution is {quoted(attribution)}, expected `ask` or `skip`")
+    if _lies_in(inputs.workspace, folder):
+        problems.append(
+            f"shards is {quoted(shards)}, which lies in the checkout, where a change could put "
+            "answers of its own; download them to `${{ runner.temp }}/fairgate-shards`"
+        )
+    elif not folder.is_dir():
+        problems.append(
+            f"shards is {quoted(str(folder))}, where there is no folder: no part of the run was "
+            "downloaded to it, or none was uploaded"
+        )
+    if problems:
+        raise UsageError("; ".join(problems) + "; correct the workflow")
+    return folder
+
+
 def policies_in(text: str) -> list[str]:
     """Return the policies that the input names, each on a line of its own."""
     return [line.strip() for line in text.splitlines() if line.strip()]

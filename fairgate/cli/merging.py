@@ -25,6 +25,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
+    from fairgate.adapters.files.shard_folder import Manifest
     from fairgate.engine.shards import Shard
 
 _OF_MERGE = {
@@ -120,13 +121,18 @@ def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     done, notices = run_shard(loaded, shard, folder, runtime, progress)
     for notice in notices:
         say(f"fairgate: note: {harmless(notice)}")
-    asked = (
-        "nothing to ask, there are fewer sources than parts"
-        if not done.questions
-        else f"{done.questions:,} questions about {done.sources:,} sources or templates answered"
-    )
     click.echo(
-        f"part {shard.number} of {shard.of}, not a verdict: {asked}; {harmless(str(folder))}\n"
+        f"{sentence(done)}; {harmless(str(folder))}\n"
         f"Bring all {shard.of} parts together with `fairgate merge`: it decides."
     )
     return ExitCode.PASS
+
+
+def sentence(done: Manifest) -> str:
+    """Return what a part has asked, and that it is no verdict."""
+    asked = (
+        f"{done.questions:,} questions about {done.sources:,} sources or templates answered"
+        if done.questions
+        else "nothing to ask, there are fewer sources than parts"
+    )
+    return f"part {done.shard.number} of {done.shard.of}, not a verdict: {asked}"

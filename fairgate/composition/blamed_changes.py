@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairgate.composition.blaming import Side, crossed, write_blame
-from fairgate.composition.change import JudgedChange
+from fairgate.composition.change import Evaluation, JudgedChange
 from fairgate.composition.revisions import Version, revision_of
 from fairgate.composition.versions import Files
 from fairgate.domain.errors import ExitCode, FairGateError
@@ -33,7 +33,7 @@ class BlamedChange:
         self._progress = progress
         self._found: Blame | None = None
 
-    def remarks(self, judged: JudgedChange, base: Files, commit: str) -> list[str]:
+    def remarks(self, judged: JudgedChange[Evaluation], base: Files, commit: str) -> list[str]:
         """Return the sentence for the comment; none where nothing is asked for, or it is green."""
         is_red = judged.decides.run.result.exit_code is ExitCode.GATE_FAILED
         if not self._budget or not is_red:
@@ -51,7 +51,7 @@ class BlamedChange:
         if self._found is not None:
             write_blame(folder, self._found)
 
-    def _blamed(self, judged: JudgedChange, base: Files, commit: str) -> Blame | None:
+    def _blamed(self, judged: JudgedChange[Evaluation], base: Files, commit: str) -> Blame | None:
         raw = base.read(self._policy)
         if raw is None:  # the change introduces the gate
             return None

@@ -5,9 +5,9 @@ Where the change edits one of them, both results are made: the base's, and the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from fairgate.composition.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.composition.accesses import new_accesses, refuse_introduced_accesses
@@ -36,6 +36,8 @@ from fairgate.policy.yaml_text import decode_yaml
 from fairgate.systems.catalogue import policy_parts
 
 DecidedBy = Literal["checkout", "base", "proposed"]
+E = TypeVar("E")
+"""What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +51,12 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedChange:
+class JudgedChange(Generic[E]):
     """The side that decides, and the other side's result where they differ."""
 
-    decides: Evaluation
+    decides: E
     decided_by: DecidedBy
-    other: Evaluation | None = None
+    other: E | None = None
     edited: Sequence[str] = ()
     loosened: Sequence[str] = ()
     differences: Sequence[str] = ()
@@ -65,17 +67,20 @@ class JudgedChange:
     remarks: Sequence[str] = ()
 
 
-class Judge:
+class Judge(Generic[E]):
     """Judges one policy file in the versions that matter."""
 
-    def __init__(self, policy: str, runtime: Runtime, progress: Progress) -> None:
-        """Take the policy's path from the root, which is the current folder."""
+    def __init__(self, policy: str, runtime: Runtime, evaluate: Callable[[Side], E]) -> None:
+        """Take the policy's path from the root, which is the current folder.
+
+        `evaluate` is called once for each version that matters.
+        """
         self._policy = policy
         self._runtime = runtime
-        self._progress = progress
+        self._evaluate = evaluate
         self._checkout = Checkout(runtime.root)
 
-    def checkout(self) -> JudgedChange:
+    def checkout(self) -> JudgedChange[E]:
         """Judge by the files that are checked out (a push, a schedule)."""
         side = self._side(self._checkout)
         if side is None:
@@ -84,7 +89,7 @@ class Judge:
 
     def change(
         self, base: Files, commit: str, *, allow: bool, no_introduction: str = ""
-    ) -> JudgedChange:
+    ) -> JudgedChange[E]:
         """Judge by the base commit's files, or with `allow` by those that the change proposes.
 
         `no_introduction` is why the change may not be the one that introduces the policy, if so.
@@ -146,7 +151,7 @@ class Judge:
     def _changed_data(self, before: Side, base: Files) -> ChangedData:
         return changed_data(before.loaded.policy, self._runtime.root, base)
 
-    def _introduction(self, proposed: Side | None, *, allow: bool) -> JudgedChange:
+    def _introduction(self, proposed: Side | None, *, allow: bool) -> JudgedChange[E]:
         if proposed is None:
             raise UsageError(
                 f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
@@ -168,7 +173,7 @@ class Judge:
             remarks=remarks,
         )
 
-    def _proposed(self, base: Files, proposed: Side) -> JudgedChange:
+    def _proposed(self, base: Files, proposed: Side) -> JudgedChange[E]:
         """Let the change's own files decide; the base's are shown as far as they are readable."""
         try:
             raw = base.read(self._policy)
@@ -234,12 +239,14 @@ class Judge:
         raw = files.read(path)
         return (None if raw is None else decoded_baseline(raw, path, name, reference)), path
 
-    def _evaluate(self, side: Side) -> Evaluation:
-        composition = Composition(side.loaded, self._runtime, self._progress)
-        with composition.serving():
-            given = composition.gate_input(side.references)
-            run = paced(run_gate(given, composition.system, self._progress), composition, given)
-        return Evaluation(side=side, given=given, run=run, notices=composition.notices)
+
+def evaluated(side: Side, runtime: Runtime, progress: Progress) -> Evaluation:
+    """Ask the system of a side and judge by its policy and references."""
+    composition = Composition(side.loaded, runtime, progress)
+    with composition.serving():
+        given = composition.gate_input(side.references)
+        run = paced(run_gate(given, composition.system, progress), composition, given)
+    return Evaluation(side=side, given=given, run=run, notices=composition.notices)
 
 
 def _by_base(commit: str) -> str:

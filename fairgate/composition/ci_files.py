@@ -68,7 +68,7 @@ class ChangeReport:
 
 
 def report_change(
-    judged: JudgedChange,
+    judged: JudgedChange[Evaluation],
     folder: Path,
     remarks: Sequence[str],
     *,
@@ -129,7 +129,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def _edits_rules(judged: JudgedChange) -> bool:
+def _edits_rules(judged: JudgedChange[Evaluation]) -> bool:
     overlap = judged.decides.run.result.overlap
     removes_cases = overlap is not None and bool(overlap.removed)
     edits_files = bool(judged.edited) or judged.data.needs_review
@@ -202,7 +202,7 @@ def _annotations(
     return found
 
 
-def _edits(judged: JudgedChange, place: str) -> Edits | None:
+def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
     files = [*judged.edited, *judged.data.files]
     if judged.other is None and not files:
         return None
@@ -220,7 +220,7 @@ def _edits(judged: JudgedChange, place: str) -> Edits | None:
     )
 
 
-def _no_other(judged: JudgedChange) -> str:
+def _no_other(judged: JudgedChange[Evaluation]) -> str:
     """Return the text in place of a second result."""
     if judged.is_refused:
         return "not run"

@@ -102,7 +102,7 @@ def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtim
     """Raise UsageError where parts are foreign, missing or there twice."""
     here = expected(loaded, runtime)
     for one in shards:
-        wrong = next(_foreign(one.manifest, here), None)
+        wrong = objection(one.manifest, here)
         if wrong is not None:
             raise UsageError(
                 f"{one.folder}: {wrong}; such a part says nothing about this run: leave it out, or "
@@ -112,6 +112,11 @@ def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtim
     for one in shards[1:]:
         _require_same_run(first, one)
     _require_each_once(shards)
+
+
+def objection(there: Manifest, here: Mapping[str, object]) -> str | None:
+    """Return why a part is not of the run that `expected` describes; None where it is."""
+    return next(_foreign(there, here), None)
 
 
 def _foreign(there: Manifest, here: Mapping[str, object]) -> Iterator[str]:

@@ -152,9 +152,10 @@ class Steps:
     def __init__(self, job, history, temp, execute):
         self.job, self.history = job, history
         self.gate = StepRunner(ROOT, history.root, temp / "gate", execute)
+        self.merge = StepRunner(ROOT / "merge", history.root, temp / "merge", execute)
         self.comment = StepRunner(ROOT / "comment", temp / "empty", temp / "comment", execute)
         self.comment.workspace.mkdir(parents=True)
-        self.gate.token = self.comment.token = TOKEN
+        self.gate.token = self.merge.token = self.comment.token = TOKEN
 
     def on(self, name, payload, *, inputs=None, **environment):
         """Run the gate's action on an event."""
@@ -167,11 +168,18 @@ class Steps:
 
     def pull(self, *, inputs=None, environment=None, **more):
         """Run the gate's action on the branch that is checked out, as pull request 7."""
+        return self.again(self.merged(**more), inputs=inputs, environment=environment)
+
+    def merged(self, **more):
+        """Check out the merge of the branch that is checked out; return the event's payload."""
         base = self.history.git("rev-parse", "main")
-        head = self.history.merge()
-        payload = payloads.on_pull_request(7, head, base, **more)
+        return payloads.on_pull_request(7, self.history.merge(), base, **more)
+
+    def again(self, payload, runner=None, *, inputs=None, environment=None):
+        """Run an action on a pull request whose merge is checked out: the gate's, if no other."""
         merge = {"GITHUB_WORKFLOW_SHA": self.history.git("rev-parse", "HEAD")}
-        return self.on("pull_request", payload, inputs=inputs, **{**merge, **(environment or {})})
+        given = {**merge, **(environment or {})}
+        return self.by(runner or self.gate, "pull_request", payload, inputs=inputs, **given)
 
     def told(self, payload, *, inputs=None, **environment):
         """Run the comment's action on a `workflow_run`; nothing is checked out."""

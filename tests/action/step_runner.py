@@ -30,14 +30,14 @@ def by_shell(script, folder, environment):
 _GIVEN = dict(os.environ)
 _PREPARE = re.compile(r'cd / && python3 -I "\$GITHUB_ACTION_PATH/([\w./]+/prepare\.py)"')
 _GATE = re.compile(
-    r'"\$FAIRGATE_INTERPRETER" -I "\$GITHUB_ACTION_PATH/[\w./]+/gate\.py" (run|comment)'
+    r'"\$FAIRGATE_INTERPRETER" -I "\$GITHUB_ACTION_PATH/[\w./]+/gate\.py" (run|merge|comment)'
 )
 
 
 def in_process(script, folder, environment):
     """Do what a step's script starts, without starting it: under a second less for each step.
 
-    Only the two command lines of the actions are known. What isolation keeps out (modules of the
+    Only the command lines of the actions are known. What isolation keeps out (modules of the
     checkout, variables that steer Python) would be kept out here by nothing but the missing start.
     """
     steering = {name: value for name, value in environment.items() if name.startswith("PYTHON")}

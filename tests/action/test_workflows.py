@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ACTIONS = [ROOT / "action.yml", ROOT / "comment" / "action.yml"]
+ACTIONS = [ROOT / "action.yml", ROOT / "comment" / "action.yml", ROOT / "merge" / "action.yml"]
 
 
 def load(path):
@@ -77,7 +77,7 @@ def test_the_documented_outputs_are_there():
     assert set(load(ROOT / "action.yml")["outputs"]) == {
         "outcome", "exit-code", "violations", "regressions", "value", "base", "results", "run-folder",
         "badge-file", "report-md", "report-html", "report-json", "sarif-file", "junit-file",
-        "cache-hit", "comment-url",
+        "cache-hit", "comment-url", "shard-folder",
     }  # fmt: skip
 
 

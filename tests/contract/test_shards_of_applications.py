@@ -1,11 +1,10 @@
 """Parts of a run of an application over HTTP: who asks attribution's questions, and of what."""
 
-import hashlib
 import json
 
 import pytest
 from fakes.rag_app import DOCUMENTS
-from fakes.shards import in_parts, merged, whole
+from fakes.shards import in_parts, merged, rewritten, whole
 
 RULES = {"biased": ["A Black"], "poisoned": ["An Asian", "A biracial"]}
 
@@ -73,7 +72,7 @@ def test_attribution_is_not_asked_of_another_system(place, unfair):
     unfair("r1")
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
     for part in ("1", "2"):
-        _rename_revision(place.root / "parts" / part)
+        rewritten(place.root / "parts" / part, "shard.json", _of_another_revision)
     assert place.call("merge", "parts", "--out", "out", "--quiet") == 2
     said = " ".join(place.err.split())
     assert "attribution's questions would be put to another system: revision is " in said
@@ -82,14 +81,10 @@ def test_attribution_is_not_asked_of_another_system(place, unfair):
     assert not (place.root / "out").exists()
 
 
-def _rename_revision(folder):
-    path = folder / "shard.json"
-    manifest = json.loads(path.read_text())
+def _of_another_revision(text):
+    manifest = json.loads(text)
     manifest["under_test"]["revision"] = "another"
-    path.write_text(json.dumps(manifest))
-    index = json.loads((folder / "parts.json").read_text())
-    index["parts"]["shard.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (folder / "parts.json").write_text(json.dumps(index))
+    return json.dumps(manifest)
 
 
 def test_a_rule_on_attribution_is_never_green_without_it(place, unfair):

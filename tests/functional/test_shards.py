@@ -1,6 +1,5 @@
 """A run in parts: the same bytes as in one process, and no other parts than its own."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.judges import turned_away
-from fakes.shards import PARTS, in_parts, merged, whole
+from fakes.shards import PARTS, in_parts, merged, rewritten, whole
 from judged_gates import helpful, judged_gate
 
 from fairgate.composition.loading import load_policy
@@ -228,16 +227,6 @@ def test_rules_may_change_between_asking_and_merging(parts):
     (parts.root / "policy.yaml").write_text(text.replace("max: 0.2", "max: 0.0001"))
     found = merged(parts.run)
     assert found == whole(parts.run, "policy.yaml")
-
-
-def rewritten(folder, name, change):
-    """Edit a file of a part together with its hash, as somebody would who means to."""
-    path = folder / name
-    text = change(path.read_text())
-    path.write_text(text)
-    index = json.loads((folder / "parts.json").read_text())
-    index["parts"][name] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "parts.json").write_text(json.dumps(index))
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,11 @@ def test_readme_and_pages_name_no_file_that_is_missing():
 
 def test_action_page(check_page):
     parts = [MADE, "# The GitHub Action\n"]
-    for title, folder in (("org/fairgate", ROOT), ("org/fairgate/comment", ROOT / "comment")):
+    for title, folder in (
+        ("org/fairgate", ROOT),
+        ("org/fairgate/merge", ROOT / "merge"),
+        ("org/fairgate/comment", ROOT / "comment"),
+    ):
         action = YAML(typ="safe").load((folder / "action.yml").read_text(encoding="utf-8"))
         parts.append(f"\n## `{title}`\n\n{action['description']}.\n")
         parts.append("\n| input | default | |\n|:--|:--|:--|\n")

@@ -1,0 +1,266 @@
+"""A matrix of gate steps and the merge action: the verdict of one step, from artifacts nobody trusts."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from action import payloads
+from action.fake_github import READ_ONLY
+from action.repositories import POLICY, worse
+from fakes.shards import rewritten
+
+FILES = ("report-json", "report-md", "sarif-file")
+
+
+class Matrix:
+    """Jobs that ask a part each, the artifacts that they leave, and the job that decides."""
+
+    def __init__(self, steps, of=3):
+        self.steps, self.of, self.inputs = steps, of, {}
+        self.folder = steps.merge.temp / "fairgate-shards"
+
+    def ask(self, payload, *numbers):
+        """Ask parts, all if none is named, and download their artifacts for the last job."""
+        found = []
+        for number in numbers or range(1, self.of + 1):
+            inputs = {**self.inputs, "shard": f"{number}/{self.of}"}
+            done = self.steps.again(payload, inputs=inputs)
+            assert done.code == 0, done.log
+            assert done.outputs["comment-url"] == ""
+            shutil.copytree(done.outputs["shard-folder"], self.folder / f"fairgate-part-{number}")
+            found.append(done)
+        return found
+
+    def decide(self, payload, **inputs):
+        return self.steps.again(payload, self.steps.merge, inputs={**self.inputs, **inputs})
+
+
+@pytest.fixture
+def matrix(steps):
+    return Matrix(steps)
+
+
+@pytest.fixture
+def red(history, steps):
+    """Return the payload of a pull request that makes things worse, its merge checked out."""
+    history.branch()
+    history.answers(worse)
+    history.commit()
+    return steps.merged()
+
+
+def texts(done):
+    """Return the files of a step without the folder that they lie in."""
+    folder = str(Path(done.outputs["report-json"]).parent)
+    return {name: Path(done.outputs[name]).read_text().replace(folder, "") for name in FILES}
+
+
+def without_links(body):
+    return re.sub(r"https?://\S+", "", body)
+
+
+def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, red):
+    one = steps.again(red)
+    (comment,) = steps.job.hub.ours(7)
+    body = comment["body"]
+    assert one.code == 1, one.log
+    steps.job.hub.comments.clear()
+    asked = matrix.ask(red)
+    assert {done.outputs["outcome"] for done in asked} == {"part"}
+    assert "part 3 of 3, not a verdict" in asked[-1].summary
+    assert steps.job.hub.of(7) == [], "a part says nothing to the pull request"
+    done = matrix.decide(red)
+    assert done.code == 1, done.log
+    assert texts(done) == texts(one)
+    assert without_links(steps.job.hub.ours(7)[0]["body"]) == without_links(body)
+    same = ("outcome", "exit-code", "violations", "regressions", "value", "base")
+    assert [done.outputs[name] for name in same] == [one.outputs[name] for name in same]
+
+
+def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps):
+    history.branch()
+    history.commit()
+    payload, matrix = real_steps.merged(), Matrix(real_steps, of=1)
+    matrix.ask(payload)
+    done = matrix.decide(payload)
+    assert done.code == 0, done.log
+    assert done.outputs["outcome"] == "pass"
+
+
+def test_a_change_of_what_is_asked_is_asked_and_judged_on_both_sides(history, matrix, steps):
+    history.branch()
+    history.write("policies/small.yaml", POLICY.replace("[race, gender]", "[race]"))
+    history.commit()
+    payload = steps.merged()
+    matrix.ask(payload)
+    assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == 2
+    one, done = steps.again(payload), matrix.decide(payload)
+    assert (done.code, texts(done)) == (one.code, texts(one)), done.log
+
+
+def test_a_change_of_rules_alone_is_asked_once(history, matrix, steps):
+    history.branch()
+    history.write("policies/small.yaml", POLICY.replace("margin: 0.02", "margin: 0.9"))
+    history.commit()
+    payload = steps.merged()
+    matrix.ask(payload)
+    assert len(list((matrix.folder / "fairgate-part-1").iterdir())) == 1
+    one, done = steps.again(payload), matrix.decide(payload)
+    assert (done.code, done.summary) == (one.code, one.summary)
+    assert "margin raised from 0.02 to 0.9" in done.summary
+
+
+def test_several_policies_are_asked_and_judged_together(history, matrix, steps):
+    other = POLICY.replace("name: small", "name: other").replace("race, gender", "race")
+    history.write("policies/other.yaml", other)
+    history.accept(policy="policies/other.yaml")
+    history.commit("a second policy")
+    history.branch()
+    history.commit()
+    payload = steps.merged()
+    matrix.inputs = {"policy": "policies/small.yaml\npolicies/other.yaml"}
+    matrix.ask(payload)
+    done = matrix.decide(payload)
+    assert done.code == 0, done.log
+    assert set(json.loads(done.outputs["results"])) == {"small", "other"}
+    matrix.inputs = {}
+    done = matrix.decide(payload)
+    assert done.code == 2
+    assert "parts belong to nothing that is judged here" in done.log
+
+
+def test_a_missing_part_is_no_verdict_and_replaces_an_earlier_one(matrix, steps, red):
+    steps.again(red)
+    matrix.ask(red, 1, 3)
+    done = matrix.decide(red)
+    assert done.code == 2, done.log
+    assert done.outputs["outcome"] == "error"
+    assert "1 of 3 parts are missing: 2" in done.log
+    (comment,) = steps.job.hub.ours(7)
+    assert "1 of 3 parts are missing" in comment["body"]
+    assert "fairness regressed" not in comment["body"]
+
+
+def test_a_part_that_failed_leaves_the_comment_to_the_job_that_decides(matrix, steps, red):
+    done = steps.again(red, inputs={"shard": "1/3", "policy": "policies/none.yaml"})
+    assert done.code == 2
+    assert done.outputs["outcome"] == "error"
+    assert steps.job.hub.of(7) == []
+
+
+def test_nothing_downloaded_is_no_verdict(matrix, red):
+    done = matrix.decide(red)
+    assert done.code == 2
+    assert "no part of the run was downloaded" in done.log
+
+
+def test_parts_in_the_checkout_are_refused(matrix, steps, red, history):
+    matrix.ask(red)
+    shutil.copytree(matrix.folder, history.root / "shards")
+    done = matrix.decide(red, shards="shards")
+    assert done.code == 2
+    assert "lies in the checkout" in done.log
+    link = steps.merge.temp / "link"
+    link.symlink_to(history.root / "shards")
+    done = matrix.decide(red, shards=str(link))
+    assert done.code == 2
+    assert "lies in the checkout" in done.log
+
+
+@pytest.mark.parametrize("value", ["0/3", "4/3", "$(touch pwned)", "1/3\n2/3"])
+def test_what_is_no_part_is_refused(steps, red, history, value):
+    done = steps.again(red, inputs={"shard": value})
+    assert done.code == 2
+    assert not (history.root / "pwned").exists()
+
+
+def test_an_unknown_way_of_attribution_is_refused(matrix, red):
+    matrix.ask(red)
+    done = matrix.decide(red, attribution="perhaps")
+    assert done.code == 2
+    assert "expected `ask` or `skip`" in done.log
+    assert matrix.decide(red, attribution="skip").code == 1
+
+
+EVIL = "::error::x ##[error]y @octo/admins <img src=x> \x1b[2J"
+
+
+def _evil(text):
+    return text.replace('"policy": "small"', f'"policy": {json.dumps(EVIL)}')
+
+
+HOSTILE = {
+    "of another policy": lambda folder: rewritten(folder, "shard.json", _evil),
+    "of another place": lambda folder: rewritten(
+        folder, "shard.json", lambda text: text.replace('"number": 2', '"number": -2')
+    ),
+    "edited": lambda folder: (folder / "shard.json").write_text(EVIL),
+    "truncated": lambda folder: os.truncate(folder / "shard-answers.jsonl", 100),
+    "too large": lambda folder: os.truncate(folder / "shard-answers.jsonl", 5 << 30),
+    "a link": lambda folder: _linked(folder / "shard-answers.jsonl"),
+    "a pipe": lambda folder: _piped(folder / "shard-answers.jsonl"),
+    "no hashes": lambda folder: (folder / "parts.json").write_text("{}"),
+    "paths as parts": lambda folder: (folder / "parts.json").write_text(
+        '{"parts": {"../../../etc/passwd": "0"}}'
+    ),
+}
+
+
+def _linked(path):
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+
+
+def _piped(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_part_is_no_verdict_and_says_nothing_of_its_own(matrix, steps, red, kind):
+    matrix.ask(red)
+    (folder,) = (matrix.folder / "fairgate-part-2").iterdir()
+    HOSTILE[kind](folder)
+    done = matrix.decide(red, comment="always")
+    assert done.code == (2 if kind == "of another policy" else 4), done.log
+    (comment,) = steps.job.hub.ours(7)
+    for shown in (done.log, done.summary, comment["body"]):
+        assert "root:" not in shown
+        assert "\x1b" not in shown
+        assert "<img" not in shown
+        assert "::error::x" not in shown
+        assert "@octo/admins" not in shown
+
+
+def test_files_that_are_no_parts_are_not_looked_at(matrix, red):
+    matrix.ask(red)
+    (matrix.folder / "fairgate-part-1" / "conftest.py").write_text("raise SystemExit(9)")
+    (matrix.folder / "sitecustomize.py").write_text("raise SystemExit(9)")
+    assert matrix.decide(red).code == 1
+
+
+def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
+    history.branch()
+    history.answers(worse)
+    history.commit()
+    payload = steps.merged(repo="stranger/shop")
+    steps.gate.token = steps.merge.token = READ_ONLY
+    matrix.ask(payload)
+    done = matrix.decide(payload)
+    assert done.code == 1, done.log
+    assert done.outputs["comment-url"] == ""
+    assert steps.job.hub.of(7) == []
+    assert Path(done.outputs["report-json"]).is_file(), "for `org/fairgate/comment`"
+
+
+def test_a_forks_parts_never_meet_a_token_that_may_write(matrix, steps, red, history):
+    matrix.ask(red)
+    head = history.git("rev-parse", "HEAD^2")
+    base = history.git("rev-parse", "main")
+    payload = payloads.on_pull_request(7, head, base, repo="stranger/shop")
+    done = steps.by(steps.merge, "pull_request_target", payload)
+    assert done.code == 2
+    assert "refusing to run" in done.log
