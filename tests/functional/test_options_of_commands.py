@@ -11,7 +11,7 @@ MACHINE = {"--batch-size", "--threads", "--device"}
 PLACES = {"--root", "--cache"}
 PYTHON = {"--allow-python"}
 SHARED = MACHINE | PLACES | PYTHON
-ASKED = {"run", "doctor", "burn-in", "shrink", "hook smoke"}
+ASKED = {"run", "merge", "doctor", "burn-in", "shrink", "hook smoke"}
 """They put questions to the system of a policy, which may be a Python function."""
 WITH_MODELS = {
     "baseline accept", "baseline anchor", "bundle make", "check", "explain", "generate",
@@ -26,7 +26,7 @@ WITHOUT = {
     "baseline diff", "baseline verify", "bundle verify", "init", "lint", "metrics list",
     "relations attributes", "relations explain", "relations list",
 }  # fmt: skip
-OF_THE_ACTION = {"github run", "github comment"}
+OF_THE_ACTION = {"github run", "github merge", "github comment"}
 """Their options are the action's inputs."""
 EXPECTED = {
     name: shared
