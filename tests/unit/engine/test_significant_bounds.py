@@ -135,7 +135,7 @@ def test_too_few_sources_are_said_before_a_run():
     assert "with 15 sources chance alone breaks it in 91 % of the runs" in on_estimate
     (significant,) = notices(15, evidence="significant")
     assert "a value above the limit and below 53 % is inconclusive" in significant
-    assert "no value can be told from chance" in notices(1, evidence="significant")[0]
+    assert "no value can be distinguished from chance" in notices(1, evidence="significant")[0]
 
 
 @pytest.mark.parametrize("gate", [{}, {"evidence": "significant"}, {"evidence": "interval"}])
