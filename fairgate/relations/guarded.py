@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import Case, Source, Task
 from fairgate.domain.errors import FairGateError, UsageError
+from fairgate.domain.executions import Execution
 from fairgate.domain.units import Claim, Reading, Reason
 from fairgate.domain.wording import harmless, quoted, shown
 from fairgate.oracles.oracle import Oracle
+from fairgate.oracles.tone import ReadsTogether
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import Asked, FollowUp, MetamorphicRelation, NotApplicable
 
@@ -38,8 +40,10 @@ class GuardedRelation:
         return getattr(self._inner, name)
 
     def oracle(self, task: Task | None) -> Oracle:
-        """Return what reads the answers."""
-        return self._called("oracle", lambda: self._inner.oracle(task), lambda _: None)
+        """Return what reads the answers; one of the user's own is guarded, too."""
+        found = self._called("oracle", lambda: self._inner.oracle(task), _wrong_oracle)
+        is_shipped = type(found).__module__.startswith("fairgate.")
+        return found if is_shipped else cast("Oracle", _GuardedOracle(found, self))
 
     def asks(self, source: Source, task: Task | None) -> Asked:
         """Return what is asked."""
@@ -87,6 +91,21 @@ class GuardedRelation:
             "claims", lambda: self._inner.claims(source, follow_up, expected), _wrong_claims
         )
 
+    def read(self, oracle: Oracle, execution: Execution, case: Case) -> Reading:
+        """Return how an oracle of the user's reads an answer."""
+        self._about = f" at the source {quoted(case.cluster)}"
+        return self._called("oracle().read", lambda: oracle.read(execution, case), _wrong_reading)
+
+    def prepare(self, oracle: ReadsTogether, responses: Sequence[str]) -> None:
+        """Show an oracle of the user's all answers that it is going to read."""
+        self._about = ""
+        self._called("oracle().prepare", lambda: oracle.prepare(responses), lambda _: None)
+
+    def same(self, oracle: Oracle, left: Reading, right: Reading) -> bool:
+        """Return whether an oracle of the user's takes two readings for the same."""
+        self._about = f"{_read(left)} and {shown(right.value)}"
+        return self._called("oracle().same", lambda: oracle.same(left, right), _wrong_choice)
+
     def _called(
         self, method: str, call: Callable[[], Result], wrong: Callable[[Result], str | None]
     ) -> Result:
@@ -108,6 +127,28 @@ class GuardedRelation:
         return found
 
 
+class _GuardedOracle:
+    """An oracle of the user's, asked through its relation."""
+
+    def __init__(self, inner: Oracle, relation: GuardedRelation) -> None:
+        self._inner = inner
+        self._relation = relation
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        return self._relation.read(self._inner, execution, case)
+
+    def prepare(self, responses: Sequence[str]) -> None:
+        """Pass on all answers, where that makes them quicker to read."""
+        if isinstance(self._inner, ReadsTogether):
+            self._relation.prepare(self._inner, responses)
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        return self._relation.same(self._inner, left, right)
+
+
 def _of(source: Source) -> str:
     return f" at the source {quoted(source.id)}"
 
@@ -118,6 +159,15 @@ def _read(source: Reading) -> str:
 
 def _wrong_asked(found: object) -> str | None:
     return None if isinstance(found, Asked) else f"{shown(found)}; expected an Asked"
+
+
+def _wrong_oracle(found: object) -> str | None:
+    is_fine = all(hasattr(found, name) for name in ("id", "stop", "read", "same"))
+    return None if is_fine else f"{shown(found)}; expected an Oracle"
+
+
+def _wrong_choice(found: object) -> str | None:
+    return None if isinstance(found, bool) else f"{shown(found)}; expected true or false"
 
 
 def _wrong_text(found: object) -> str | None:

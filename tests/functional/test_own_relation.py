@@ -204,6 +204,72 @@ def test_what_fails_at_answers_is_told_with_file_and_relation(own, method, does,
     assert not (own.root / "out" / "run.json").exists()
 
 
+ORACLE = """
+class Own:
+    id = "own-oracle"
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def stop(self):
+        return self.inner.stop()
+
+    def read(self, execution, case):
+        {read}
+        return self.inner.read(execution, case)
+
+    def prepare(self, responses):
+        {prepare}
+
+    def same(self, left, right):
+        return self.inner.same(left, right)
+
+
+class Mine(WrittenBy):
+    def oracle(self, task):
+        {oracle}
+        return Own(super().oracle(task))
+
+
+RELATIONS = (Mine(),)
+"""
+READS = [
+    ("pass", "pass", "pass", None),
+    (
+        "if case.cluster == 's7': raise ValueError('unheard of')",
+        "pass",
+        "pass",
+        "ValueError: unheard of",
+    ),
+    (
+        "if case.cluster == 's7': return 'positive'",
+        "pass",
+        "pass",
+        "'positive' (text); expected a Reading",
+    ),
+    ("pass", "return 7", "pass", "7; expected an Oracle"),
+    ("pass", "pass", "assert len(responses) != 156", "`oracle().prepare` of the relation"),
+]
+
+
+@pytest.mark.parametrize(("read", "oracle", "prepare", "words"), READS)
+def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, read, oracle, prepare, words):
+    own.answered(fair)
+    code = CODE.replace("RELATIONS = (WrittenBy(),)", "") + ORACLE.format(
+        read=read, oracle=oracle, prepare=prepare
+    )
+    (own.root / "my_relations.py").write_text(code)
+    (own.root / "policy.yaml").write_text(POLICY + "constant_answers: allow\n")
+    done = own.run(*OWN, "run", "policy.yaml", "--out", "out", "--baseline", "none")
+    if words is None:
+        assert done == 0, own.out + own.err
+        return
+    assert done == 2, own.out + own.err
+    for part in (words, "my_relations.py", "`oracle", "'own/written-by'"):
+        assert part in own.err
+    assert "s7" in own.err or "case.cluster" not in read
+
+
 def test_only_python_files_are_imported_and_never_from_a_change(own):
     assert own.run("--relations", "none.py", "check", "policy.yaml") == 2
     assert own.run("--relations", "policy.yaml", "check", "policy.yaml") == 2
