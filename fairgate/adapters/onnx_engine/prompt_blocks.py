@@ -153,9 +153,12 @@ class PromptBlocks:
         """Return the cache of rows with as many blocks each, all of them kept; None without any."""
         if not paths[0]:
             return None
-        rows = [[self._kept[key] for key in path] for path in paths]
-        arrays = [
-            np.stack([np.concatenate([block[place] for block in row], axis=1) for row in rows])
-            for place in range(len(rows[0][0]))
-        ]
+        arrays = []
+        for name, first in enumerate(self._kept[paths[0][0]]):
+            heads, _, size = first.shape
+            whole = np.empty((len(paths), heads, len(paths[0]) * BLOCK, size), dtype=first.dtype)
+            for row, path in zip(whole, paths, strict=True):
+                for place, key in enumerate(path):
+                    row[:, place * BLOCK : (place + 1) * BLOCK] = self._kept[key][name]
+            arrays.append(whole)
         return self._session.full_cache(arrays)
