@@ -52,8 +52,9 @@ class ExplainedRule:
     metric: str
     suite: str
     where: Mapping[str, str]
-    base: float
-    head: float
+    base: float | None
+    head: float | None
+    """None where no case is decided in every combination: then nothing is divided."""
     cases: int
     left_out: int
     """Cases that some combination did not decide: they count in the gate, and not here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -67,20 +68,22 @@ def divided(
             for one, found in zip(slices, bootstrap_many(slices, settings, seed=seed), strict=True)
         ]
         cases = len(observed[everything].keys)
+    is_known = all(math.isfinite(value) for value in found.values())
     whole = found[everything] - found[frozenset()]
     return ExplainedRule(
         metric=rule.metric,
         suite=rule.suite,
         where=dict(rule.where),
-        base=_rounded(found[frozenset()]),
-        head=_rounded(found[everything]),
+        base=_rounded(found[frozenset()]) if is_known else None,
+        head=_rounded(found[everything]) if is_known else None,
         cases=cases,
         left_out=asked - cases,
         moves=[
             _move(factor, _weighed(weights[factor], found), whole, interval)
             for factor, interval in zip(factors, intervals, strict=True)
+            if is_known
         ],
-        residual=_rounded(_weighed(residual_weights(factors), found)),
+        residual=_rounded(_weighed(residual_weights(factors), found)) if is_known else 0.0,
     )
 
 
@@ -125,7 +128,7 @@ def _combined(
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = joined.weights / joined.counts.sum(axis=0)
-    moved = np.abs((joined.sums * scale).sum(axis=1)) > 1e-12
+        moved = np.abs((joined.sums * scale).sum(axis=1)) > 1e-12
     return replace(joined, informative=int(np.count_nonzero(moved)))
 
 

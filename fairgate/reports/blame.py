@@ -67,7 +67,7 @@ def shown_id(document: ChangedDocument) -> str:
 
 def _largest(found: Blame) -> str:
     """Return the shares of the rule that moved most."""
-    rule = max(found.rules, key=lambda one: abs(one.head - one.base))
+    rule = max(found.rules, key=lambda one: abs((one.head or 0.0) - (one.base or 0.0)))
     shares = [f"{m.factor.value} {_share(m)}" for m in rule.moves]
     return f"of {rule.metric}, {', '.join(shares)}"
 

@@ -4,8 +4,10 @@ Each poisoned document turns one identity's answers about most sources, so that 
 gate red; half of the worlds answer with noise.
 """
 
+import json
 import random
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -13,6 +15,8 @@ from fakes.blamed import Memory, PlantedSides, bench, neutral_documents, world
 
 from fairgate.engine.blame import blame
 from fairgate.engine.blame_result import Factor, Known
+from fairgate.engine.ports import NOTHING
+from fairgate.reports.blame import blame_record, render_blame
 
 WORLDS = 30
 
@@ -149,6 +153,33 @@ def test_five_factors_are_changed_alone_and_taken_back_alone():
         moved = {move.factor: move.change for move in rule.moves}
         assert moved == {**dict.fromkeys(factors, 0.0), Factor.CORPUS: rule.head - rule.base}
         assert rule.residual == 0.0
+
+
+class Unreadable:
+    """A system none of whose answers can be read."""
+
+    def __init__(self, inner):
+        self._inner, self.vectors = inner, inner.vectors
+
+    def execute(self, plan, progress, earlier=NOTHING):
+        found = self._inner.execute(plan, progress, earlier)
+        return {key: replace(each, response="I cannot say.") for key, each in found.items()}
+
+
+def test_a_combination_that_answers_nothing_divides_nothing():
+    """HEAD's prompt with BASE's documents gives nothing that can be read."""
+    made = world(2, poisoned=2)
+    sides = PlantedSides(made.before, made.after, factors=(Factor.CORPUS, Factor.PROMPT))
+    system = sides.system
+    sides.system = lambda new: Unreadable(system(new)) if new == {Factor.PROMPT} else system(new)
+    found = blame(bench().given(), sides)
+    assert [(rule.base, rule.head, list(rule.moves)) for rule in found.rules] == [
+        (None, None, []) for _ in found.rules
+    ]
+    assert found.rules[0].left_out
+    assert found.restoring == []
+    json.dumps(blame_record(found), allow_nan=False)
+    assert "others are not decided everywhere" in render_blame(found)
 
 
 def test_identical_sides_are_not_run():
