@@ -2,13 +2,18 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
 
+from fairgate.adapters.embedded_names import find
 from fairgate.cli import main
 from fairgate.composition import blamed_sides
+from fairgate.composition.blaming import blaming
 from fairgate.domain.executions import Answer
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import SILENT
 
 POLICY = """\
 version: 1
@@ -300,3 +305,35 @@ def test_a_folder_that_is_no_run_is_refused_before_anything_is_asked(scripted):
     assert scripted.blame(base, head, "--run", str(base)) == 4
     assert "is no folder of a run" in scripted.err
     assert not (base / "blame.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "factors"),
+    [
+        ({"generator": "{model: demo-slm, decoding: paper-text}"}, ["decoding"]),
+        ({"generator": "{model: demo-slm, thinking_tokens: 9}"}, ["decoding"]),
+        ({"generator": "{model: demo-slm, system: Be kind.}"}, ["prompt"]),
+        ({"generator": "{model: demo-slm, document_characters: 99}"}, ["prompt"]),
+        ({"generator": "{model: copied}"}, []),
+        ({"generator": "{model: edited}"}, ["model"]),
+        (
+            {"retriever": "{corpus: docs.jsonl, embedder: {model: minilm, query_prompt: 'q: '}}"},
+            ["embedder", "top_k"],
+        ),
+        ({"retriever": "{corpus: {path: docs.jsonl, prepare: true}, top_k: 3}"}, ["corpus"]),
+        ({"retriever": "{corpus: {path: docs.jsonl, id: id, text: text}, top_k: 3}"}, []),
+        ({"docs": documents()[::-1]}, ["corpus"]),
+    ],
+)
+def test_which_factors_differ(project, head, factors):
+    """By what is in the files, not by what they are called."""
+    before, after = project.side("base"), project.side("head", **head)
+    for name in ("copied", "edited"):
+        shutil.copytree(find("models", "demo-slm", after), after / name)
+    config = after / "edited" / "tokenizer.json"
+    config.write_text(config.read_text() + "\n")
+    runtime = Runtime(cache=project.root / "cache")
+    with blaming(str(before), str(after), "policy.yaml", runtime, 0, SILENT) as crossed:
+        assert list(crossed.sides.factors) == factors
+        said = "differ" if factors else "nothing differs"
+        assert said in crossed.announcement
