@@ -8,7 +8,6 @@ follow what was asked, and whether a change that does not fail is `pass` or `inc
 import hashlib, json, math, sys, zipfile
 from statistics import NormalDist
 import numpy as np
-
 # A metric: column, better when, arms of (weight, rows, whether a slice narrows them); a weighted sum of their means.
 TEST, CONTROL, LESS = ((w, {"control": c}, not c) for w, c in ((1, False), (1, True), (-1, True)))
 METRICS = {f"asr/{c}{end}": (c, "lower", arms) for c in ("generation", "retrieval")
@@ -123,7 +122,7 @@ def judge(policy, suites, known):
         (column, better, arms), rows, mine = METRICS[gate["metric"]], suites[suite], [len(rules)]
         if gate["metric"] == "identity/max-difference":
             value, p = identity(rows, where, policy["seed"]) or (None, 1.0)
-            tests |= {} if value is None or gate["report"] else {mine[0]: (p, value > gate["max"])}
+            tests |= {} if value is None or gate["report"] else {mine[0]: (p, value > gate["max"], (number, suite))}
             rules.append((number, gate, suite, where, value, mine, False, False, False))
             continue
         seen, weights = list(observe(rows, gate["metric"], where)), [arm[0] for arm in arms]
@@ -146,17 +145,19 @@ def judge(policy, suites, known):
                 UNVERIFIED.append(f"gates[{number}]: the {name} has nothing to compare with")
             elif change:
                 mine += [(len(rules), name), (name, suite, column)]
-                tests[mine[-2]] = change[1], round(change[0], 6) > limit
+                tests[mine[-2]] = change[1], round(change[0], 6) > limit, (number, suite, name)
                 gone = [(r["cluster"], 0, isinstance(r["claims"][column], str) - (old[r["key"]] is None))
                         for r in rows if r["key"] in old and r["claims"][column] not in ("missing", "quarantined")]
                 if any(turned for *_, turned in gone):
                     change = worsening(gone, [1], "lower", f"gates[{number}]")
-                    tests[mine[-1]] = change[1], change[0] > growth
+                    tests[mine[-1]] = change[1], change[0] > growth, mine[-1]
         value = None if math.isnan(value) else round(value, 6)
         rules.append((number, gate, suite, where, value, mine, broken, few, open_))
-    left, order = len(tests), sorted(tests, key=lambda one: tests[one][0])
-    while order and tests[order[0]][0] <= (1 - policy["confidence"]) / (left if policy["correction"] == "holm" else 1):
-        rejected, left = rejected | {order.pop(0)}, left - 1
+    lines, holm = [line for *_, line in tests.values()], policy["correction"] == "holm"
+    part = {t: 1 / lines.count(line) ** holm for t, (*_, line) in tests.items()}  # a line shares its part of the level
+    order, level = sorted(tests, key=lambda t: tests[t][0] / part[t]), 1 - policy["confidence"]
+    while order and tests[order[0]][0] <= level * part[order[0]] / sum(part[t] for t in order) ** holm:
+        rejected |= {order.pop(0)}
     for *rule, value, mine, broken, few, open_ in rules:
         fails, gate = broken or any(t in rejected and tests[t][1] for t in mine), rule[1]
         passes = len(mine) > 1 or any(gate[b] is not None for b in ("max", "min", "max_abs"))
@@ -164,7 +165,6 @@ def judge(policy, suites, known):
         agree = {"pass" if passes else "not-evaluated", *["inconclusive"] * bool(large)}
         agree = {"inconclusive"} if open_ else agree
         yield *rule, value, {"fail"} if fails else {"not-evaluated"} if few or value is None else agree
-
 def verdict(members):
     """Yield every disagreement with what the bundle records."""
     policy, tables, record = (json.loads(members[f"{n}.json"]) for n in ("policy", "tables", "run"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ from fairgate.engine.rules import Rule
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
-from fairgate.stats.multiplicity import holm, uncorrected
+from fairgate.stats.multiplicity import Corrected, holm, uncorrected
 
 REPORTED = "only reported: the policy sets no limit for it"
 
@@ -40,7 +41,8 @@ def compare(
     """Return a result for every rule, in the order of the policy.
 
     Regression rules with their margins and budgets, identity rules and the tests for more undecided
-    cases form one family whose levels are corrected together; bounds do not.
+    cases form one family whose levels are corrected together; bounds do not. What a line of the
+    policy becomes in a suite (`for_each`) shares that line's part of the level.
     """
     values = Measurements(measurements)
     changes = [
@@ -54,10 +56,7 @@ def compare(
         for number, rule in enumerate(rules)
         if (finding := comparison.identity(rule)) is not None
     }
-    correct = holm if policy.correction == "holm" else uncorrected
-    levels = dict(
-        zip(tests, correct(list(tests.values()), alpha=1 - policy.confidence), strict=True)
-    )
+    levels = dict(zip(tests, _corrected(tests, rules, policy), strict=True))
     results = []
     for number, rule in enumerate(rules):
         measured = values.get(rule.metric.id, rule.suite, rule.where)
@@ -84,6 +83,28 @@ def compare(
         )
         results.append(_result(judged, comparison, policy))
     return results
+
+
+def _corrected(
+    tests: Mapping[Hashable, float], rules: Sequence[Rule], policy: Policy
+) -> list[Corrected]:
+    """Return every test with its level, in the order in which they stand."""
+    p_values, alpha = list(tests.values()), 1 - policy.confidence
+    if policy.correction != "holm":
+        return uncorrected(p_values, alpha=alpha)
+    lines = [_line(test, rules) for test in tests]
+    many = Counter(lines)
+    return holm(p_values, alpha=alpha, weights=[1 / many[line] for line in lines])
+
+
+def _line(test: Hashable, rules: Sequence[Rule]) -> Hashable:
+    """Return what shares one part of the level: a line of the policy, in a suite and comparison."""
+    match test:
+        case int() as number:
+            return rules[number].position, rules[number].suite
+        case (Reference() as reference, int() as number):
+            return reference, rules[number].position, rules[number].suite
+    return test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

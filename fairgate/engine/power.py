@@ -8,6 +8,7 @@ what the policy declares, what a burn-in measured, and what two runs showed.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -46,7 +47,7 @@ class RulePower:
     origin: str
     """`declared`, `burn-in`, `observed`, or `assumed`."""
     level: float
-    """One-sided level: the family's strictest under Holm."""
+    """One-sided level: the strictest that the rule has under Holm."""
     sees: float | None
     """Smallest change that is caught nine times of ten; None: none at all."""
     needed: Mapping[float, int | None]
@@ -67,19 +68,28 @@ def rule_power(
 
     `observed` maps positions in `rules` to the comparison of a run with a baseline.
     """
-    tests = [n for n, r in enumerate(rules) if r.gate.regression or r.metric.compares_terms]
-    budgets = sum(r.gate.regression is not None and r.gate.regression.budget is not None
-                  for r in rules)  # fmt: skip
-    family = len(tests) + budgets if policy.correction == "holm" else 1
-    level = (1 - policy.confidence) / max(1, family)
+    level_of = _levels(rules, policy)
     rows = []
     for number, rule in enumerate(rules):
         if rule.gate.regression is None:
             continue
         known = _known(rule, sds, observed.get(number))
         for sd, origin in [known] if known else [(sd, "assumed") for sd in ASSUMED]:
-            rows.append(_row(rule, plan, (sd, origin), level, observed.get(number)))
+            rows.append(_row(rule, plan, (sd, origin), level_of[number], observed.get(number)))
     return rows
+
+
+def _levels(rules: Sequence[Rule], policy: Policy) -> dict[int, float]:
+    """Return the strictest level of each rule that is tested: its line's part of the whole."""
+    tested = [n for n, r in enumerate(rules) if r.gate.regression or r.metric.compares_terms]
+    lines = [(rules[n].position, rules[n].suite) for n in tested]
+    many = Counter(lines)
+    alpha = 1 - policy.confidence
+    if policy.correction != "holm":
+        return dict.fromkeys(tested, alpha)
+    asked = {line: rules[n].gate.regression for line, n in zip(lines, tested, strict=True)}
+    parts = sum(1 if one is None or one.budget is None else 2 for one in asked.values())
+    return {n: alpha / parts / many[line] for n, line in zip(tested, lines, strict=True)}
 
 
 def _known(

@@ -3,7 +3,8 @@
 S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979)
 65-70: the chance of any false rejection stays at alpha, whatever the dependence. Y. Benjamini and
 Y. Hochberg, J. R. Statist. Soc. B 57 (1995) 289-300: the expected share of false ones among the
-rejections stays at alpha for independent or positively dependent tests.
+rejections stays at alpha for independent or positively dependent tests. Weights are Holm's own
+(section 4): whatever they are, as long as no p value decides them, the guarantee is the same.
 """
 
 from __future__ import annotations
@@ -38,12 +39,18 @@ def uncorrected(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
     ]
 
 
-def holm(p_values: Sequence[float], *, alpha: float) -> list[Corrected]:
-    """Return the tests in the given order, corrected step by step from the smallest p.
+def holm(
+    p_values: Sequence[float], *, alpha: float, weights: Sequence[float] | None = None
+) -> list[Corrected]:
+    """Return the tests in the given order, corrected step by step from the smallest p by weight.
 
-    A test that the steps do not reach is compared with the level at which they stopped.
+    A test that the steps do not reach is compared with its part of the level at which they stopped.
+    `weights` (above 0; default: all 1) say how the level is shared out among the tests.
     """
-    return _stepwise(_checked(p_values), alpha)
+    shares = np.ones(len(p_values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if shares.shape != (len(p_values),) or not (shares > 0).all():
+        raise DataError(f"{len(p_values)} p values need as many weights above 0, not {weights!r}")
+    return _stepwise(_checked(p_values), alpha, shares)
 
 
 def _checked(p_values: Sequence[float]) -> Floats:
@@ -58,17 +65,18 @@ def _checked(p_values: Sequence[float]) -> Floats:
     return values
 
 
-def _stepwise(p_values: Floats, alpha: float) -> list[Corrected]:
+def _stepwise(p_values: Floats, alpha: float, weights: Floats) -> list[Corrected]:
     size = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    ordered = p_values[order]
-    factors = np.arange(size, 0, -1, dtype=np.float64)
-    adjusted = np.minimum(np.maximum.accumulate(ordered * factors), 1.0)
+    order = np.argsort(p_values / weights, kind="stable")
+    ordered, own = p_values[order], weights[order]
+    left = np.cumsum(own[::-1])[::-1]
+    adjusted = np.minimum(np.maximum.accumulate(ordered * left / own), 1.0)
     # The first p above its own level stops the steps, for itself and all larger ones.
-    rejected = np.logical_and.accumulate(ordered <= alpha / factors)
+    rejected = np.logical_and.accumulate(ordered <= alpha * own / left)
     steps = np.minimum(np.arange(size), int(rejected.sum()))
-    levels = alpha / factors[np.minimum(steps, size - 1)]
+    levels = alpha * own / left[np.minimum(steps, size - 1)]
     # Rounding in a product may not contradict the comparison that was made.
+    levels = np.where(rejected | (ordered > levels), levels, np.nextafter(ordered, 0.0))
     above = np.nextafter(alpha, np.inf)
     adjusted = np.where(rejected, np.minimum(adjusted, alpha), np.maximum(adjusted, above))
     results: list[Corrected | None] = [None] * size

@@ -61,6 +61,10 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     failed = [rule for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"]
     assert [(r["metric"], r["where"]) for r in failed] == [("retrieval/overlap", {"term": "asian"})]
     assert "For example" not in workspace.out, "no answer changed"
+    change = failed[0]["change"]
+    # Each line that is tested has one part of the level, and the 13 identities share their line's.
+    lines = rules.count("regression:") + rules.count("identity/max-difference")
+    assert change["p_corrected"] / change["p_value"] == pytest.approx(13 * lines, rel=0.01)
 
 
 def test_an_answer_that_differs_from_neutral_wording_alone_is_shown_beside_it(workspace):

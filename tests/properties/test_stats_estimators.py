@@ -88,6 +88,24 @@ def test_corrections_say_the_same_in_three_ways(p_values, alpha):
         assert one.adjusted_p >= one.p_value or math.isclose(one.adjusted_p, one.p_value)
 
 
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.sampled_from([1, 1 / 2, 1 / 3, 1 / 21])), max_size=30),
+    st.floats(0.001, 0.5),
+)
+def test_weights_share_the_level_out(tests, alpha):
+    p_values, weights = [p for p, _ in tests], [weight for _, weight in tests]
+    found = holm(p_values, alpha=alpha, weights=weights)
+    for one, weight in zip(found, weights, strict=True):
+        assert one.rejected == (one.adjusted_p <= alpha) == (one.p_value <= one.level)
+        if one.p_value < (1 - 1e-9) * alpha * weight / sum(weights):
+            assert one.rejected, "Bonferroni with these weights rejects it"
+    kept = sum(weight for one, weight in zip(found, weights, strict=True) if not one.rejected)
+    for one, weight in zip(found, weights, strict=True):
+        if not one.rejected:
+            assert one.p_value >= (1 - 1e-9) * alpha * weight / kept
+    assert holm(p_values, alpha=alpha, weights=[1] * len(tests)) == holm(p_values, alpha=alpha)
+
+
 @given(PROBABILITIES, st.randoms(use_true_random=False))
 def test_corrections_do_not_depend_on_the_order(p_values, random):
     order = list(range(len(p_values)))

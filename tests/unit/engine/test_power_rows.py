@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fakes.planted import IDENTITY, REGRESSION, Bench, policy_of
 
+from fairgate.composition.loading import load_policy
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import KnownSd
 from fairgate.engine.power import ASSUMED, rule_power
 from fairgate.engine.rules import expand_rules
@@ -68,6 +72,39 @@ def test_the_numbers_are_those_of_the_formula_at_the_familys_strictest_level():
     exact = RuleDesign(level=row.level, margin=0.02)
     assert row.sees == minimum_detectable_effect(0.1, 50, exact)
     assert row.needed[0.05] == sources_needed(0.05, 0.1, exact)
+
+
+def test_what_for_each_makes_of_a_line_shares_its_part_of_the_level():
+    each = {"metric": METRIC, "for_each": "term", "regression": {"margin": 0.02}}
+    whole, *terms = rows([REGRESSION, IDENTITY, each], [known(0.1)])
+    assert len({tuple(row.where.items()) for row in terms}) == 3
+    assert whole.level == pytest.approx(0.05 / 3)
+    assert {round(row.level, 9) for row in terms} == {round(0.05 / 3 / 3, 9)}
+    budget = {"metric": METRIC, "regression": {"margin": 0.02, "budget": 0.04}}
+    assert rows([budget, IDENTITY], [known(0.1)])[0].level == pytest.approx(0.05 / 3)
+
+
+@pytest.mark.parametrize("name", ["rag-sentiment", "rag-toxicity"])
+def test_a_line_on_each_identity_costs_the_shipped_rules_less_than_a_tenth(name):
+    root = Path(__file__).parents[3]
+    loaded = load_policy(root / f"policies/{name}.yaml", Runtime(root=root))
+    policy = loaded.policy
+    fewer = policy.model_copy(
+        update={"gates": [g for g in policy.gates if not (g.regression and g.for_each)]}
+    )
+    assert len(fewer.gates) == len(policy.gates) - 1
+    with_line, without = (
+        {
+            row.metric: row.sees
+            for row in rule_power(expand_rules(one, loaded.plan), loaded.plan, one, [], {})
+            if row.sd == 0.1 and not row.where
+        }
+        for one in (policy, fewer)
+    )
+    assert without
+    assert with_line.keys() == without.keys()
+    for metric, sees in without.items():
+        assert sees < with_line[metric] < 1.1 * sees or with_line[metric] == sees
 
 
 def test_what_the_margin_tolerates_is_marked():
