@@ -58,6 +58,12 @@ class SqliteResultStore:
         with self._lock:
             self._connection.close()
 
+    def copy_to(self, path: Path) -> None:
+        """Write everything that is stored into one new file. Raises StoreError."""
+        with self._lock, self._mapped_errors():
+            path.unlink(missing_ok=True)
+            self._connection.execute("VACUUM INTO ?", (str(path),))
+
     def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
         """Return the stored texts of those keys that are there and undamaged, in `keys`' order."""
         return {key: value.decode() for key, value in self._get(kind, keys).items()}

@@ -195,11 +195,13 @@ def _gate(
     finish: Callable[[], None] = lambda: None,
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
+    from fairgate.adapters.github import runner
     from fairgate.composition.blamed_changes import BlamedChange
     from fairgate.composition.ci_files import report_change
     from fairgate.composition.several_policies import SeveralReports
 
     subject = _subject(inputs, environment)
+    answers = _answers(inputs, subject, environment)
     several = len(inputs.policies) > 1
     reports = []
     for policy in inputs.policies:
@@ -217,9 +219,29 @@ def _gate(
         _say(judged, folder, report_only=inputs.report_only)
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
     finish()
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), answers())
     _publish(report, inputs, subject, environment)
     code = report.exit_code
     return ExitCode.PASS if inputs.report_only and code in _VERDICTS else code
+
+
+def _answers(
+    inputs: Inputs, subject: Posting, environment: Mapping[str, str]
+) -> Callable[[], dict[str, str]]:
+    """Fetch the base branch's stored answers; return what says, at the end, what came of it."""
+    if not inputs.answers:
+        return dict
+    from fairgate.composition.base_answers import fetch_answers, keep_answers
+
+    cache, ref = inputs.runtime.cache, environment.get("GITHUB_REF", "")
+    found = fetch_answers(subject.event, subject.api, inputs.answers, cache, ref)
+    if found.notice:
+        click.echo(f"fairgate: note: {harmless(found.notice)}", err=True)
+    return lambda: {
+        "answers-hit": str(bool(found.commit)).lower(),
+        "answers-commit": found.commit,
+        "answers-file": keep_answers(subject.event, cache, inputs.scratch / "answers", ref),
+    }
 
 
 def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:

@@ -49,6 +49,7 @@ _HELP = {
     "report_dir": "Folder for the report files, inside the workspace.",
     "cache_dir": "Folder for stored results, outside of the checkout.",
     "blame": "Most questions for finding what explains a red verdict; 0: it is not searched.",
+    "answers_artifact": "Artifact with the stored answers of the base branch's runs.",
     "pr_number": "Pull request, where the event does not name one.",
     "github_token": "Token for comment and base commit.",
 }
@@ -75,6 +76,8 @@ class Inputs:
     """Most questions for finding what explains a red verdict."""
     number: int | None
     token: str
+    answers: str = ""
+    """Artifact with the base branch's stored answers; empty: none are used."""
 
     def __repr__(self) -> str:
         """Say which policy, never the token."""
@@ -111,6 +114,11 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
     problems += _stores_in(workspace, options["cache_dir"], environment)
+    artifact = options["answers_artifact"]
+    if artifact and not re.fullmatch(r"[\w.-]{1,100}", artifact, re.ASCII):
+        problems.append(
+            f"answers-artifact is {quoted(artifact)}, expected a name of letters, digits, - _ ."
+        )
     number = options["pr_number"]
     if number and not re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII):
         problems.append(f"pr-number is {quoted(number)}, expected a number")
@@ -140,6 +148,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         blame=int(options["blame"]),
         number=int(number) if number else None,
         token=options["github_token"],
+        answers=options["answers_artifact"],
     )
 
 

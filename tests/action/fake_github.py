@@ -43,6 +43,9 @@ class FakeGitHub:
         self.requests = []
         self.artifacts = {}
         self.artifact_heads = {}
+        self.runs = {}
+        self.expired = set()
+        self.histories = {}
         self.barriers = []
         self.blobs = {}
         self.hooks = []
@@ -157,6 +160,9 @@ class _Handler(BaseHTTPRequestHandler):
             (r"/issues/(\d+)/comments", self._comments),
             (r"/issues/comments/(\d+)", self._comment),
             (r"/actions/runs/(\d+)/artifacts", self._artifacts),
+            (r"/actions/runs/(\d+)", self._run),
+            (r"/actions/artifacts", self._all_artifacts),
+            (r"/compare/([0-9a-f]+)\.\.\.([0-9a-f]+)", self._compare),
             (r"/actions/artifacts/(\d+)/zip", self._zip),
             (r"/pulls/(\d+)", self._pull),
             (r"/pulls", self._pulls),
@@ -235,6 +241,28 @@ class _Handler(BaseHTTPRequestHandler):
             if query.get("name") in (None, name)
         ]  # fmt: skip
         send(200, {"total_count": len(rows), "artifacts": rows})
+
+    def _all_artifacts(self, method, match, query, body, send):
+        heads = self.github.artifact_heads
+        rows = [
+            {"id": number, "name": name, "expired": run in self.github.expired,
+             "workflow_run": {"id": run, "head_sha": heads[number], "repository_id": 1,
+                              "head_repository_id": self.github.runs.get(run, {}).get("from", 1)}}
+            for run, kept in self.github.artifacts.items()
+            for number, (name, _) in kept.items()
+            if query.get("name") in (None, name)
+        ]  # fmt: skip
+        send(200, {"total_count": len(rows), "artifacts": rows})
+
+    def _run(self, method, match, query, body, send):
+        run = self.github.runs.get(int(match[1]))
+        send(200, {"id": int(match[1]), **run}) if run else send(404, {"message": "Not Found"})
+
+    def _compare(self, method, match, query, body, send):
+        head, base = match[1], match[2]
+        known = self.github.histories.get(base, [base])
+        status = "identical" if head == base else "ahead" if head in known else "diverged"
+        send(200, {"status": status})
 
     def _zip(self, method, match, query, body, send):
         number = int(match[1])

@@ -77,7 +77,7 @@ def test_the_documented_outputs_are_there():
     assert set(load(ROOT / "action.yml")["outputs"]) == {
         "outcome", "exit-code", "violations", "regressions", "value", "base", "results", "run-folder",
         "badge-file", "report-md", "report-html", "report-json", "sarif-file", "junit-file",
-        "cache-hit", "comment-url", "shard-folder",
+        "cache-hit", "comment-url", "shard-folder", "answers-hit", "answers-commit", "answers-file",
     }  # fmt: skip
 
 

@@ -47,13 +47,15 @@ def artifact_member(
             f"not to {head[:12]}, which ran; run the gate again"
         )
     archive = f"/repos/{repository}/actions/artifacts/{newest['id']}/zip"
-    return _member(api.download(archive, MAX_ARCHIVE_BYTES), artifact, member)
+    raw = api.download(archive, MAX_ARCHIVE_BYTES)
+    return member_of(raw, artifact, member, MAX_MEMBER_BYTES)
 
 
-def _member(raw: bytes, artifact: str, member: str) -> bytes:
+def member_of(raw: bytes, artifact: str, member: str, most: int) -> bytes:
+    """Return a file of an archive, of at most so many bytes. Raises DataError."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(member) as file:
-            content = file.read(MAX_MEMBER_BYTES + 1)
+            content = file.read(most + 1)
     except (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError, RuntimeError) as error:
         raise DataError(
             f"artifact {quoted(artifact)} has no readable {member} ({type(error).__name__}): it "
@@ -61,6 +63,7 @@ def _member(raw: bytes, artifact: str, member: str) -> bytes:
         ) from error
     except Exception as error:  # zlib.error and what other decompressors raise
         raise DataError(f"artifact {quoted(artifact)} is damaged; run the gate again") from error
-    if len(content) > MAX_MEMBER_BYTES:
-        raise DataError(f"{member} of artifact {quoted(artifact)} is larger than 16 MiB")
+    if len(content) > most:
+        size = f"{most >> 20} MiB"
+        raise DataError(f"{member} of artifact {quoted(artifact)} is larger than {size}")
     return content

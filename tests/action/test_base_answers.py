@@ -1,0 +1,216 @@
+"""Stored answers of the base branch's runs: whose are believed, and what they spare."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from action import payloads
+from action.fake_github import REPOSITORY, TOKEN
+
+from fairgate.adapters.github.api import GitHubApi
+from fairgate.adapters.github.base_runs import base_run_file
+from fairgate.adapters.result_store import SqliteResultStore
+from fairgate.domain.errors import ApiError, DataError
+
+ARTIFACT, MEMBER = "fairgate-answers", "store.sqlite"
+BASE, OLDER, HEAD = "b" * 40, "c" * 40, "a" * 40
+PUSH = {"event": "push", "head_repository": {"full_name": REPOSITORY}}
+
+
+@pytest.fixture
+def api(hub):
+    hub.histories[BASE] = [OLDER, BASE]
+    return GitHubApi(hub.url, TOKEN)
+
+
+def left(hub, run=1, head=OLDER, content=b"answers", **said):
+    """Leave an artifact of a run, of which GitHub says what a push of the base branch has."""
+    hub.upload(run, head, content, name=said.pop("name", ARTIFACT), member=MEMBER)
+    hub.runs[run] = {**PUSH, "head_sha": head, **said}
+
+
+def found(api):
+    return base_run_file(api, REPOSITORY, BASE, ARTIFACT, MEMBER)
+
+
+@pytest.mark.parametrize("head", [OLDER, BASE])
+def test_a_push_run_of_a_commit_in_the_base_s_history_is_believed(hub, api, head):
+    left(hub, head=head)
+    assert found(api) == (head, b"answers")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"event": "pull_request"},
+        {"event": "pull_request_target"},
+        {"event": "workflow_dispatch"},
+        {"event": None},
+        {"head": HEAD},
+        {"head_sha": HEAD},
+        {"head_repository": {"full_name": "fork/shop"}},
+        {"head_repository": None},
+        {"from": 2},
+        {"name": "fairgate-answers-2"},
+    ],
+    ids=str,
+)
+def test_nothing_else_is_believed_and_nothing_of_it_is_fetched(hub, api, said):
+    """A pull request's job can upload under any name, and a branch or tag can be called `main`."""
+    left(hub, **said)
+    assert found(api) is None
+    assert not hub.made("GET", "/zip")
+
+
+def test_the_newest_of_the_base_s_is_taken_whatever_others_stand_before_it(hub, api):
+    left(hub, 1, content=b"old")
+    left(hub, 2, content=b"new")
+    left(hub, 3, content=b"expired")
+    hub.expired.add(3)
+    for run in range(4, 10):
+        left(hub, run, head=HEAD, content=b"poisoned", event="pull_request")
+    assert found(api) == (OLDER, b"new")
+
+
+def test_a_damaged_artifact_and_a_missing_permission_are_said(hub, api):
+    hub.upload(1, OLDER, b"PK no zip", name=ARTIFACT, member=None)
+    hub.runs[1] = {**PUSH, "head_sha": OLDER}
+    with pytest.raises(DataError, match=r"no readable store\.sqlite"):
+        found(api)
+    with pytest.raises(ApiError):
+        base_run_file(GitHubApi(hub.url, "wrong"), REPOSITORY, BASE, ARTIFACT, MEMBER)
+
+
+def test_a_copy_of_a_store_is_one_file_with_everything(tmp_path):
+    store = SqliteResultStore(tmp_path / "store.sqlite")
+    store.put_many("answer", [("k", "v")])
+    store.copy_to(tmp_path / "copy.sqlite")
+    store.copy_to(tmp_path / "copy.sqlite")
+    store.close()
+    copied = SqliteResultStore(tmp_path / "copy.sqlite")
+    assert copied.get_many("answer", ["k"]) == {"k": "v"}
+    copied.close()
+
+
+POLICY = """\
+version: 1
+name: small
+system: {generator: {model: demo-slm, decoding: greedy}}
+suites:
+  - {id: s, sources: sources.jsonl, task: sentiment, perturbations: [gender]}
+gates:
+  - {metric: asr/generation/controlled, report: true}
+"""
+TEXTS = ["Wonderful, I love it.", "Awful, it broke at once."]
+
+
+@pytest.fixture
+def asked(history):
+    """Return the repository whose policy asks a model that runs here."""
+    history.write("policies/small.yaml", POLICY)
+    rows = [json.dumps({"id": f"s{n}", "text": text}) for n, text in enumerate(TEXTS)]
+    history.write("sources.jsonl", "\n".join(rows))
+    history.git("rm", "-q", "-r", "--ignore-unmatch", "baselines")
+    history.commit("ask a model")
+    return history
+
+
+def made(job):
+    """Return how many answers the run had to make; those that are stored are not."""
+    found = re.search(r"generate: (\d+) to do", job.err)
+    return int(found[1]) if found else 0
+
+
+def fresh(job):
+    """Make the job's runner one that has kept nothing."""
+    shutil.rmtree(job.folder / "fairgate", ignore_errors=True)
+
+
+def pushed(job, history):
+    """Gate the default branch and keep its answers as the documented workflow does."""
+    sha = history.git("rev-parse", "main")
+    more = {"GITHUB_REF": "refs/heads/main", "FAIRGATE_ANSWERS_ARTIFACT": ARTIFACT}
+    code = job.run("push", payloads.on_push(sha, sha), **more)
+    assert code == 0, job.out + job.err
+    return sha, Path(job.outputs["answers-file"]).read_bytes()
+
+
+def test_a_pull_request_asks_nothing_that_the_base_branch_has_asked(job, asked, hub):
+    sha, content = pushed(job, asked)
+    first = made(job)
+    assert first > 20
+    assert job.outputs["answers-hit"] == "false"
+    left(hub, 1, head=sha, content=content)
+    fresh(job)
+    asked.branch()
+    asked.commit("nothing that counts")
+    assert job.pull(asked, FAIRGATE_ANSWERS_ARTIFACT=ARTIFACT) == 0, job.out + job.err
+    assert made(job) == 0
+    assert (job.outputs["answers-hit"], job.outputs["answers-commit"]) == ("true", sha)
+    assert job.outputs["answers-file"] == "", "a pull request's run leaves nothing"
+    record = Path(job.outputs["report-json"]).read_text()
+
+    # Spoiled on its way: what does not fit the store's checksums is asked again.
+    store = job.folder / "damaged.sqlite"
+    store.write_bytes(content)
+    with sqlite3.connect(store) as damaged:
+        damaged.execute("UPDATE results SET value = CAST('positive' AS BLOB)")
+    left(hub, 2, head=sha, content=store.read_bytes())
+    fresh(job)
+    assert job.pull_again(asked, FAIRGATE_ANSWERS_ARTIFACT=ARTIFACT) == 0, job.out + job.err
+    assert made(job) == first
+    assert Path(job.outputs["report-json"]).read_text() == record
+
+
+def test_answers_that_a_pull_request_has_left_are_not_used(job, history, hub):
+    left(hub, head=history.git("rev-parse", "main"), event="pull_request")
+    history.branch()
+    history.commit("something")
+    assert job.pull(history, FAIRGATE_ANSWERS_ARTIFACT=ARTIFACT) == 0, job.out + job.err
+    assert (job.outputs["answers-hit"], job.outputs["answers-commit"]) == ("false", "")
+    assert "no push run of the base branch has left an artifact" in job.err
+
+
+@pytest.mark.parametrize(
+    "ref", ["refs/heads/topic", "refs/tags/main", "refs/pull/7/merge", ""], ids=str
+)
+def test_a_run_of_another_branch_neither_leaves_nor_uses_answers(job, history, hub, ref):
+    sha = history.git("rev-parse", "main")
+    left(hub, head=sha, content=b"never read")
+    more = {"GITHUB_REF": ref, "FAIRGATE_ANSWERS_ARTIFACT": ARTIFACT}
+    cache = job.folder / "fairgate/cache"
+    cache.mkdir(parents=True)
+    with contextlib.closing(SqliteResultStore(cache / MEMBER)) as store:
+        store.put_many("answer", [("k", "v")])
+    assert job.run("push", payloads.on_push(sha, sha), **more) == 0, job.out + job.err
+    assert (job.outputs["answers-hit"], job.outputs["answers-file"]) == ("false", "")
+    assert not hub.made("GET", "/zip")
+    more["GITHUB_REF"] = "refs/heads/main"
+    assert job.run("push", payloads.on_push(sha, sha), **more) == 0, job.out + job.err
+    assert Path(job.outputs["answers-file"]).is_file()
+
+
+@pytest.mark.parametrize("fault", ["no token", "no permission"])
+def test_what_cannot_be_had_costs_time_and_no_verdict(job, history, hub, fault):
+    if fault == "no permission":
+        hub.fail("GET", "/actions/artifacts", 403, times=9)
+    history.branch()
+    history.commit("something")
+    token = "" if fault == "no token" else TOKEN
+    code = job.pull(history, FAIRGATE_ANSWERS_ARTIFACT=ARTIFACT, FAIRGATE_GITHUB_TOKEN=token)
+    assert code == 0, job.out + job.err
+    assert job.outputs["answers-hit"] == "false"
+    assert ("no token" if fault == "no token" else "cannot be had") in job.err
+
+
+def test_an_artifact_s_name_is_checked(job, history):
+    history.branch()
+    history.commit("something")
+    assert job.pull(history, FAIRGATE_ANSWERS_ARTIFACT="../a b") == 2
+    assert "answers-artifact is '../a b'" in job.out + job.err
