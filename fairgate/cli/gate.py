@@ -55,6 +55,10 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
     "--shard", metavar="I/N",
     help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when done.",
 )  # fmt: skip
+@click.option(
+    "--after", type=EXISTING_FOLDER, metavar="PARTS",
+    help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
+)  # fmt: skip
 @allow_python
 @runtime_options
 def run(policy: Path, **options: Any) -> int:
@@ -70,6 +74,8 @@ def run(policy: Path, **options: Any) -> int:
         from fairgate.cli.merging import run_part
 
         return run_part(policy, options, runtime_of(options))
+    if options["after"] is not None:
+        raise UsageError("--after is for a part of a run; name which with --shard")
     return _run_whole(policy, options)
 
 

@@ -105,6 +105,8 @@ def parsed(text: str) -> Shard:
 
 def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
+    from fairgate.composition.merging import find_shards
+    from fairgate.composition.shard_attribution import run_attribution
     from fairgate.composition.sharding import run_shard, shard_folder
 
     shard = parsed(options["shard"])
@@ -118,7 +120,11 @@ def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     progress = progress_for(quiet=options["quiet"])
     loaded = load_policy(policy, runtime)
     folder = shard_folder(options["out"], runtime, loaded, shard)
-    done, notices = run_shard(loaded, shard, folder, runtime, progress)
+    if options["after"] is None:
+        done, notices = run_shard(loaded, shard, folder, runtime, progress)
+    else:
+        earlier = find_shards([options["after"]])
+        done, notices = run_attribution(loaded, shard, earlier, folder, runtime, progress)
     for notice in notices:
         say(f"fairgate: note: {harmless(notice)}")
     click.echo(

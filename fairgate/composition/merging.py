@@ -7,7 +7,7 @@ from the answers, by the policy and the baseline that are here.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -193,23 +193,35 @@ def merge(
     they are asked here. Raises UsageError where parts are foreign, missing or there twice, or the
     system to ask is another one here; DataError where one is damaged.
     """
-    require_whole(shards, loaded, runtime)
-    read = [_read(one, loaded) for one in shards]
+    read = read_all(shards, loaded, runtime)
     composition = Composition(loaded, runtime, progress)
     under_test = dict(shards[0].manifest.under_test)
+    given = composition.gate_input(references, under_test, _environment(shards))
+    with contextlib.ExitStack() as stack:
+        live = Live(composition, under_test, read, stack)
+        united = united_system(read, live if asks else None)
+        done = run_gate(given, united, progress)
+    if united.left_out:
+        given, done = _with_notice(given, done, _left_out(united.left_out))
+    return Merged(given=given, run=done, notices=composition.notices)
+
+
+def read_all(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> list[ReadShard]:
+    """Return all parts of a run, the first one first. Raises UsageError and DataError."""
+    require_whole(shards, loaded, runtime)
+    return [_read(one, loaded) for one in shards]
+
+
+def united_system(
+    read: Sequence[ReadShard], live: Callable[[], SystemUnderTest] | None
+) -> UnitedSystem:
+    """Return the system that answers from all parts."""
     answers: dict[tuple[str, str], Execution | None] = {}
     vectors: dict[str, Vectors] = {}
     for one in reversed(read):  # where two parts differ in a document's vector, the first counts
         answers |= one.part.answers
         vectors |= one.part.vectors
-    given = composition.gate_input(references, under_test, _environment(shards))
-    with contextlib.ExitStack() as stack:
-        live = _Live(composition, under_test, read, stack)
-        united = UnitedSystem(answers, vectors, live if asks else None)
-        done = run_gate(given, united, progress)
-    if united.left_out:
-        given, done = _with_notice(given, done, _left_out(united.left_out))
-    return Merged(given=given, run=done, notices=composition.notices)
+    return UnitedSystem(answers, vectors, live)
 
 
 def _read(found: Found, loaded: LoadedPolicy) -> ReadShard:
@@ -241,7 +253,7 @@ def _with_notice(given: GateInput, done: GateRun, notice: str) -> tuple[GateInpu
 
 
 @dataclass(slots=True)
-class _Live:
+class Live:
     """Opens the policy's system when attribution has questions, and makes sure it is the same."""
 
     composition: Composition
@@ -250,6 +262,7 @@ class _Live:
     stack: contextlib.ExitStack
 
     def __call__(self) -> SystemUnderTest:
+        """Return the system. Raises UsageError where it is not the one that the parts asked."""
         self.stack.enter_context(self.composition.serving())
         system = self.composition.system
         now = system.under_test()

@@ -43,6 +43,11 @@ def crossed_key(key: str, documents_of: str) -> str:
     return f"{key}{_DOCUMENTS}{documents_of}"
 
 
+def uncrossed(key: str) -> str:
+    """Return the key of the case that is shown another one's documents; other keys as they are."""
+    return key.partition(_DOCUMENTS)[0]
+
+
 def source_of(key: str) -> str:
     """Return what stands before a follow-up's `#`: the id of its source."""
     return key.partition("#")[0]

@@ -17,6 +17,7 @@ import numpy as np
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.keys import first_asked, uncrossed
 from fairgate.domain.wording import quoted
 from fairgate.engine.crossing import Crossing
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
@@ -119,6 +120,26 @@ def answer_part(
     )
 
 
+def ask_attribution(
+    answered: Answered,
+    part: TestPlan,
+    sut: Callable[[], SystemUnderTest],
+    progress: Progress,
+) -> Answers:
+    """Ask a part of the questions that attribution has, once a whole run is answered.
+
+    A question belongs to the part of its source. `sut` is called where there is one.
+    """
+    own = {case.cluster for case in part.cases}
+    cases = [case for case in answered.added if case.is_crossing and case.cluster in own]
+    if not cases:
+        return {}
+    asked = TestPlan(cases=cases, units=())
+    found = sut().execute(asked, progress, answered.executions)
+    names = [(case.suite, case.key) for case in cases]
+    return {name: found.get(name) for name in names}
+
+
 def _compare_documents(answered: Answered) -> None:
     """Judge the part: that looks up the vectors which the whole run will compare."""
     assert answered.judged is not None  # noqa: S101 - judged when it is first read
@@ -144,6 +165,11 @@ class _Kept:
         return found
 
 
+def may_be_asked(suite: str, key: str, planned: frozenset[tuple[str, str]]) -> bool:
+    """Return whether a part with these questions may have been asked another: attribution's."""
+    return any((suite, base) in planned for base in (key, first_asked(key), uncrossed(key)))
+
+
 def document_name(document: Document) -> str:
     """Return a short name of a document: the hash of what tells it from others."""
     return _hash(document_key(document) or "")
@@ -152,8 +178,8 @@ def document_name(document: Document) -> str:
 class UnitedSystem:
     """The system under test of a whole run, whose answers were asked in parts.
 
-    What the plan asks is never asked again. Attribution's questions go to `live`, which is called
-    when the first of them comes up; None leaves them unanswered.
+    What the plan asks is never asked again. Those of attribution's questions that no part has asked
+    go to `live`, which is called when the first of them comes up; None leaves them unanswered.
     """
 
     def __init__(
@@ -176,8 +202,13 @@ class UnitedSystem:
 
         Raises DataError where the parts were never asked a case of the plan.
         """
-        found = self._known([case for case in plan.cases if not case.is_crossing])
-        crossed = [case for case in plan.cases if case.is_crossing]
+        crossed = [
+            case
+            for case in plan.cases
+            if case.is_crossing and (case.suite, case.key) not in self._answers
+        ]
+        left = {(case.suite, case.key) for case in crossed}
+        found = self._known([case for case in plan.cases if (case.suite, case.key) not in left])
         if crossed and self._live is not None:
             asked = TestPlan(cases=crossed, units=())
             found |= self._live().execute(asked, progress, earlier)

@@ -28,7 +28,14 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Vectors
-from fairgate.engine.shards import MOST_SHARDS, AnsweredPart, Answers, Shard, document_name
+from fairgate.engine.shards import (
+    MOST_SHARDS,
+    AnsweredPart,
+    Answers,
+    Shard,
+    document_name,
+    may_be_asked,
+)
 
 MANIFEST = "shard.json"
 ANSWERS = "shard-answers.jsonl"
@@ -177,7 +184,7 @@ def _is_table(value: object) -> bool:
 
 
 def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, str]]) -> ReadShard:
-    """Return a part of a run with its answers; `expected` is what such a part may be asked.
+    """Return a part of a run with its answers; `expected` is what its part of the plan asks.
 
     Raises DataError for another question, one that stands twice, and broken lines.
     """
@@ -191,7 +198,7 @@ def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, 
         whole = own | ({"response": None} if absent is True else {})
         execution = execution_from(whole, place, seen)
         name = (execution.suite, execution.key)
-        if name not in expected or name in answers:
+        if name in answers or not may_be_asked(*name, expected):
             what = "stands twice" if name in answers else "is no question of this part"
             raise DataError(f"{place}: {quoted(execution.key)} {what}; run the part again")
         answers[name] = None if absent is True else execution
