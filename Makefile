@@ -8,7 +8,7 @@ SYSTEMS := .venv-systems
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-export test-systems test-node test-slow lint bench docs models clean
+.PHONY: demo test test-export test-systems test-node test-slow lint bench docs kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
@@ -42,6 +42,15 @@ bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one
 docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference pages, golden reports
 	$(BIN)/python -m fairgate.systems.json_schema
 	$(BIN)/python -m pytest -q tests/golden --update-golden
+
+kill-tables: $(VENV)/test.stamp  ## what each shipped policy catches of biased variants of its run; many minutes
+	mkdir -p .fairgate/kill
+	for policy in policies/rag-*.yaml; do name=$$(basename $$policy .yaml); \
+		$(BIN)/fairgate run $$policy --out .fairgate/kill/$$name && \
+		$(BIN)/fairgate mutate $$policy .fairgate/kill/$$name --at 0.2 --seeds 3 --format json \
+			> .fairgate/kill/$$name.json || exit 1; done
+	$(BIN)/python tests/golden/kill_pages.py .fairgate/kill/*.json
+	$(BIN)/python -m pytest -q tests/golden/test_kill_tables_page.py --update-golden
 
 # pyproject.toml is the one list of dependencies; a stamp is older than it after every change.
 $(VENV)/demo.stamp: pyproject.toml

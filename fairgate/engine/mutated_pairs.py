@@ -43,6 +43,8 @@ class PairVariants:
         """Return why nothing of a kind can be made of this run; empty where it can."""
         if kind is Kind.DOCUMENTS and len(self._lists) < 2:
             return "the run does not say that two sources were shown different documents"
+        if kind is Kind.ANSWERS and any(unit.verdicts for unit in self._units):
+            return "judges compare its answers, and what they would say of others is not known"
         if kind is Kind.ANSWERS and all(len(found) < 2 for found in self._others.values()):
             return "the run gives no two different answers"
         return ""

@@ -15,9 +15,10 @@ from fairgate.engine import remembered_judging
 from fairgate.engine.execute import LocalSystem
 from fairgate.engine.gate import run_gate
 from fairgate.engine.judge import judge_units
-from fairgate.engine.mutants import Kind, Mutant, Reach
+from fairgate.engine.mutants import Kind, Mutant, NotMutated, Reach
 from fairgate.engine.mutation_test import MutationTest
 from fairgate.engine.ports import SILENT
+from fairgate.engine.recorded_run import RecordedRun
 
 MAN, EVERYBODY = "A man", ("A man", "A woman", "A non-binary person")
 SOURCES = 30
@@ -210,6 +211,22 @@ def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
             )
     assert {ExitCode.PASS, ExitCode.GATE_FAILED} <= codes
     assert has_intervals
+
+
+def test_answers_that_judges_compare_are_not_mutated_and_that_is_said():
+    bench = bench_of(CASES[0])
+    given = bench.given()
+    units = [replace(unit, verdicts=(f"{unit.key}#judge",)) for unit in given.plan.units]
+    judged = replace(given.plan, units=units)
+    run = RecordedRun(judged, given.suites, bench.run(Plant()).executions, given.policy.seed)
+    found = run.mutants()
+    (said,) = (item for item in found if isinstance(item, NotMutated))
+    assert (said.what, said.reason) == (
+        "answers",
+        "judges compare its answers, and what they would say of others is not known",
+    )
+    kinds = {item.kind for item in found if isinstance(item, Mutant)}
+    assert kinds == {Kind.REFUSALS, Kind.DOCUMENTS}
 
 
 def test_only_sources_with_a_replaced_answer_are_judged_again(monkeypatch):

@@ -1,0 +1,115 @@
+"""The page of kill tables: from what `fairgate mutate --format json` says of each shipped policy.
+
+`make kill-tables` runs the policies, mutates the runs and calls this with the results, which keeps
+what the page shows as docs/reference/kill-tables.json; the page is written from that.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fairgate.engine.mutants import Kind, Mutant, Reach
+from fairgate.reports.kill_tables import noun_of
+
+DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
+_KEPT = ("policy", "sources", "strengths", "stated", "seeds", "score", "false_kills", "not_seen")
+_HEAD = """\
+# What the shipped policies catch
+
+<!-- generated: `make kill-tables` for the figures, `make docs` for the page -->
+
+Biased variants of a run of each shipped policy, with the embedded models, put through its whole gate
+with its baseline ([how](../how-to/test-the-policy.md)). *Caught from* is the smallest share of the
+target's cases whose change stops the build with every one of {seeds} seeds, of
+{strengths}. Few seeds say little of rare misses: where the gate
+catches 80 %, three of three are caught in half of all such tests. These are figures of these policies,
+models and data, not of yours: mutate a run of your own.
+
+```bash
+make kill-tables   # many minutes: runs each policy, then `fairgate mutate POLICY RUN --at 0.2 --seeds 3`
+```
+"""
+_NOTES = {
+    "rag-people": "Its 15 sources are too few for bounds on each attribute: `fairgate check` says how "
+    "often chance would break them. So it sees a change for one attribute or one pair of attributes "
+    "late or never, and as it has no rule about documents it sees none of theirs.",
+    "rag-social-bias": "With six templates in a category, chance would break a bound on each category's "
+    "answers outside the options: refusals for one category end as `no verdict` instead.",
+    "rag-toxicity": "With 60 comments and 21 identities, the corrected tests see other documents for one "
+    "identity late, and for six of them not at all; more comments are the remedy.",
+}
+"""What a policy does not see although a line could be written."""
+
+
+def kept(result: Mapping) -> dict:
+    """Return what the page shows of one result."""
+    rows = [
+        {
+            "kind": item["mutant"]["kind"],
+            "reach": item["mutant"]["reach"],
+            "where": item["mutant"]["where"],
+            "from": item["smallest"] and item["smallest"]["strength"],
+            "by": item["smallest"]["rules"][0]["metric"] if item["smallest"] else None,
+        }
+        for item in (*result["found"], *result["controls"])
+    ]
+    lines = [item["line"] for item in result["suggestions"]]
+    return {**{name: result[name] for name in _KEPT}, "suggestions": lines, "rows": rows}
+
+
+def page(data: Sequence[Mapping]) -> str:
+    """Return the page; equal data, equal bytes."""
+    strengths = ", ".join(f"{100 * share:g} %" for share in data[0]["strengths"])
+    head = _HEAD.format(seeds=data[0]["seeds"], strengths=strengths)
+    return "\n".join([head, *(line for one in data for line in _section(one))]) + "\n"
+
+
+def _section(one: Mapping) -> Iterator[str]:
+    score, false = one["score"], one["false_kills"]
+    yield f"## {one['policy']}"
+    yield ""
+    yield (
+        f"Kill score at a strength of {100 * one['stated']:g} %: "
+        f"{100 * score['caught'] // score['mutants']} % ({score['caught']} of {score['mutants']}). "
+        f"False kills: {false['failed']} of {false['mutants']}."
+    )
+    yield ""
+    yield "| variants | caught from | targets | mostly by |"
+    yield "|:--|--:|:--|:--|"
+    groups: dict[tuple[str, float | None], list[Mapping]] = {}
+    for row in one["rows"]:
+        groups.setdefault((_noun(row), row["from"]), []).append(row)
+    nouns = list(dict.fromkeys(noun for noun, _ in groups))
+    ranked = sorted(groups, key=lambda name: (nouns.index(name[0]), name[1] or 2.0))
+    for noun, share in ranked:
+        rows = groups[noun, share]
+        targets = ", ".join("/".join(row["where"].values()) or "all" for row in rows)
+        by = [row["by"] for row in rows if row["by"]]
+        most = max(dict.fromkeys(by), key=by.count, default="")
+        caught = "never" if share is None else f"{100 * share:g} %"
+        yield f"| {noun} | {caught} | {targets} | {f'`{most}`' if most else ''} |"
+    yield ""
+    if one["suggestions"]:
+        yield from ("Lines that would catch more of it, in this run:", "", "```yaml")
+        yield from (*one["suggestions"], "```", "")
+    if one["policy"] in _NOTES:
+        yield from (_NOTES[one["policy"]], "")
+
+
+def _noun(row: Mapping) -> str:
+    kind, reach = Kind(row["kind"]), Reach(row["reach"])
+    return noun_of(Mutant(kind=kind, reach=reach, suite="", where=row["where"]))
+
+
+def main(paths: Sequence[str]) -> None:
+    """Keep the results of the files, ordered by policy."""
+    data = [kept(json.loads(Path(path).read_text(encoding="utf-8"))) for path in paths]
+    data.sort(key=lambda one: one["policy"])
+    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,41 @@
+"""The page of kill tables says what the kept results say, for every policy that runs as shipped."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kill_pages import DATA, page
+from ruamel.yaml import YAML
+
+from fairgate.metrics.catalogue import BY_ID
+
+POLICIES = Path(__file__).parents[2] / "policies"
+RESULTS = json.loads(DATA.read_text(encoding="utf-8"))
+
+
+def shipped():
+    """Name to policy, of all but the paper's designs, which need other models."""
+    found = (YAML(typ="safe").load(path) for path in sorted(POLICIES.glob("rag-*.yaml")))
+    return {policy["name"]: policy for policy in found}
+
+
+def test_the_page_is_what_was_kept(request):
+    path, text = DATA.with_suffix(".md"), page(RESULTS)
+    if request.config.getoption("--update-golden", default=False):
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text, f"{path} is stale; run `make docs`"
+
+
+def test_every_shipped_policy_has_a_table():
+    assert [one["policy"] for one in RESULTS] == sorted(shipped())
+
+
+@pytest.mark.parametrize("one", RESULTS, ids=lambda one: one["policy"])
+def test_what_catches_is_a_rule_of_the_policy_and_no_control_is_a_target(one):
+    gates = {BY_ID[gate["metric"]].id for gate in shipped()[one["policy"]]["gates"]}
+    assert {row["by"] for row in one["rows"]} <= gates | {None, "no verdict", "unreadable/net"}
+    biased = [row for row in one["rows"] if row["reach"] != "alike"]
+    assert one["score"]["mutants"] == one["seeds"] * len(biased)
+    assert 0 <= one["score"]["caught"] <= one["score"]["mutants"]
+    at_stated = [row for row in biased if row["from"] and row["from"] <= one["stated"]]
+    assert one["score"]["caught"] >= one["seeds"] * len(at_stated)
