@@ -93,7 +93,11 @@ def _inside(folder: Path) -> Iterator[Path]:
 def policy_of(shards: Sequence[Found]) -> Path:
     """Return the policy that the first part names. Raises UsageError where it is not there."""
     named = shards[0].manifest.policy_path
-    if not named or "\0" in named or not Path(named).is_file():
+    try:
+        is_there = bool(named) and Path(named).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a NUL character
+        is_there = False
+    if not is_there:
         raise UsageError(f"the parts' policy {quoted(named)} is not there; name it with --policy")
     return Path(named)
 

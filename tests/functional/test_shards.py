@@ -275,6 +275,16 @@ def test_a_part_that_was_edited_with_its_hash_is_checked_all_the_same(parts, nam
     assert "::error::" not in parts.err
 
 
+@pytest.mark.parametrize("path", ["", "gone.yaml", "x" * 5000, "a\\u0000b", "."])
+def test_a_policy_that_is_not_there_is_named_with_what_to_do(parts, path):
+    def elsewhere(text):
+        return text.replace('"policy_path": "policy.yaml"', f'"policy_path": "{path}"')
+
+    rewritten(PARTS / "1", "shard.json", elsewhere)
+    refused(parts, 2, "is not there; name it with --policy")
+    assert parts.run("merge", "parts", "--policy", "policy.yaml", "--quiet") in (0, 1, 5)
+
+
 def test_answers_that_another_part_owns_are_refused(parts):
     """Moving a line from one part to another keeps the whole, and is still no part of this run."""
     own = (PARTS / "1" / "shard-answers.jsonl").read_text().splitlines(keepends=True)
