@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -16,7 +17,7 @@ from fairgate.metrics.table import Table
 from fairgate.stats.auc import auc
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval
-from fairgate.stats.observations import Observations, cluster_totals, estimate
+from fairgate.stats.observations import ClusterTotals, Observations, cluster_totals, estimate
 from fairgate.stats.t_interval import t_interval
 
 _DECIMALS = 6
@@ -89,21 +90,23 @@ def measure(
 def _measure_table(
     table: Table, metrics: Sequence[Metric], confidence: float, seed: int, *, has_intervals: bool
 ) -> list[Measurement]:
-    wanted: list[tuple[Metric, dict[str, str], Observations]] = []
+    present: list[tuple[Metric, Measurement]] = []
+    totals: list[ClusterTotals] = []
     absent: list[Measurement] = []
     for metric in metrics:
         if metric.column in table.not_evaluated:
             absent.append(_absent_measurement(metric, table))
         elif metric.column in table.values:
-            wanted += [(metric, w, observe(metric, table, w)) for w in slices(metric, table)]
+            for where in slices(metric, table):
+                # Kept are sums a source: the cases of all slices would be many times the table.
+                observations = observe(metric, table, where)
+                present.append((metric, _measurement(metric, table.suite, where, observations)))
+                totals += [cluster_totals(observations)] if has_intervals else []
     none: Found = (None, "")
-    observed = [(m, seen) for m, _, seen in wanted]
-    intervals = _intervals(observed, confidence, seed) if has_intervals else repeat(none)
-    present = [
-        _measurement(metric, table.suite, where, observations, next(intervals))
-        for metric, where, observations in wanted
-    ]
-    return [*present, *absent]
+    observed = [metric for metric, _ in present]
+    intervals = _intervals(observed, totals, confidence, seed) if has_intervals else repeat(none)
+    found = (_with_interval(measured, next(intervals)) for _, measured in present)
+    return [*found, *absent]
 
 
 def measure_slice(
@@ -113,8 +116,9 @@ def measure_slice(
     if metric.column in table.not_evaluated:
         return _absent_measurement(metric, table, where)
     observations = observe(metric, table, where)
-    interval = next(_intervals([(metric, observations)], confidence, seed))
-    return _measurement(metric, table.suite, where, observations, interval)
+    totals = cluster_totals(observations)
+    measured = _measurement(metric, table.suite, where, observations)
+    return _with_interval(measured, next(_intervals([metric], [totals], confidence, seed)))
 
 
 def _absent_measurement(
@@ -125,12 +129,11 @@ def _absent_measurement(
 
 
 def _intervals(
-    observed: Sequence[tuple[Metric, Observations]], confidence: float, seed: int
+    metrics: Sequence[Metric], totals: Sequence[ClusterTotals], confidence: float, seed: int
 ) -> Iterator[Found]:
-    totals = [cluster_totals(observations) for _, observations in observed]
     settings = BootstrapSettings(confidence=confidence)
     found = bootstrap_many(totals, settings, seed=seed)
-    for (metric, _), total, result in zip(observed, totals, found, strict=True):
+    for metric, total, result in zip(metrics, totals, found, strict=True):
         if metric.student and isinstance(result, NoInterval) and result.reason == TOO_FEW_CLUSTERS:
             result = t_interval(total, confidence=confidence)  # noqa: PLW2901 (the better one)
         if isinstance(result, Interval):
@@ -151,10 +154,9 @@ def _measurement(
     suite: str,
     where: Mapping[str, str],
     observations: Observations,
-    found: Found,
 ) -> Measurement:
+    """Return a metric in a slice, without its interval."""
     value = estimate(observations)
-    interval, note = found
     counts = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)
     sliced = counts[observations.arms]
     decided = observations.decided & sliced
@@ -163,14 +165,19 @@ def _measurement(
         suite=suite,
         where=where,
         value=None if np.isnan(value) else round(float(value), _DECIMALS) + 0.0,
-        interval=None
-        if interval is None
-        else (round(interval[0], _DECIMALS) + 0.0, round(interval[1], _DECIMALS) + 0.0),
         decided=int(decided.sum()),
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,
-        note=note if value == value else "nothing was decided",  # noqa: PLR0124 (NaN)
     )
+
+
+def _with_interval(measured: Measurement, found: Found) -> Measurement:
+    interval, note = found
+    rounded = None
+    if interval is not None:
+        rounded = round(interval[0], _DECIMALS) + 0.0, round(interval[1], _DECIMALS) + 0.0
+    said = "nothing was decided" if measured.value is None else note
+    return replace(measured, interval=rounded, note=said)
 
 
 def degradation(tables: Mapping[str, Table]) -> list[Degradation]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
 from fairgate.domain.measurements import Better
 from fairgate.metrics.table import Column, Mask, Table
@@ -89,6 +91,31 @@ class Metric:
         return sum(max(arm.weight * limit for limit in self.row_limits) for arm in self.arms)
 
 
+class _Keys(Sequence[str]):
+    """The keys of some rows; only comparisons read them, and most slices are not compared."""
+
+    def __init__(self, keys: Sequence[str], rows: npt.NDArray[np.int64]) -> None:
+        self._keys = keys
+        self._rows = rows
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return _Keys(self._keys, self._rows[place])
+        return self._keys[int(self._rows[place])]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._keys[row] for row in self._rows.tolist())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
     """Return the rows of `table` that `metric` uses in the slice `where`, arm by arm."""
     column = metric.values(table, where) if metric.values else table.values[metric.column]
@@ -104,7 +131,7 @@ def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observati
         arms[mask] = index
     rows = np.flatnonzero(arms >= 0)
     return Observations(
-        keys=[table.keys[row] for row in rows.tolist()],
+        keys=_Keys(table.keys, rows),
         clusters=table.clusters[rows],
         arms=arms[rows],
         values=column[rows],
