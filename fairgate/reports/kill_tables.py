@@ -98,8 +98,8 @@ def _head(found: KillScore) -> Iterator[str]:
         none = sum(item.stated.caught - item.stated.failed for item in found.controls)
         more = f"; {none} more have no verdict, for too few readable answers" if none else ""
         yield (
-            f"False kills: {found.false_kills} of {alike} variants that change all wordings of a "
-            f"source alike, neutral ones too, fail a rule{more}."
+            f"False kills: {found.false_kills} of {alike} control variants, which are about no "
+            f"identity, fail a rule{more}."
         )
 
 

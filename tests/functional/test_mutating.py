@@ -97,6 +97,7 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
     assert workspace.run("mutate", "policy.yaml", "out", *options) == 0
     assert "at most 64 gate runs of about" in workspace.err
     assert "Kill score of policy small:" in workspace.out
+    assert "False kills: 0 of 2 control variants, which are about no identity," in workspace.out
     assert "This policy does not see other answers for gender/man" in workspace.out
     assert "suite sentiment, documents: the run does not say" in workspace.out
     assert workspace.run("mutate", "policy.yaml", "out", *options, "--format", "md") == 0
