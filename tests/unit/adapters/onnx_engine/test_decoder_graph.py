@@ -143,12 +143,13 @@ def test_rows_of_a_graph_that_mixes_them_run_one_by_one(tmp_path, monkeypatch):
     ran = []
     prefill = engine._session.prefill
     monkeypatch.setattr(
-        engine._session, "prefill", lambda rows, width: ran.append(rows) or prefill(rows, width)
+        engine._session, "prefill", lambda rows, *given: ran.append(rows) or prefill(rows, *given)
     )
     prompts = [[3, 4], [5, 6], [7, 8]]
     together = engine.answers(prompts)
     assert [len(rows) for rows in ran] == [3]
     ran.clear()
     engine._session.one_by_one = True
+    del engine._blocks  # made anew for the session as it is now
     assert engine.answers(prompts) == together
     assert ran == [[prompt, prompt] for prompt in prompts]
