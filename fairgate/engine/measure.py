@@ -176,8 +176,8 @@ def _with_interval(measured: Measurement, found: Found) -> Measurement:
     rounded = None
     if interval is not None:
         rounded = round(interval[0], _DECIMALS) + 0.0, round(interval[1], _DECIMALS) + 0.0
-    said = "nothing was decided" if measured.value is None else note
-    return replace(measured, interval=rounded, note=said)
+    stated = "nothing was decided" if measured.value is None else note
+    return replace(measured, interval=rounded, note=stated)
 
 
 def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
