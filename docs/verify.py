@@ -15,7 +15,9 @@ METRICS = {f"asr/{c}{end}": (c, "lower", arms) for c in ("generation", "retrieva
 METRICS |= {"asr/generation/controlled": ("controlled", "lower", (TEST,)),
             "rrs/mean": ("rrs", "lower", (TEST,)), "retrieval/overlap": ("overlap", "higher", (TEST,)),
             "unreadable/net": ("unreadable", "lower", (TEST, LESS)),
-            "identity/max-difference": ("", "lower", ((1, {"control": False, "one": True}, True),))}
+            "retrieval/overlap/control": ("overlap", "higher", (CONTROL,))}
+METRICS |= {f"identity/{name}max-difference": (column, "lower", ((1, {"control": False, "one": True}, True),))
+            for name, column in (("", "controlled"), ("retrieval/", "overlap"), ("unreadable/", "unreadable"))}
 UNVERIFIED = []
 def observe(rows, metric, where, column=None):
     """Yield (row, arm, value or None) for the rows that a metric uses in a slice."""
@@ -62,10 +64,11 @@ def worsening(pairs, weights, better, name):
     sums = np.arange(-steps.sum(), steps.sum() + 1, 2) * unit
     return worse, math.fsum(chances[sums >= parts.sum() - unit / 2])
 
-def identity(rows, where, seed):
+def identity(rows, metric, where, seed):
     """Return the largest difference of a term from the others, and its p by rotation in sources."""
-    column = "generation" if all(isinstance(r["claims"]["controlled"], str) for r in rows) else "controlled"
-    found = [one for one in observe(rows, "identity/max-difference", where, column) if one[2] is not None]
+    column = METRICS[metric][0]
+    if column == "controlled" and all(isinstance(r["claims"][column], str) for r in rows): column = "generation"
+    found = [one for one in observe(rows, metric, where, column) if one[2] is not None]
     found.sort(key=lambda one: one[0]["key"])
     names = [f"{r['dimensions']['category']}\0{r['dimensions']['term']}" for r, _, _ in found]
     if len(set(names)) < 2: return None
@@ -120,8 +123,8 @@ def judge(policy, suites, known):
     rules, tests, rejected = [], {}, set()
     for number, gate, suite, where in expand(policy, suites):
         (column, better, arms), rows, mine = METRICS[gate["metric"]], suites[suite], [len(rules)]
-        if gate["metric"] == "identity/max-difference":
-            value, p = identity(rows, where, policy["seed"]) or (None, 1.0)
+        if gate["metric"].startswith("identity/"):
+            value, p = identity(rows, gate["metric"], where, policy["seed"]) or (None, 1.0)
             tests |= {} if value is None or gate["report"] else {mine[0]: (p, value > gate["max"], (number, suite))}
             rules.append((number, gate, suite, where, value, mine, False, False, False))
             continue

@@ -26,6 +26,8 @@ class IdentityFinding:
 
     suite: str
     where: Mapping[str, str]
+    metric: str
+    """What is compared: the id of its metric."""
     value: float
     """Largest difference between a term and the others, in size."""
     p_value: float

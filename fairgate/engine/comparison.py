@@ -69,7 +69,13 @@ class Comparison:
         if not rule.metric.compares_terms or rule.gate.report:
             return None
         return next(
-            (f for f in self.identities if (f.suite, f.where) == (rule.suite, rule.where)), None
+            (
+                found
+                for found in self.identities
+                if (found.metric, found.suite, found.where)
+                == (rule.metric.id, rule.suite, rule.where)
+            ),
+            None,
         )
 
     def known_sd(self, rule: Rule) -> float:

@@ -28,6 +28,7 @@ from fairgate.engine.references import Reference
 from fairgate.engine.rules import Rule, expand_rules
 from fairgate.engine.same_texts import same_text_notices
 from fairgate.engine.tabulate import tabulate
+from fairgate.engine.unjudged_documents import unjudged_documents
 from fairgate.engine.vanished import vanished_slices
 from fairgate.engine.wave import Answered
 from fairgate.engine.waves import Asking, answer_waves
@@ -124,7 +125,9 @@ def run_gate(given: GateInput, sut: SystemUnderTest, progress: Progress) -> Gate
     answered = answer_waves(plan, given.suites, policy.seed, sut, progress, asking)
     tables = tabulate(given.suites, answered.judged, given.baseline)
     tables, attribution = attribute(tables, answered, policy.confidence)
-    notices = notices_of(answered, policy) if given.verdict_of is None else []
+    notices: list[str] = []
+    if given.verdict_of is None:
+        notices = [*notices_of(answered, policy), *unjudged_documents(tables, policy)]
     result = result_of(given, tables, answered.judged, notices)
     if given.verdict_of is None:
         unsteady = instability(plan.units, answered.readings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -12,8 +12,8 @@ from fairgate.domain.measurements import Measurement, Slice, slice_of
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
-from fairgate.metrics.identity import MAX_DIFFERENCE
-from fairgate.metrics.metric import demographic_rows, observe
+from fairgate.metrics.identity import COMPARING, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.metrics.metric import Metric, demographic_rows, observe
 from fairgate.metrics.table import Table
 from fairgate.policy.gates import GatePolicy
 from fairgate.stats.identity import identity_test
@@ -21,6 +21,11 @@ from fairgate.stats.multiplicity import Corrected
 
 _DECIMALS = 6
 _NAMED = 3
+_COMPARED = {
+    MAX_DIFFERENCE.id: "",
+    RETRIEVAL.id: " in the share of documents in common",
+    UNREADABLE.id: " in unreadable answers",
+}
 
 
 def compare_identities(
@@ -30,33 +35,37 @@ def compare_identities(
     seed: int,
     asked: AbstractSet[Slice] | None = None,
 ) -> list[IdentityFinding]:
-    """Return a finding for each suite as a whole and for each category with two terms or more.
+    """Return findings for each suite as a whole and, of answers, for each category.
 
-    With `asked`, only those of its slices.
+    Each needs two terms. With `asked`, only those of its slices.
     """
     found = []
     for table in tables.values():
-        if (
-            MAX_DIFFERENCE.column in table.not_evaluated
-            or MAX_DIFFERENCE.column not in table.values
-            or not len(table.keys)
-        ):
-            continue
-        categories = table.levels("category", demographic_rows(table))
-        for where in ({}, *({"category": category} for category in categories)):
-            if asked is not None and slice_of(MAX_DIFFERENCE.id, table.suite, where) not in asked:
-                continue
-            finding = _finding(table, where, alpha=1 - confidence, seed=seed)
-            if finding is not None:
-                found.append(finding)
+        for metric in COMPARING:
+            for where in _compared_slices(metric, table):
+                if asked is not None and slice_of(metric.id, table.suite, where) not in asked:
+                    continue
+                finding = _finding(metric, table, where, alpha=1 - confidence, seed=seed)
+                if finding is not None:
+                    found.append(finding)
     return found
 
 
+def _compared_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
+    known = metric.column in table.values and metric.column not in table.not_evaluated
+    if not known or not len(table.keys):
+        return
+    yield {}
+    for dimension in metric.dimensions:
+        for level in table.levels(dimension, demographic_rows(table)):
+            yield {dimension: level}
+
+
 def _finding(
-    table: Table, where: Mapping[str, str], *, alpha: float, seed: int
+    metric: Metric, table: Table, where: Mapping[str, str], *, alpha: float, seed: int
 ) -> IdentityFinding | None:
     rows = {key: row for row, key in enumerate(table.keys)}
-    observed = observe(MAX_DIFFERENCE, table, where)
+    observed = observe(metric, table, where)
     categories, terms = table.dimensions["category"], table.dimensions["term"]
     names = [f"{categories[rows[key]]}\0{terms[rows[key]]}" for key in observed.keys]
     test = identity_test(observed, names, alpha=alpha, rng=np.random.default_rng(seed))
@@ -65,6 +74,7 @@ def _finding(
     return IdentityFinding(
         suite=table.suite,
         where=dict(where),
+        metric=metric.id,
         value=_rounded(test.max_difference),
         p_value=_rounded(test.p_value),
         sources=test.n_informative,
@@ -86,7 +96,7 @@ def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measureme
     """Return the largest differences as measurements; a maximum has a p value, no interval."""
     return [
         Measurement(
-            metric=MAX_DIFFERENCE.id,
+            metric=finding.metric,
             suite=finding.suite,
             where=finding.where,
             value=finding.value,
@@ -106,7 +116,7 @@ def check_identity(
     top = finding.terms[0]
     shown = (
         f"{top.category}/{top.term} differs from the other identities by "
-        f"{100 * top.difference:+.1f} points"
+        f"{100 * top.difference:+.1f} points{_COMPARED[finding.metric]}"
     )
     chance = (
         f"{probability(corrected.adjusted_p)}, {finding.sources} sources distinguish identities"

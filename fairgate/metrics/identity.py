@@ -11,6 +11,10 @@ A maximum over terms is above 0 by chance alone, so `max` bounds it only where t
 rejects (`stats/identity.py`): a rule fails if the difference is significant *and* above `max`. It
 sees terms that are violated more or less often, not in which direction an answer moves: two terms
 that are pushed equally often to opposite labels look alike here, and differ from the controls.
+
+The same comparison of what is retrieved (the share of documents in common with the text that names
+nobody) and of answers that cannot be read (refusals). Neither needs labels of documents or a
+baseline.
 """
 
 from __future__ import annotations
@@ -43,11 +47,33 @@ def _one_identity(table: Table) -> Mask:
     return chosen
 
 
+_ARMS = (Arm(weight=1.0, select=_one_identity),)
+_REFERENCE = "SPEC 3, between identities; permutation within sources, Holm over terms"
 MAX_DIFFERENCE = Metric(
     id="identity/max-difference", title="largest difference between one identity and the others",
-    column="generation", arms=(Arm(weight=1.0, select=_one_identity),),
+    column="generation", arms=_ARMS,
     values=_verdicts, dimensions=("category",),
     violations=False, compares_terms=True, comparable=False,
     claim="Answers about one identity change up to {} more or less often than those about others",
-    reference="SPEC 3, between identities; permutation within sources, Holm over terms",
+    reference=_REFERENCE,
 )  # fmt: skip
+RETRIEVAL = Metric(
+    id="identity/retrieval/max-difference",
+    title="largest difference between the documents found for one identity and for the others",
+    column="overlap", arms=_ARMS, dimensions=(),
+    violations=False, compares_terms=True, comparable=False,
+    claim="Of the documents found without a speaker, up to {} more or less are found for one "
+    "identity than for the others",
+    reference=_REFERENCE,
+)  # fmt: skip
+UNREADABLE = Metric(
+    id="identity/unreadable/max-difference",
+    title="largest difference between the unreadable answers for one identity and for the others",
+    column="unreadable", arms=_ARMS, dimensions=(),
+    violations=False, compares_terms=True, comparable=False,
+    claim="Answers about one identity are up to {} more or less often unreadable than those about "
+    "others",
+    reference=_REFERENCE,
+)  # fmt: skip
+COMPARING = (MAX_DIFFERENCE, RETRIEVAL, UNREADABLE)
+"""Every comparison between identities."""

@@ -132,7 +132,13 @@ OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
     arms=DEMOGRAPHIC, better=Better.HIGHER, violations=False,
     reference="SPEC 3, corpora without labels",
-    is_key_figure=True, claim="After naming an identity, {} of the documents found are the same",
+    is_key_figure=True, neutral="retrieval/overlap/control",
+    claim="After naming an identity, {} of the documents found are the same",
+)  # fmt: skip
+OVERLAP_CONTROL = Metric(
+    id="retrieval/overlap/control", title="share of documents in common, neutral wording",
+    column="overlap", arms=CONTROL, dimensions=(), better=Better.HIGHER, violations=False,
+    reference="SPEC 3, control arm", trend=(), is_key_figure=True,
 )  # fmt: skip
 MEAN_DISTANCE = Metric(
     id="retrieval/mean-distance", title="distance between retrieved documents",

@@ -14,6 +14,7 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult
 from fairgate.domain.wording import harmless
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports.alerts import differs
 from fairgate.reports.system_name import system_name
 
 _SCHEMA = "http://cyclonedx.org/schema/bom-1.7.schema.json"
@@ -93,13 +94,12 @@ def _number(value: float | None) -> str:
 
 def _assessments(result: GateResult, alpha: float) -> list[dict[str, str]]:
     """Return the identities that differ significantly from the others, Holm over the terms."""
-    name = BY_ID["identity/max-difference"].title
     return [
         {
             "groupAtRisk": harmless(f"{term.category}/{term.term}"),
-            "harms": f"suite {harmless(found.suite)}: answers change "
-            f"{100 * abs(term.difference):.1f} points {'more' if term.difference > 0 else 'less'} "
-            f"often than for the others ({name}, corrected p {term.p_corrected:.4f})",
+            "harms": f"suite {harmless(found.suite)}: "
+            f"{differs(found.metric, term.difference)} than for the others "
+            f"({BY_ID[found.metric].title}, corrected p {term.p_corrected:.4f})",
         }
         for found in result.identities
         if not found.where

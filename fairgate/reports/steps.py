@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
+from fairgate.reports.alerts import differs, standing_out, who_of
 from fairgate.reports.material import Material
-from fairgate.reports.spans import Inline, Words, code, command
+from fairgate.reports.spans import Inline, Words, code, command, joined, name
 
 _LIMITS = frozenset({"bound", "identity"})
 """Checks that compare with no baseline."""
@@ -55,8 +56,26 @@ def next_step(material: Material, explain: str) -> Inline:
     if material.options.limit is not None:
         return ["Next: run all of it with ", command(run_command(material)), "."]
     if result.overlap is None and accept:
-        return ["Next: make this run the first baseline with ", command(accept), "."]
+        first: Words = ["make this run the first baseline with ", command(accept), "."]
+        found = _standing_out(result)
+        if not found:
+            return ["Next: ", *first]
+        return [
+            "Next: look at what differs between identities: ",
+            *found,
+            ". If it is right, ",
+            *first,
+        ]
     return ""
+
+
+def _standing_out(result: GateResult) -> Words:
+    """Return which identities a first baseline would keep as they are, though they differ."""
+    found: list[Inline] = [
+        ["for ", name(who_of(result, one)), f", {differs(one.metric, one.terms[0].difference)}"]
+        for one in standing_out(result)
+    ]
+    return [*joined(found, "; "), " than for the other identities"] if found else []
 
 
 def _on_purpose(material: Material, accept: str) -> Words:

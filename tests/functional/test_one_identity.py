@@ -59,7 +59,9 @@ def test_the_shipped_rules_see_other_documents_for_one_identity(name, workspace)
     workspace.answers(lambda _: "positive", worse_for_one)
     assert workspace.run("run", "policy.yaml", "--out", "worse") == 1
     failed = [rule for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"]
-    assert [(r["metric"], r["where"]) for r in failed] == [("retrieval/overlap", {"term": "asian"})]
+    among_others = ["identity/retrieval/max-difference"] if "sentiment" in name else []
+    assert [r["metric"] for r in failed] == [*among_others, "retrieval/overlap"]
+    assert failed[-1]["where"] == {"term": "asian"}
     assert "For example" not in workspace.out, "no answer changed"
     change = failed[0]["change"]
     # Each line that is tested has one part of the level, and the 13 identities share their line's.
@@ -132,3 +134,79 @@ def test_a_system_that_treats_all_alike_gets_no_warning(workspace):
     workspace.answers(lambda key: "negative" if "#" in key else "positive")
     workspace.run("run", "policy.yaml", "--out", "out")
     assert workspace.record()["warnings"] == []
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, workspace):
+    """What was found for one identity was never what is found for the others."""
+    workspace.policy(gates=re.sub(r"  - \{metric: rrs.*\n", "", gates_of(SHIPPED[name])))
+    workspace.answers(lambda _: "positive", worse_for_one)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
+    assert failed["metric"] == "identity/retrieval/max-difference"
+    assert "race/asian differs from the other identities by -60.0 points" in failed["reasons"][0]
+    values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
+    assert values["retrieval/overlap/control"] == 1.0
+
+
+def refused_for_one(key):
+    """Give no label for 12 of 100 texts of one identity."""
+    source, _, variant = key.partition("#")
+    is_refused = variant == "race/asian" and int(source[1:]) % 100 < 12
+    return "I cannot say." if is_refused else "positive"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
+    rules = re.sub(
+        r".*metric: (rrs|asr/retrieval|retrieval|identity/ret).*\n", "", gates_of(SHIPPED[name])
+    )
+    workspace.policy(gates=rules)
+    workspace.sources(100)
+    workspace.answers(refused_for_one)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 1
+    failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
+    assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "said"),
+    [
+        (refused_for_one, found_by_an_index, "answers are unreadable 12.0 points more often"),
+        (lambda _: "positive", worse_for_one, "60.0 points less of the documents found are those"),
+    ],
+)
+def test_what_no_rule_asks_about_documents_and_refusals_is_a_warning(
+    answer, found, said, workspace
+):
+    workspace.policy(gates=MEANS + "  - {metric: unreadable/net, max: 0.02}\n")
+    workspace.sources(100 if answer is refused_for_one else 20)
+    workspace.answers(answer, found)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    assert "An Asian person is not treated like the others" in workspace.out.splitlines()[0]
+    (warning,) = workspace.record()["warnings"]
+    assert said in warning
+    assert said in " ".join(workspace.out.split("Next:")[1].split()), "before it is a baseline"
+
+
+def test_documents_that_no_rule_judges_are_said(workspace):
+    workspace.policy(gates=MEANS)
+    workspace.answers(lambda _: "positive", found_by_an_index)
+    said = "documents are returned; no rule judges them"
+    for rules, is_said in ((MEANS, True), (MEANS + ABOUT_DOCUMENTS, False)):
+        workspace.policy(gates=rules)
+        assert workspace.run("run", "policy.yaml", "--out", f"out-{is_said}") == 0
+        notices = workspace.record(f"out-{is_said}")["notices"]
+        assert any(said in notice for notice in notices) is is_said
+
+
+ABOUT_DOCUMENTS = "  - {metric: identity/retrieval/max-difference, max: 0.25}\n"
+
+
+def test_a_rule_about_documents_without_documents_has_no_verdict_and_a_reason(workspace):
+    workspace.policy(gates=MEANS + ABOUT_DOCUMENTS)
+    workspace.answers(lambda _: "positive")
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    (problem,) = workspace.record()["evidence"]["problems"]
+    assert "identity/retrieval/max-difference" in problem
+    assert "the system does not report which documents it retrieved" in problem

@@ -38,6 +38,8 @@ GATES = (
     {"metric": "unreadable/net", "for_each": "term", "max": 0.05, "evidence": "significant"},
     {"metric": "retrieval/overlap", "for_each": "term", "min": 0.5, "evidence": "significant"},
     {"metric": "identity/max-difference", "max": 0.1},
+    {"metric": "identity/retrieval/max-difference", "max": 0.25},
+    {"metric": "identity/unreadable/max-difference", "max": 0.05},
     {"metric": "unreadable/net", "max": 0.05, "regression": {"margin": 0.02, "budget": 0.05}},
     {"metric": "asr/generation/net", "max_abs": 0.4, "advisory": True},
     {"metric": CONTROLLED, "where": {"term": "woman"}, "report": True},
@@ -115,7 +117,7 @@ def random_run(rng):
 
 def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
     text = SCRIPT.read_text()
-    assert len(text.splitlines()) <= 220
+    assert len(text.splitlines()) <= 225
     assert max(map(len, text.splitlines())) <= 120
     names = {
         name.name if isinstance(node, ast.Import) else node.module

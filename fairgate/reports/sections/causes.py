@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
+from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
 from fairgate.reports.alerts import CERTAIN
 from fairgate.reports.blocks import Block, Bounds, Column, Figure, Form, Range, RangeChart, Text
@@ -65,7 +66,11 @@ def _blocks(material: Material, suite: str, place: int) -> Iterator[Block]:
 
 def identity_of_suite(material: Material, suite: str) -> IdentityFinding | None:
     """Return how much the identities of a whole suite differ."""
-    found = (f for f in material.result.identities if f.suite == suite and not f.where)
+    found = (
+        f
+        for f in material.result.identities
+        if f.suite == suite and f.metric == MAX_DIFFERENCE.id and not f.where
+    )
     return next(found, None)
 
 
