@@ -141,7 +141,7 @@ def test_it_comes_to_the_same_verdict_for_random_runs(script, tmp_path):
         seen.update(rule.outcome.value for rule in run.result.rules)
         seen["first run"] += given.baseline is None
     assert seen[0] > 30
-    assert seen[1] > 30
+    assert seen[1] > 20
     assert seen[5] > 0
     assert seen["first run"] > 30
     assert seen["inconclusive"] > 10
