@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
 from fairgate.reports.affected import affected, leading, name_of
 from fairgate.reports.alerts import alerts
@@ -148,6 +149,8 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
         value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
+        if rule.metric != MAX_DIFFERENCE.id:
+            return before, value, after
         return _compared(material, rule, (before, value, after))
     if rule.where.keys() == {"term"} and _NAMING in before:
         words = before.partition(_NAMING)

@@ -145,6 +145,10 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
+    said = " ".join(workspace.out.split())
+    assert (
+        "Of the documents found without a speaker, up to 60.0 points more or less are found" in said
+    )
     assert "race/asian differs from the other identities by -60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
     assert values["retrieval/overlap/control"] == 1.0
