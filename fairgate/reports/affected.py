@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.identity import RETRIEVAL, UNREADABLE
 from fairgate.reports import figures
 from fairgate.reports.blocks import Block, Column, Row, RowKind, Table
 from fairgate.reports.material import Material
@@ -16,6 +17,8 @@ _MOST = 4
 """Identities that are named."""
 _FEW = 3
 """Identities that fail by themselves, up to which one of them leads."""
+_COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
+"""By what a comparison of identities tells how each of them fares, where that is not the answer."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
 
 
@@ -65,7 +68,8 @@ def affected(material: Material) -> list[Measurement]:
 def _slices(material: Material, rule: RuleResult) -> list[Measurement]:
     known = BY_ID.get(rule.metric)
     compares = known is not None and known.compares_terms
-    metric = main_metric(material, rule.suite) if compares else rule.metric
+    metric = _COMPARED.get(rule.metric) or main_metric(material, rule.suite)
+    metric = metric if compares else rule.metric
     of_terms = material.now.by(metric, rule.suite, "term")
     if of_terms:
         return of_terms

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.identity import MAX_DIFFERENCE
+from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.reports import figures
 from fairgate.reports.affected import affected, leading, name_of
 from fairgate.reports.alerts import alerts
@@ -149,8 +149,6 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
         value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"
-        if rule.metric != MAX_DIFFERENCE.id:
-            return before, value, after
         return _compared(material, rule, (before, value, after))
     if rule.where.keys() == {"term"} and _NAMING in before:
         words = before.partition(_NAMING)
@@ -169,19 +167,26 @@ def _compared(
         (
             finding.terms[0]
             for finding in material.result.identities
-            if (finding.suite, finding.where) == (rule.suite, rule.where) and finding.terms
+            if (finding.metric, finding.suite, finding.where)
+            == (rule.metric, rule.suite, rule.where)
+            and finding.terms
         ),
         None,
     )
     if found is None:
         return otherwise
     who = name(material.identity(rule.suite, found.term), Tone.STRONG)
-    often = "more" if found.difference > 0 else "less"
-    return (
-        ["Answers for ", who, " change "],
-        otherwise[1],
-        f" {often} often than those for the other identities",
-    )
+    more, fewer = ("more", "more") if found.difference > 0 else ("less", "fewer")
+    begins, keeps, ends = {
+        MAX_DIFFERENCE.id: ("Answers for ", " change ", f"{more} often than those for"),
+        RETRIEVAL.id: (
+            "Naming ",
+            " keeps ",
+            f"{fewer} of the documents that are found without a speaker than naming",
+        ),
+        UNREADABLE.id: ("Answers for ", " are ", f"{more} often unreadable than those for"),
+    }[rule.metric]
+    return [begins, who, keeps], otherwise[1], f" {ends} the other identities"
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:

@@ -146,9 +146,8 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     (failed,) = [rule for rule in workspace.record()["rules"] if rule["outcome"] == "fail"]
     assert failed["metric"] == "identity/retrieval/max-difference"
     said = " ".join(workspace.out.split())
-    assert (
-        "Of the documents found without a speaker, up to 60.0 points more or less are found" in said
-    )
+    assert "most for An Asian person" in said
+    assert "Naming An Asian person keeps 60.0 points fewer of the documents" in said
     assert "race/asian differs from the other identities by -60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
     assert values["retrieval/overlap/control"] == 1.0
@@ -172,6 +171,9 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1
     failed = [r["metric"] for r in workspace.record()["rules"] if r["outcome"] == "fail"]
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
+    said = " ".join(workspace.out.split())
+    assert "most for An Asian person" in said
+    assert "Answers for An Asian person are 12.0 points more often unreadable" in said
 
 
 @pytest.mark.parametrize(
