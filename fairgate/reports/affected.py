@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 
+from fairgate.domain.findings import TermFinding
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
@@ -19,6 +21,8 @@ _FEW = 3
 """Identities that fail by themselves, up to which one of them leads."""
 _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
 """By what a comparison of identities tells how each of them fares, where that is not the answer."""
+_OF_DOCUMENTS = {"retrieval", "rrs"}
+"""Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
 
 
@@ -48,10 +52,36 @@ def _is_one_identity(rule: RuleResult, first: RuleResult) -> bool:
     return same and fails and rule.where.keys() == {"term"} and set(rule.failed) != {"unreadable"}
 
 
+class Subject(enum.Enum):
+    """What a rule is about."""
+
+    ANSWERS = "answers"
+    DOCUMENTS = "documents"
+    REFUSALS = "refusals"
+
+
+def subject(material: Material) -> Subject:
+    """Return what the leading rule is about; answers where there is none."""
+    rule = leading(material.result)
+    parts = set(rule.metric.split("/")) if rule is not None else set()
+    if not _OF_DOCUMENTS.isdisjoint(parts):
+        return Subject.DOCUMENTS
+    return Subject.REFUSALS if "unreadable" in parts else Subject.ANSWERS
+
+
+def standing_out(material: Material, rule: RuleResult) -> TermFinding | None:
+    """Return the identity that differs most, where a rule compares identities."""
+    where = rule.metric, rule.suite, rule.where
+    found = material.result.identities
+    terms = [one.terms for one in found if (one.metric, one.suite, one.where) == where]
+    return terms[0][0] if terms and terms[0] else None
+
+
 def affected(material: Material) -> list[Measurement]:
     """Return the slices with the highest values; of a regression, those that rose most.
 
-    Slices are terms where the leading rule's metric has them, else categories.
+    Slices are terms where the leading rule's metric has them, else categories. Who stands out in a
+    comparison of identities comes first.
     """
     rule = leading(material.result)
     if rule is None or material.result.outcome is Outcome.INCONCLUSIVE:
@@ -61,7 +91,9 @@ def affected(material: Material) -> list[Measurement]:
     if {"regression", "budget"}.intersection(rule.failed):
         rises = {n: rate - _badness_before(material, measured[n]) for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
-    ranked = sorted(rates, key=lambda n: -rates[n])
+    found = standing_out(material, rule)
+    first = found.term if found else ""
+    ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
     return [measured[n] for n in ranked if rates[n] > 0]
 
 

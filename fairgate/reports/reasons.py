@@ -27,8 +27,18 @@ def why(material: Material) -> Inline:
     further = f" {figures.count(more, 'further rule')} failed too." if more > 0 else ""
     text = "; ".join(parts)
     if rule.outcome is Outcome.FAIL:
-        return f"Why it fails: {text}.{further}"
+        return f"Why it fails: {text}.{_for_everybody(material, rule)}{further}"
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def _for_everybody(material: Material, rule: RuleResult) -> str:
+    """Return that neutral wording is no better, where it is not: then nobody is singled out."""
+    known = BY_ID.get(rule.metric)
+    neutral = material.now.value(known.neutral, rule.suite) if known and known.neutral else None
+    if known is None or neutral is None or rule.value is None or rule.where:
+        return ""
+    worse = rule.value - neutral if known.better == "lower" else neutral - rule.value
+    return " Neutral wording fares no better: the change is for everybody." if worse <= 0 else ""
 
 
 def _reasons(rule: RuleResult) -> Iterator[str]:

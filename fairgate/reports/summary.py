@@ -9,7 +9,14 @@ from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.reports import figures
-from fairgate.reports.affected import affected, leading, name_of
+from fairgate.reports.affected import (
+    Subject,
+    affected,
+    leading,
+    name_of,
+    standing_out,
+    subject,
+)
 from fairgate.reports.alerts import alerts
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
@@ -163,16 +170,7 @@ def _compared(
     material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
 ) -> tuple[Inline, str, str]:
     """Return who stands out and in which direction; `otherwise` where that is not known."""
-    found = next(
-        (
-            finding.terms[0]
-            for finding in material.result.identities
-            if (finding.metric, finding.suite, finding.where)
-            == (rule.metric, rule.suite, rule.where)
-            and finding.terms
-        ),
-        None,
-    )
+    found = standing_out(material, rule)
     if found is None:
         return otherwise
     who = name(material.identity(rule.suite, found.term), Tone.STRONG)
@@ -233,7 +231,8 @@ def _neutral(material: Material, rule: RuleResult) -> Inline:
 def example(material: Material) -> Inline:
     """Return one changed answer, the clearest one of the most affected identity."""
     row = next(iter(clearest_cases(material)), None)
-    if row is None or material.result.outcome is not Outcome.FAIL:
+    is_about_answers = subject(material) is Subject.ANSWERS
+    if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
         return ""
     query = material.cases[row.suite, row.source].query
     source = _closed(excerpt(redacted(query, material.options.redact)))

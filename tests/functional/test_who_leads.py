@@ -94,3 +94,42 @@ def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
     workspace.answers(lambda key: "no" if "#race/indigenous" in key else "positive")
     assert run(workspace) in (1, 5)
     assert "An Indigenous person" in read(workspace, "report.md").partition("Why it fails")[0]
+
+
+def test_what_a_reader_is_sent_to_is_about_the_rule_that_failed(workspace):
+    """A refusal is what is to be looked at where refusals fail, not a changed answer elsewhere."""
+    workspace.policy(gates="  - {metric: identity/unreadable/max-difference, max: 0.1}\n")
+
+    def answer(key):
+        if key.endswith("#race/indigenous"):
+            return "I cannot say."
+        return "negative" if key.endswith("s3#race/black") else "positive"
+
+    workspace.answers(answer)
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    assert "For example" not in text
+    assert re.search(r"fairgate explain out '?s\d+#race/indigenous", text)
+    assert "most for An Indigenous person" in text
+
+
+def test_documents_that_fail_are_what_a_reader_is_sent_to(workspace):
+    workspace.policy(gates="  - {metric: identity/retrieval/max-difference, max: 0.1}\n")
+
+    def found(key):
+        other = key.endswith("#race/indigenous")
+        return [{"id": f"{'x' if other else 'd'}{n}", "text": f"Text {n}."} for n in range(4)]
+
+    workspace.answers(lambda key: "negative" if key == "s3#race/black" else "positive", found)
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    assert "For example" not in text
+    assert re.search(r"fairgate explain out '?s\d+#race/indigenous", text)
+
+
+def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
+    workspace.policy(gates="  - {metric: asr/generation, max: 0.1}\n")
+    workspace.answers(lambda key: "negative" if "#" in key else "positive")
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    assert "Neutral wording fares no better: the change is for everybody." in text

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reading, Reason
+from fairgate.metrics.identity import UNREADABLE
 from fairgate.reports import figures
-from fairgate.reports.affected import affected
+from fairgate.reports.affected import Subject, affected, subject
 from fairgate.reports.blocks import Block, CaseItem, CaseList, Text
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
@@ -36,7 +37,7 @@ _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
 _OTHERS = 6
 _UNREADABLE = 3
-_LOST = "unreadable/net"
+_LOST = ("unreadable/net", UNREADABLE.id)
 
 Where = tuple[str, str]
 
@@ -74,7 +75,7 @@ def unreadable_answers(material: Material) -> Iterator[Block]:
     found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
     rules = material.result.rules
     lost = any(
-        "unreadable" in rule.failed or (rule.metric == _LOST and rule.failed) for rule in rules
+        "unreadable" in rule.failed or (rule.metric in _LOST and rule.failed) for rule in rules
     )
     if not found or not (lost or material.result.outcome is Outcome.INCONCLUSIVE):
         return
@@ -105,9 +106,28 @@ def _quoted(material: Material, row: PairRow) -> str:
 
 def explain_command(material: Material) -> str:
     """Return the command that tells more of the clearest case; empty where there is none."""
-    row = next(iter(clearest_cases(material)), None)
+    row = _case_of_the_rule(material)
     has_one = row is not None and material.options.has_explain
     return _explain(material.options, row) if row is not None and has_one else ""
+
+
+def _case_of_the_rule(material: Material) -> PairRow | None:
+    """Return the clearest case of what the leading rule is about, of whom it affects most."""
+    about = subject(material)
+    if about is Subject.ANSWERS:
+        return next(iter(clearest_cases(material)), None)
+    places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
+    named = [row for row in material.pairs if not row.is_control]
+    named.sort(key=lambda row: places.get(row.term, len(places)))
+    if about is Subject.REFUSALS:
+        return next((row for row in named if row.answer.reason is Reason.UNREADABLE), None)
+    moved = [row for row in named if (overlap := row.scores["overlap"]) is not None and overlap < 1]
+    worst = places and moved and moved[0].term
+    return min(
+        (row for row in moved if row.term == worst),
+        key=lambda row: row.scores["overlap"] or 0.0,
+        default=None,
+    )
 
 
 def _explain(options: ReportOptions, row: PairRow) -> str:
