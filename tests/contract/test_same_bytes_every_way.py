@@ -49,7 +49,7 @@ NAMED = {
     "report.md": r"(?m)^(- (system|revision|recorded): |Changed since the baseline: ).*\n",
     "report.html": (
         r"<dt><bdi>(system|revision|recorded)</bdi></dt><dd>.*?</dd>"
-        r"|(?m:^<p>Changed since the baseline: .*\n)"
+        r"|(?m:^(?:<div[^>]*>)?<p>Changed since the baseline: .*\n)"
     ),
 }
 """Where a report names the system, or the one of its baseline."""

@@ -50,4 +50,4 @@ def test_no_baseline_is_not_looked_for_under_that_name(workspace):
     workspace.answers(lambda key: "positive")
     workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
     assert "no baseline at none" not in workspace.out
-    assert "compared with no baseline" in workspace.out
+    assert "Compared with no baseline, as asked" in workspace.out

@@ -79,7 +79,6 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
     with pytest.raises(PolicyError) as caught:
         load_task("t.yaml", folder=tmp_path)
     assert str(caught.value).splitlines() == [
-        "t.yaml:1:1: `instruction` is missing; add it: What the model is asked to do with the text",
         "t.yaml:2:1: unknown key `instrction`; did you mean `instruction`?",
         "t.yaml:3:21: the label 'spam' is listed twice (case is ignored)",
         "t.yaml:4:21: 'hm' is not among `labels`; did you mean `ham`?",
