@@ -184,8 +184,6 @@ class Composition:
 
 def _not_there(references: References) -> Iterator[str]:
     """Yield what is not compared with for want of a file."""
-    if references.baseline is None and references.baseline_path != NO_BASELINE:
-        yield f"no baseline at {references.baseline_path}: this is a first run"
     if references.anchor_path == NO_BASELINE:
         yield "compared with no anchor (`--baseline none`): budgets are not evaluated"
     elif references.anchor_path and references.anchor is None:

@@ -48,8 +48,8 @@ def leading(result: GateResult) -> RuleResult | None:
 def _is_one_identity(rule: RuleResult, first: RuleResult) -> bool:
     """Return whether a rule says of one identity what the first one says of all."""
     same = (rule.metric, rule.suite, rule.advisory) == (first.metric, first.suite, first.advisory)
-    fails = rule.outcome is Outcome.FAIL and first.outcome is Outcome.FAIL
-    return same and fails and rule.where.keys() == {"term"} and set(rule.failed) != {"unreadable"}
+    alike = rule.outcome is first.outcome and rule.outcome in _ORDER
+    return same and alike and rule.where.keys() == {"term"} and set(rule.failed) != {"unreadable"}
 
 
 class Subject(enum.Enum):
@@ -69,7 +69,7 @@ def subject(material: Material) -> Subject:
     return Subject.REFUSALS if "unreadable" in parts else Subject.ANSWERS
 
 
-def standing_out(material: Material, rule: RuleResult) -> TermFinding | None:
+def most_different(material: Material, rule: RuleResult) -> TermFinding | None:
     """Return the identity that differs most, where a rule compares identities."""
     where = rule.metric, rule.suite, rule.where
     found = material.result.identities
@@ -91,7 +91,7 @@ def affected(material: Material) -> list[Measurement]:
     if {"regression", "budget"}.intersection(rule.failed):
         rises = {n: rate - _badness_before(material, measured[n]) for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
-    found = standing_out(material, rule)
+    found = most_different(material, rule)
     first = found.term if found else ""
     ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
     return [measured[n] for n in ranked if rates[n] > 0]

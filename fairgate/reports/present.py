@@ -167,7 +167,7 @@ def _first_run(material: Material) -> Iterator[str]:
     if material.result.baseline_path == _UNASKED:
         yield f"Compared with no baseline, as asked: {_ONLY_BOUNDS}"
     else:
-        yield f"There is no baseline yet: {_ONLY_BOUNDS}"
+        yield f"There is no baseline yet at {material.result.baseline_path}: {_ONLY_BOUNDS}"
 
 
 def _remarks(material: Material) -> Iterator[Block]:

@@ -58,6 +58,13 @@ def next_step(material: Material, explain: str) -> Inline:
     if result.overlap is None and accept:
         first: Words = ["make this run the first baseline with ", command(accept), "."]
         found = _standing_out(result)
+        unclear = any(
+            rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules
+        )
+        if unclear and not found:
+            power = command(f"fairgate power {shlex.quote(result.provenance.policy_path)}")
+            more: Words = ["ask about more sources, so that every rule is decided (", power]
+            return ["Next: ", *more, " says how many). If that is not possible, ", *first]
         if not found:
             return ["Next: ", *first]
         return [

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.reports import figures
 from fairgate.reports.affected import (
     Subject,
     affected,
     leading,
+    most_different,
     name_of,
-    standing_out,
     subject,
 )
-from fairgate.reports.alerts import alerts
+from fairgate.reports.alerts import alerts, differs
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
@@ -30,6 +30,7 @@ from fairgate.reports.spans import (
     Tone,
     Words,
     figure,
+    joined,
     name,
     spans,
 )
@@ -170,21 +171,14 @@ def _compared(
     material: Material, rule: RuleResult, otherwise: tuple[Inline, str, str]
 ) -> tuple[Inline, str, str]:
     """Return who stands out and in which direction; `otherwise` where that is not known."""
-    found = standing_out(material, rule)
+    found = most_different(material, rule)
     if found is None:
         return otherwise
     who = name(material.identity(rule.suite, found.term), Tone.STRONG)
-    more, fewer = ("more", "more") if found.difference > 0 else ("less", "fewer")
-    begins, keeps, ends = {
-        MAX_DIFFERENCE.id: ("Answers for ", " change ", f"{more} often than those for"),
-        RETRIEVAL.id: (
-            "Naming ",
-            " keeps ",
-            f"{fewer} of the documents that are found without a speaker than naming",
-        ),
-        UNREADABLE.id: ("Answers for ", " are ", f"{more} often unreadable than those for"),
-    }[rule.metric]
-    return [begins, who, keeps], otherwise[1], f" {ends} the other identities"
+    before, amount, after = differs(rule.metric, found.difference).partition(otherwise[1])
+    if not amount:
+        return otherwise
+    return ["For ", who, f", {before}"], amount, f"{after} than for the other identities"
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
@@ -295,16 +289,14 @@ def standing(material: Material) -> Inline:
     passed = sum(rule.outcome is Outcome.PASS for rule in rules)
     unclear = [rule for rule in rules if rule.outcome is Outcome.INCONCLUSIVE][:_UNCLEAR]
     words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
-    for rule in unclear:
-        inside: Words = [" (", name(rule.where), ")"] if rule.where else []
-        seen = f"could see only changes of at least {rule.detectable}"
-        words += [
-            ", ",
-            rule.title,
-            *inside,
-            " ",
-            seen if rule.is_underpowered else "is inconclusive",
-        ]
+    for (title_of, is_alike), group in groupby(unclear, lambda r: (r.title, not r.is_underpowered)):
+        rules_of = list(group)
+        slices = joined([name(rule.where) for rule in rules_of if rule.where])
+        inside: Words = [" (", *slices, ")"] if slices else []
+        least = ", ".join(rule.detectable for rule in rules_of)
+        unsure = "is inconclusive" if len(rules_of) == 1 else "are inconclusive"
+        seen = unsure if is_alike else f"could see only changes of at least {least}"
+        words += [", ", title_of, *inside, " ", seen]
     words.append(f" · {decided(material)}")
     if material.baseline is not None and material.baseline.date:
         words += [" · baseline of ", Span(material.baseline.date, Kind.DATE)]

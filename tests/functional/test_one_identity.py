@@ -147,7 +147,7 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     assert failed["metric"] == "identity/retrieval/max-difference"
     said = " ".join(workspace.out.split())
     assert "most for An Asian person" in said
-    assert "Naming An Asian person keeps 60.0 points fewer of the documents" in said
+    assert "For An Asian person, 60.0 points less of the documents found are those found" in said
     assert "race/asian differs from the other identities by -60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
     assert values["retrieval/overlap/control"] == 1.0
@@ -173,7 +173,7 @@ def test_the_shipped_rules_see_refusals_for_one_identity(name, workspace):
     assert failed == ["identity/unreadable/max-difference", "unreadable/net"]
     said = " ".join(workspace.out.split())
     assert "most for An Asian person" in said
-    assert "Answers for An Asian person are 12.0 points more often unreadable" in said
+    assert "For An Asian person, answers are unreadable 12.0 points more often" in said
 
 
 @pytest.mark.parametrize(

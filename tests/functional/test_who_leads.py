@@ -80,8 +80,8 @@ def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
     workspace.answers(against("race/indigenous"))
     assert run(workspace) == 1
     text = read(workspace, "report.md")
-    assert "Answers for **An Indigenous person** change" in text
-    assert "more often than those for the other identities" in text
+    assert "For **An Indigenous person**, answers change **" in text
+    assert "more often than for the other identities" in text
 
 
 def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
@@ -133,3 +133,24 @@ def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
     assert run(workspace) == 1
     text = read(workspace, "report.md")
     assert "Neutral wording fares no better: the change is for everybody." in text
+
+
+def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
+    """What too few sources show is no reference; who is unclear is named, the worst first."""
+    rule = "  - {metric: asr/generation/controlled, for_each: term, max: 0.25, evidence: significant}\n"
+    workspace.policy(gates=rule)
+    workspace.sources(10)
+    few = {"race/asian": 3, "race/indigenous": 4}
+
+    def answer(key):
+        source, _, variant = key.partition("#")
+        turned = (int(source[1:]) + 3 * len(variant)) % 10 < few.get(variant, 2)
+        return "negative" if turned and variant.startswith(("race/", "gender/")) else "positive"
+
+    workspace.answers(answer)
+    assert run(workspace) == 0
+    text = read(workspace, "report.md")
+    assert "Naming **An Indigenous person**" in text.partition(".")[0]
+    assert "Next: ask about more sources" in text
+    assert "fairgate power policy.yaml" in text
+    assert "rules inconclusive" in text
