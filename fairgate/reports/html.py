@@ -18,6 +18,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.reports import charts, figures
 from fairgate.reports.browsing import CaseBrowser
+from fairgate.reports.glossary import meaning
 from fairgate.reports.section import Chapter, Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
@@ -125,7 +126,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,
-        histogram=charts.histogram, spans=spans, mark=mark, safe_json=_safe_json,
+        histogram=charts.histogram, spans=spans, mark=mark, meaning=meaning, safe_json=_safe_json,
     )  # fmt: skip
     return environment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from canonical_results import CANONICAL, baseline
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.reports.affected import leading
 from fairgate.reports.console import render_console
+from fairgate.reports.glossary import meaning, words
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
@@ -61,3 +63,16 @@ def test_what_has_changed_is_told_before_why_and_what_to_do(render):
 @pytest.mark.parametrize("term", ["neutral wording", "likely range", "without a speaker"])
 def test_the_glossary_has_the_words_of_the_comment(term):
     assert term in GLOSSARY.read_text()
+
+
+def test_the_page_explains_its_columns_as_the_glossary_does():
+    """A reader who points at a head reads what the documentation says."""
+    page = render_html(view("regression"))
+    rows = [row.split(" | ") for row in GLOSSARY.read_text().splitlines() if row.startswith("| ")]
+    documented = {row[0].removeprefix("| ").partition(" (")[0]: row[1].rstrip(" |") for row in rows}
+    for word in words():
+        assert documented[word] == meaning(word)
+        assert meaning(f"{word} (95 %)") == meaning(word)
+    for word in ("likely range", "base", "smallest detectable change"):
+        assert f'title="{escape(meaning(word))}"' in page
+    assert not meaning("outcome")
