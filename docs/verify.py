@@ -87,7 +87,8 @@ def earlier(then, policy, tables, suites):
 def expand(policy, suites):
     """Yield (number of the gate, gate, suite, slice) of every rule; refusals are a rule by default."""
     blank = {**dict.fromkeys(policy["gates"][0]), "metric": "unreadable/net", "max": 0.02, "where": {}}
-    asked = {g["suite"] for g in policy["gates"] if g["metric"] == blank["metric"] and not (g["report"] or g["where"])}
+    asked = {g["suite"] for g in policy["gates"] if g["metric"] == "unreadable/net" and g["max"] is not None
+             and not (g["report"] or g["advisory"] or g["where"] or g["for_each"])}
     more = [{**blank, "suite": name} for name, rows in suites.items()
             if any(row["arm"] == "control" for row in rows) and not asked & {name, None}]
     for number, gate in enumerate(policy["gates"] + more):
@@ -182,11 +183,10 @@ def verdict(members):
     elif code != record["exit_code"] and not UNVERIFIED:
         yield f"exit code {code} by its rows, recorded {record['exit_code']}"
 def main(path):
-    with zipfile.ZipFile(path) as archive:
-        infos = archive.infolist()
-        if len({i.filename for i in infos}) < len(infos) or any(i.compress_type for i in infos):
-            return ["its members are not stored once each"]
-        members = {one.filename: archive.read(one) for one in infos}
+    infos = (archive := zipfile.ZipFile(path)).infolist()
+    if len({i.filename for i in infos}) < len(infos) or any(i.compress_type for i in infos):
+        return ["its members are not stored once each"]
+    members = {one.filename: archive.read(one) for one in infos}
     claimed = json.loads(members.pop("statement.json"))
     own = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
     if own != {one["name"]: one["digest"]["sha256"] for one in claimed["subject"]}:

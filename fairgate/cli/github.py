@@ -65,6 +65,11 @@ def run(shard: str, **options: str) -> int:
         inputs = read_inputs(options, environment)
         account.place = _place(inputs, environment)
         os.chdir(inputs.root)
+        if shard and inputs.answers:
+            raise UsageError(
+                "answers-artifact and shard are given together; a part takes no stored answers: "
+                "leave one of them out of the step's `with:`"
+            )
         if shard:
             return _ask_part(inputs, shard, environment)
         return _gate(inputs, account.place, environment, _evaluate(inputs))

@@ -39,8 +39,8 @@ _OF_MERGE = {
 
 
 @click.command(short_help="Judge the parts of a run as one.")
+@click.argument("policy", type=EXISTING_FILE)
 @click.argument("shards", type=EXISTING_FOLDER, nargs=-1, required=True, metavar="SHARD...")
-@click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the parts' own).")
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
@@ -53,8 +53,8 @@ _OF_MERGE = {
 )  # fmt: skip
 @allow_python
 @runtime_options
-def merge(shards: tuple[Path, ...], policy: Path | None, **options: Any) -> int:
-    """Judge what `fairgate run POLICY --shard i/n` asked as one run, and exit with its verdict.
+def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
+    """Judge by POLICY what `fairgate run POLICY --shard i/n` asked, and exit with the verdict.
 
     Each SHARD is the folder of a part, or one that several lie in. All n parts are needed, each
     once, of the same questions, system and version. Report, record and rows are those of a run of
@@ -64,7 +64,7 @@ def merge(shards: tuple[Path, ...], policy: Path | None, **options: Any) -> int:
     and are asked here.
     """
     from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.merging import find_shards, policy_of
+    from fairgate.composition.merging import find_shards
     from fairgate.composition.merging import merge as merged
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
@@ -73,10 +73,9 @@ def merge(shards: tuple[Path, ...], policy: Path | None, **options: Any) -> int:
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
     found = find_shards(shards)
-    path = policy or policy_of(found)
-    loaded = load_policy(path, runtime)
+    loaded = load_policy(policy, runtime)
     folder = output_folder(options["out"], runtime, loaded)
-    references = locate_references(loaded, path, options["baseline"])
+    references = locate_references(loaded, policy, options["baseline"])
     progress, asks = progress_for(quiet=options["quiet"]), not options["no_attribution"]
     done = merged(found, loaded, references, runtime, progress, asks=asks)
     report_only = options["report_only"]

@@ -47,7 +47,7 @@ def fetch_answers(
     if (cache / STORE).exists():
         return BaseAnswers(notice="the runner has stored answers of its own; no others are fetched")
     try:
-        found = base_run_file(api, event.repository, base, artifact, STORE)
+        found = base_run_file(api, event.repository, event.default_branch, base, artifact, STORE)
         if found is None:
             return BaseAnswers(
                 notice=f"no push run of the base branch has left an artifact {quoted(artifact)}: "
@@ -56,7 +56,10 @@ def fetch_answers(
         commit, content = found
         cache.mkdir(parents=True, exist_ok=True)
         write_bytes(cache / STORE, content)
+        with contextlib.closing(SqliteResultStore(cache / STORE)):
+            pass  # what cannot be opened here would end the run later
     except (FairGateError, OSError) as error:
+        (cache / STORE).unlink(missing_ok=True)
         return BaseAnswers(
             notice=f"the base branch's answers cannot be had, every question is asked: {error}"
         )

@@ -183,6 +183,9 @@ def _outside(before: Policy, after: Policy) -> Iterator[str]:
     """Yield which parts of the policy differ that no factor is about."""
     one, other = (policy.model_dump(exclude={"system"}) for policy in (before, after))
     names = [name for name in other if one.get(name) != other[name]]
+    # Searches collections of the suites, too, where no retriever makes it a factor.
+    embedders = [getattr(policy.system, "embedder", None) for policy in (before, after)]
+    names += ["system.embedder"] if embedders[0] != embedders[1] else []
     if names:
         yield (
             f"outside of the factors, the policies differ in {', '.join(names)}: HEAD's hold for "

@@ -90,18 +90,6 @@ def _inside(folder: Path) -> Iterator[Path]:
         raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
 
 
-def policy_of(shards: Sequence[Found]) -> Path:
-    """Return the policy that the first part names. Raises UsageError where it is not there."""
-    named = shards[0].manifest.policy_path
-    try:
-        is_there = bool(named) and Path(named).is_file()
-    except (OSError, ValueError):  # too long for a name, or with a NUL character
-        is_there = False
-    if not is_there:
-        raise UsageError(f"the parts' policy {quoted(named)} is not there; name it with --policy")
-    return Path(named)
-
-
 def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> None:
     """Raise UsageError where parts are foreign, missing or there twice."""
     here = expected(loaded, runtime)

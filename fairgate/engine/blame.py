@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.errors import BaselineError
+from fairgate.domain.errors import BaselineError, ModelError, RetrievalError
 from fairgate.domain.keys import first_asked
 from fairgate.domain.measurements import Measurements, slice_of
 from fairgate.domain.outcomes import Outcome, RuleResult
@@ -74,6 +74,11 @@ def blame(given: GateInput, sides: Sides, progress: Progress = SILENT) -> Blame:
             found = stage
     except OutOfQuestions:
         found = replace(found, known=Known.OUT_OF_BUDGET)
+    except (ModelError, RetrievalError) as error:
+        if not found.failing:  # BASE or HEAD itself cannot be run
+            raise
+        why = f"a combination of BASE and HEAD cannot be run: {error}"
+        found = replace(found, known=Known.NOT_COMBINABLE, notes=[*found.notes, why])
     return replace(found, asked=sides.limit.asked - started)
 
 

@@ -29,6 +29,8 @@ class Known(StrEnum):
     EXPLAINED = "explained"
     OUT_OF_BUDGET = "out-of-budget"
     """The budget ended before every combination was run: nothing is claimed."""
+    NOT_COMBINABLE = "not-combinable"
+    """A combination of both sides cannot be run, such as a prompt that BASE's model refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -183,7 +184,8 @@ def _significance_check(
     if chance is not None:
         found = score_range(chance.arms, confidence=chance.confidence)
         ends = (found.low, found.high) if isinstance(found, Interval) else (value, value)
-        needed = sources_to_tell(chance.arms, bound, confidence=chance.confidence)
+        side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
+        needed = sources_to_tell(chance.arms, side, confidence=chance.confidence)
         why = f"with {chance.sources:,} sources "
         more = f"; {needed:,} sources would tell" if needed else ""
     inside, surely, never = _place(kind, bound, value, ends)

@@ -45,7 +45,7 @@ def few_sources_notices(
             often = broken_by_chance(sources, bound, len(of_gate))
             if often > _PROMISED:
                 yield (
-                    f"{about}: with {sources} sources chance alone breaks it in "
+                    f"{about}: with {sources} sources chance alone breaks it in up to "
                     f"{100 * often:.0f} % of the runs of a system that has half of it; set "
                     "`evidence: significant`, or ask about more sources"
                 )
@@ -89,7 +89,10 @@ def smallest_failing(sources: int, bound: float, arms: int, confidence: float) -
 
 
 def broken_by_chance(sources: int, bound: float, slices: int) -> float:
-    """Return how often one of some slices breaks a bound if each truly has half of it."""
+    """Return how often one of some slices breaks a bound if each truly has half of it.
+
+    At most: slices of the same sources break it together more often than this takes them to.
+    """
     share = bound / 2
     within = math.fsum(
         math.comb(sources, count) * share**count * (1 - share) ** (sources - count)

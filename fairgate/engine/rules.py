@@ -136,15 +136,15 @@ def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
 
 
 def _asks_whole_suite(gate: GatePolicy, plan: TestPlan, suite: str) -> bool:
-    """Return whether a gate bounds the unreadable answers of all of a suite.
+    """Return whether a gate bounds the unreadable answers of all of a suite, and can fail by it.
 
-    One with `where` leaves the others out, and `for_each` may find nothing there.
+    One with `where` leaves the others out, one with `for_each` sees no mean, and may find nothing.
     """
     return (
         gate.metric == UNREADABLE_NET.id
         and gate.suite in (None, suite)
-        and not gate.report
-        and not gate.where
+        and gate.max is not None
+        and not (gate.report or gate.advisory or gate.where or gate.for_each)
         # The slice of a whole suite is empty, so it is counted and not asked whether it is true.
         and any(True for _ in slices_of(gate, UNREADABLE_NET, plan, suite))
     )

@@ -77,9 +77,15 @@ def _stops(before: Policy, then: GatePolicy, after: Policy, now: GatePolicy) -> 
     """Report where a rule's own `on_inconclusive` is loosened; the policy's is reported once."""
     if then.on_inconclusive is None and now.on_inconclusive is None:
         return
-    stopped = (then.on_inconclusive or before.on_inconclusive) == "fail"
-    if stopped and (now.on_inconclusive or after.on_inconclusive) == "warn":
+    if _when_open(before, then) == "fail" and _when_open(after, now) == "warn":
         yield "an inconclusive result no longer fails the build"
+
+
+def _when_open(policy: Policy, gate: GatePolicy) -> str:
+    """Return what an inconclusive result of a rule does; an open `interval` bound stops a build."""
+    is_bound = any(limit is not None for limit in (gate.max, gate.min, gate.max_abs))
+    default = "fail" if is_bound and gate.evidence == "interval" else policy.on_inconclusive
+    return gate.on_inconclusive or default
 
 
 def _bound(name: str, then: float | None, now: float | None, *, sign: int) -> Iterator[str]:
@@ -124,12 +130,26 @@ def _corrections(before: Policy, after: Policy) -> Iterator[str]:
 
 
 def _tests(policy: Policy) -> int:
-    """Count the comparisons with baseline and anchor, as far as the policy alone says."""
+    """Count what is corrected for together, as far as the policy alone says.
+
+    These are comparisons with baseline and anchor, and those between identities.
+    """
     return sum(
-        (1 if gate.suite else len(policy.suites)) * (1 if gate.regression.budget is None else 2)
+        (1 if gate.suite else len(policy.suites)) * _tests_of(gate)
         for gate in policy.gates
-        if gate.regression is not None
+        if not gate.report
     )
+
+
+def _tests_of(gate: GatePolicy) -> int:
+    from fairgate.metrics.catalogue import BY_ID
+
+    known = BY_ID.get(gate.metric)
+    if known is not None and known.compares_terms:
+        return 1
+    if gate.regression is None:
+        return 0
+    return 1 if gate.regression.budget is None else 2
 
 
 def _system(before: Policy, after: Policy) -> Iterator[str]:

@@ -38,7 +38,7 @@ def alerts(result: GateResult) -> list[Alert]:
     asked = {
         (rule.metric, rule.suite)
         for rule in result.rules
-        if rule.metric in _LIMITS and not rule.is_reported
+        if rule.metric in _LIMITS and not rule.is_reported and not rule.where
     }
     return [
         _alert(result, found)

@@ -35,6 +35,8 @@ def blame_line(found: Blame) -> str:
             "Which part of the change explains it is not known: the budget of "
             f"{count(found.budget, 'question')} ended."
         )
+    if found.known is Known.NOT_COMBINABLE:
+        return "Which part of the change explains it is not known: parts of it need each other."
     if found.known is not Known.EXPLAINED:
         return ""
     if not found.restoring:
@@ -92,7 +94,7 @@ def _lines(found: Blame) -> Iterator[str]:
     match found.known:
         case Known.NOTHING_DIFFERS:
             every = ", ".join(Factor)
-            yield f"Nothing differs between BASE and HEAD ({every}): nothing to blame."
+            yield f"No factor differs between BASE and HEAD ({every}): nothing to blame."
             return
         case Known.GREEN:
             yield "HEAD fails no rule that BASE does not fail: nothing to blame."
@@ -105,10 +107,11 @@ def _lines(found: Blame) -> Iterator[str]:
     if found.failing:
         fail = "fails" if len(found.failing) == 1 else "fail"
         yield f"{count(len(found.failing), 'rule')} {fail} at HEAD and not at BASE"
-    if found.known is Known.OUT_OF_BUDGET:
+    if found.known is not Known.EXPLAINED:
         yield from (f"  {name}" for name in found.failing[:_RULES])
         yield blame_line(found)
-        yield "Answers are stored: run again with a larger --budget to go on from there."
+        if found.known is Known.OUT_OF_BUDGET:
+            yield "Answers are stored: run again with a larger --budget to go on from there."
         yield _asked(found)
         return
     for rule in found.rules[:_RULES]:

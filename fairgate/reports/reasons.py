@@ -35,7 +35,8 @@ def _for_everybody(material: Material, rule: RuleResult) -> str:
     """Return that neutral wording is no better, where it is not: then nobody is singled out."""
     known = BY_ID.get(rule.metric)
     neutral = material.now.value(known.neutral, rule.suite) if known and known.neutral else None
-    if known is None or neutral is None or rule.value is None or rule.where:
+    moved = {"bound", "regression", "budget"}.intersection(rule.failed)
+    if known is None or neutral is None or rule.value is None or rule.where or not moved:
         return ""
     worse = rule.value - neutral if known.better == "lower" else neutral - rule.value
     return " Neutral wording fares no better: the change is for everybody." if worse <= 0 else ""

@@ -1,10 +1,8 @@
-"""Corrections for several tests at once: Holm (any error) and Benjamini-Hochberg (share).
+"""The correction for several tests at once: Holm's, of the chance of any error.
 
 S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979)
-65-70: the chance of any false rejection stays at alpha, whatever the dependence. Y. Benjamini and
-Y. Hochberg, J. R. Statist. Soc. B 57 (1995) 289-300: the expected share of false ones among the
-rejections stays at alpha for independent or positively dependent tests. Weights are Holm's own
-(section 4): whatever they are, as long as no p value decides them, the guarantee is the same.
+65-70: the chance of any false rejection stays at alpha, whatever the dependence. Weights are his
+own (section 4): whatever they are, as long as no p value decides them, the guarantee is the same.
 """
 
 from __future__ import annotations

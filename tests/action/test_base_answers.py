@@ -20,7 +20,7 @@ from fairgate.domain.errors import ApiError, DataError
 
 ARTIFACT, MEMBER = "fairgate-answers", "store.sqlite"
 BASE, OLDER, HEAD = "b" * 40, "c" * 40, "a" * 40
-PUSH = {"event": "push", "head_repository": {"full_name": REPOSITORY}}
+PUSH = {"event": "push", "head_branch": "main", "head_repository": {"full_name": REPOSITORY}}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def left(hub, run=1, head=OLDER, content=b"answers", **said):
 
 
 def found(api):
-    return base_run_file(api, REPOSITORY, BASE, ARTIFACT, MEMBER)
+    return base_run_file(api, REPOSITORY, "main", BASE, ARTIFACT, MEMBER)
 
 
 @pytest.mark.parametrize("head", [OLDER, BASE])
@@ -52,6 +52,8 @@ def test_a_push_run_of_a_commit_in_the_base_s_history_is_believed(hub, api, head
         {"event": "pull_request_target"},
         {"event": "workflow_dispatch"},
         {"event": None},
+        {"head_branch": "feature"},
+        {"head_branch": None},
         {"head": HEAD},
         {"head_sha": HEAD},
         {"head_repository": {"full_name": "fork/shop"}},
@@ -84,7 +86,7 @@ def test_a_damaged_artifact_and_a_missing_permission_are_said(hub, api):
     with pytest.raises(DataError, match=r"no readable store\.sqlite"):
         found(api)
     with pytest.raises(ApiError):
-        base_run_file(GitHubApi(hub.url, "wrong"), REPOSITORY, BASE, ARTIFACT, MEMBER)
+        base_run_file(GitHubApi(hub.url, "wrong"), REPOSITORY, "main", BASE, ARTIFACT, MEMBER)
 
 
 def test_a_copy_of_a_store_is_one_file_with_everything(tmp_path):
@@ -214,3 +216,19 @@ def test_an_artifact_s_name_is_checked(job, history):
     history.commit("something")
     assert job.pull(history, FAIRGATE_ANSWERS_ARTIFACT="../a b") == 2
     assert "answers-artifact is '../a b'" in job.out + job.err
+
+
+def test_a_damaged_artifact_is_passed_over_for_an_older_one(hub, api):
+    left(hub, run=1, content=b"older")
+    left(hub, run=2, name="fairgate-answers", content=b"newest")
+    hub.artifacts[2] = {
+        number: (name, b"no archive") for number, (name, _) in hub.artifacts[2].items()
+    }
+    assert found(api) == (OLDER, b"older")
+
+
+def test_a_push_of_a_branch_that_was_merged_later_is_not_believed(hub, api):
+    """Its commit is in the history, and what its workflow did at that commit nobody reviewed."""
+    left(hub, run=1, content=b"main's")
+    left(hub, run=2, head=OLDER, content=b"forged", head_branch="feature")
+    assert found(api) == (OLDER, b"main's")

@@ -151,6 +151,12 @@ def test_a_part_that_failed_leaves_the_comment_to_the_job_that_decides(matrix, s
     assert steps.job.hub.of(7) == []
 
 
+def test_a_part_takes_no_stored_answers_and_says_so(matrix, steps, red):
+    done = steps.again(red, inputs={"shard": "1/3", "answers-artifact": "fairgate-answers"})
+    assert done.code == 2
+    assert "answers-artifact and shard are given together" in done.log
+
+
 def test_nothing_downloaded_is_no_verdict(matrix, red):
     done = matrix.decide(red)
     assert done.code == 2

@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 from fakes.blamed import Memory, PlantedSides, bench, neutral_documents, world
 
+from fairgate.domain.errors import ModelError
 from fairgate.engine.blame import blame
 from fairgate.engine.blame_result import Factor, Known
 from fairgate.engine.ports import NOTHING
@@ -195,3 +196,35 @@ def test_rules_that_fail_at_base_too_are_nobodys():
     found = blame(bench(gates).given(), sides)
     assert found.known is Known.GREEN
     assert any("fails at BASE too" in note for note in found.notes)
+
+
+class Refusing(PlantedSides):
+    """HEAD's prompt cannot be put to BASE's model."""
+
+    def system(self, new):
+        if new == {Factor.PROMPT}:
+            raise ModelError("the model's chat template takes no system message")
+        return super().system(new)
+
+
+def test_parts_that_need_each_other_end_with_what_is_known():
+    """What was asked is not lost, and nobody is blamed."""
+    made = world(1, poisoned=2)
+    factors = (Factor.CORPUS, Factor.PROMPT, Factor.MODEL)
+    found = blame(bench().given(), Refusing(made.before, made.after, factors=factors))
+    assert found.known is Known.NOT_COMBINABLE
+    assert found.failing
+    assert not found.rules
+    text = render_blame(found)
+    assert "a combination of BASE and HEAD cannot be run: the model's chat template" in text
+    assert "is not known: parts of it need each other" in text
+
+
+def test_a_side_that_cannot_be_run_is_an_error():
+    class Broken(PlantedSides):
+        def system(self, new):
+            raise ModelError("no such model")
+
+    made = world(1, poisoned=1)
+    with pytest.raises(ModelError, match="no such model"):
+        blame(bench().given(), Broken(made.before, made.after))

@@ -73,7 +73,7 @@ def test_attribution_is_not_asked_of_another_system(place, unfair):
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
     for part in ("1", "2"):
         rewritten(place.root / "parts" / part, "shard.json", _of_another_revision)
-    assert place.call("merge", "parts", "--out", "out", "--quiet") == 2
+    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--quiet") == 2
     said = " ".join(place.err.split())
     assert "attribution's questions would be put to another system: revision is " in said
     assert "here, the parts asked 'another'" in said

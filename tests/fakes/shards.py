@@ -21,9 +21,15 @@ def in_parts(call, policy, of, *options):
         assert call("run", policy, *part, "--quiet", *options) == 0
 
 
+def policy_of(parts):
+    """Return the policy that the parts were asked for."""
+    manifest = next(Path(parts).rglob("shard.json"))
+    return json.loads(manifest.read_text())["policy_path"]
+
+
 def merged(call, *options, codes=(0, 1, 5), parts=PARTS):
     """Merge the parts into the folder that a run in one process had; return the files' bytes."""
-    assert call("merge", str(parts), "--out", "out", "--quiet", *options) in codes
+    assert call("merge", policy_of(parts), str(parts), "--out", "out", "--quiet", *options) in codes
     return taken("out")
 
 

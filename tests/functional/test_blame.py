@@ -223,7 +223,7 @@ def test_hostile_ids_and_a_corpus_without_ids(scripted):
 def test_nothing_differs_and_green(scripted):
     base = scripted.side("base")
     assert scripted.blame(base, scripted.side("same")) == 0
-    assert "Nothing differs between BASE and HEAD (model, prompt" in scripted.out
+    assert "No factor differs between BASE and HEAD (model, prompt" in scripted.out
     head = scripted.side("head", docs=documents(edited=True))
     assert scripted.blame(base, head) == 0
     assert "HEAD fails no rule that BASE does not fail: nothing to blame." in scripted.out

@@ -217,3 +217,30 @@ def test_a_rule_about_documents_without_documents_has_no_verdict_and_a_reason(wo
     (problem,) = workspace.record()["evidence"]["problems"]
     assert "identity/retrieval/max-difference" in problem
     assert "the system does not report which documents it retrieved" in problem
+
+
+def test_a_rule_about_one_category_does_not_silence_the_warning_about_all(workspace):
+    """Nobody asked about the category in which identities differ."""
+    rule = "  - {metric: identity/max-difference, where: {category: gender}, max: 0.5}\n"
+    workspace.policy(gates=MEANS + rule)
+    workspace.answers(against_one)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
+    (warning,) = workspace.record()["warnings"]
+    assert "An Asian person" in warning
+
+
+@pytest.mark.parametrize(
+    "added",
+    ["max: 0.9, advisory: true", "max: 0.9, for_each: term", "regression: {margin: 0.5}"],
+)
+def test_a_rule_that_bounds_no_mean_leaves_the_default_one_about_refusals(added, workspace):
+    """Otherwise adding a rule would make a policy less strict, and nothing would say so."""
+    workspace.policy(gates=f"{MEANS}  - {{metric: unreadable/net, {added}}}\n")
+    workspace.answers(
+        lambda key: "I cannot say." if "#race/asian" in key or "#race/b" in key else "positive"
+    )
+    assert workspace.run("run", "policy.yaml", "--out", "out") in (1, 5)
+    rules = [r for r in workspace.record()["rules"] if r["metric"] == "unreadable/net"]
+    assert [
+        r["outcome"] for r in rules if not r["where"] and "above the limit of 2.0 %" in str(r)
+    ] == ["fail"]

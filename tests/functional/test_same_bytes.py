@@ -184,6 +184,6 @@ def test_four_parts_of_which_one_was_killed_give_the_same_bytes(policy, built_in
             assert killed(options, "after", 1) == -signal.SIGKILL
             assert not (policy.parent / "parts" / "2" / "shard.json").exists()
         assert main(options) == 0
-    merge = ["merge", "parts", "--out", "out", "--quiet"]
+    merge = ["merge", policy.name, "parts", "--out", "out", "--quiet"]
     assert main([*merge, "--cache", str(whole.stored(policy.parent / "merging"))]) in {0, 5}
     assert outputs(policy.parent / "out") == whole.outputs

@@ -147,8 +147,10 @@ def test_a_source_is_in_one_part_whatever_the_order_and_parts_are_of_like_size(s
     assert assigned(plan.cases[::-1], 4) == assigned(plan.cases, 4)
 
 
-def refused(workspace, code, *says, arguments=(str(PARTS),)):
-    assert workspace.run("merge", *arguments, "--out", "out", "--quiet") == code, workspace.err
+def refused(workspace, code, *says, arguments=(str(PARTS),), policy="policy.yaml"):
+    assert workspace.run("merge", policy, *arguments, "--out", "out", "--quiet") == code, (
+        workspace.err
+    )
     said = " ".join((workspace.out + workspace.err).split())
     for part in says:
         assert part in said, said
@@ -275,14 +277,32 @@ def test_a_part_that_was_edited_with_its_hash_is_checked_all_the_same(parts, nam
     assert "::error::" not in parts.err
 
 
-@pytest.mark.parametrize("path", ["", "gone.yaml", "x" * 5000, "a\\u0000b", "."])
-def test_a_policy_that_is_not_there_is_named_with_what_to_do(parts, path):
+@pytest.mark.parametrize("path", ["", "gone.yaml", "x" * 5000, "a\\u0000b", "parts/1/lax.yaml"])
+def test_a_part_never_names_the_policy_that_judges_it(parts, path):
+    """What is merged may come from a stranger; a policy that it brings along is a file like any."""
+    assert parts.run("merge", "policy.yaml", "parts", "--quiet", "--out", "usual") in (0, 1, 5)
+    lax = (parts.root / "policy.yaml").read_text().replace("max: 0.", "max: 0.9")
+    (PARTS / "1" / "lax.yaml").write_text(lax)
+
     def elsewhere(text):
         return text.replace('"policy_path": "policy.yaml"', f'"policy_path": "{path}"')
 
     rewritten(PARTS / "1", "shard.json", elsewhere)
-    refused(parts, 2, "is not there; name it with --policy")
-    assert parts.run("merge", "parts", "--policy", "policy.yaml", "--quiet") in (0, 1, 5)
+    code = parts.run("merge", "policy.yaml", "parts", "--quiet", "--out", "out")
+    assert code in (0, 1, 5)
+    assert (parts.root / "out/report.md").read_bytes() == (
+        (parts.root / "usual/report.md").read_bytes().replace(b"usual", b"out")
+    )
+    assert parts.run("merge", "parts", "--quiet") == 2
+
+
+def test_a_part_lists_no_other_files(parts):
+    """Each file that is listed is read as a whole: a stranger's list names none but a part's."""
+    path = PARTS / "1" / "parts.json"
+    found = json.loads(path.read_text())
+    found["parts"]["more.bin"] = "0" * 64
+    path.write_text(json.dumps(found))
+    refused(parts, 4, "names more than")
 
 
 def test_answers_that_another_part_owns_are_refused(parts):

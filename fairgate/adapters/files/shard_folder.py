@@ -130,7 +130,14 @@ def read_manifest(folder: Path) -> Manifest:
     """Return what the part in a folder was. Raises DataError, also for a folder of another kind."""
     for name, most in _MOST_BYTES.items():
         _require_plain(folder / name, most)
-    check_parts(folder, (MANIFEST, ANSWERS, VECTORS))
+    names = (MANIFEST, ANSWERS, VECTORS)
+    listed = read_json_object(folder / PARTS, _MOST_BYTES[PARTS]).get("parts")
+    if isinstance(listed, dict) and not set(listed) <= set(names):
+        raise DataError(
+            f"{folder / PARTS}: names more than {', '.join(names)}; expected a folder as "
+            "`fairgate run --shard` wrote it: run that part again"
+        )
+    check_parts(folder, names)
     return _manifest(read_json_object(folder / MANIFEST, _MOST_BYTES[MANIFEST]), folder / MANIFEST)
 
 

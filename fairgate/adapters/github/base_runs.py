@@ -3,8 +3,9 @@
 `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope under
 any key, and later jobs of the pull request are given that entry before the base branch's. An
 artifact belongs to the run that made it, and GitHub says which commit and event that was. So what
-is believed is an artifact of a `push` run of this repository whose commit lies in the base's
-history: its workflow and its code were in the base branch already.
+is believed is an artifact of a run that a push to the default branch of this repository started,
+and whose commit lies in the base's history. A push to another branch does not count, even if that
+branch was merged later: what its workflow did at that commit nobody reviewed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.adapters.github.artifacts import member_of
 from fairgate.adapters.github.payload_fields import commit_of, natural, value_at
+from fairgate.domain.errors import ApiError, DataError
 
 MOST_BYTES = 256 << 20
 _LOOKED_AT = 10
@@ -24,16 +26,26 @@ _IN_HISTORY = {"ahead", "identical"}
 
 
 def base_run_file(
-    api: GitHubApi, repository: str, base: str, artifact: str, member: str
+    api: GitHubApi, repository: str, branch: str, base: str, artifact: str, member: str
 ) -> tuple[str, bytes] | None:
-    """Return commit and content of the newest such file; None where no run of the base has any.
+    """Return commit and content of the newest such file; None where no run of `branch` has any.
 
-    Raises ApiError, and DataError where the artifact is damaged or too large.
+    An artifact that is damaged, too large or gone is passed over. Raises ApiError or DataError
+    where every one is.
     """
+    failed: ApiError | DataError | None = None
     for number, run, head in _candidates(api, repository, artifact):
-        if _is_push(api, repository, run, head) and _is_in_history(api, repository, base, head):
+        if not _is_push(api, repository, branch, run, head):
+            continue
+        if not _is_in_history(api, repository, base, head):
+            continue
+        try:
             raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", MOST_BYTES)
             return head, member_of(raw, artifact, member, MOST_BYTES)
+        except (ApiError, DataError) as error:
+            failed = error
+    if failed is not None:
+        raise failed
     return None
 
 
@@ -67,11 +79,13 @@ def _is_own(item: Any, artifact: str) -> bool:
     )
 
 
-def _is_push(api: GitHubApi, repository: str, run: int, head: str) -> bool:
-    """Return whether GitHub says that a push of this commit to this repository started the run."""
+def _is_push(api: GitHubApi, repository: str, branch: str, run: int, head: str) -> bool:
+    """Return whether GitHub says that a push of this commit to the branch started the run."""
     found = api.get(f"/repos/{repository}/actions/runs/{run}")
     return (
         value_at(found, "event") == "push"
+        and bool(branch)
+        and value_at(found, "head_branch") == branch
         and commit_of(value_at(found, "head_sha")) == head
         and str(value_at(found, "head_repository", "full_name")).lower() == repository.lower()
     )

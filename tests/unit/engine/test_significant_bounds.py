@@ -132,7 +132,7 @@ def notices(sources, **gate):
 
 def test_too_few_sources_are_said_before_a_run():
     (on_estimate,) = notices(15)
-    assert "with 15 sources chance alone breaks it in 91 % of the runs" in on_estimate
+    assert "with 15 sources chance alone breaks it in up to 91 % of the runs" in on_estimate
     (significant,) = notices(15, evidence="significant")
     assert "a value above the limit and below 53 % is inconclusive" in significant
     assert "no value can be distinguished from chance" in notices(1, evidence="significant")[0]

@@ -122,3 +122,23 @@ def test_what_dilutes_a_correction_is_said(before, after, said):
     found = loosened(policy(text), policy(text.replace(before, after)))
     assert len(found) == (said is not None)
     assert said is None or said in found[0]
+
+
+def test_an_open_interval_bound_that_only_warns_is_said_whatever_the_policy_does():
+    """It stops the build by default, even where the policy's inconclusive results warn."""
+    warns = BASE.replace("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin")
+    assert warns != BASE
+    looser = warns.replace("evidence: interval", "evidence: interval, on_inconclusive: warn")
+    (said,) = loosened(policy(warns), policy(looser))
+    assert "an inconclusive result no longer fails the build" in said
+    assert loosened(policy(looser), policy(warns)) == []
+
+
+def test_comparisons_of_identities_dilute_a_correction_too():
+    holm = BASE.replace("correction: none", "correction: holm")
+    more = holm.replace(
+        "quarantine:", "  - {metric: identity/max-difference, max: 0.9}\nquarantine:"
+    )
+    assert more != holm
+    (said,) = loosened(policy(holm), policy(more))
+    assert "each rule rejects less easily" in said
