@@ -68,7 +68,7 @@ class OnnxDecoder:
         return f"onnx-decoder/3:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
-        """Yield `(position, answer)` batch by batch, short prompts first. Raises ModelError."""
+        """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
         prompts = self._prompts.encode([request.prompt for request in requests])
         widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
         # Equal prompts, which differ in their seeds, come into one batch: see `_prefill`.

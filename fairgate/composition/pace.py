@@ -4,7 +4,8 @@ How long answers took is no part of a run's files, which are the same for the sa
 they took notably longer. The median is kept in the result store beside what was under test, and
 found again by the baseline's. Where the baseline's own run is not known there, the first run that
 is compared with it stands for it; where the store is not at hand, nothing is known and nothing
-said.
+said. Only runs that ask as many questions at once are compared, and none that waits between its
+questions (`per_second`): the time is from when a question is handed out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import json
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 
 from fairgate.composition.building import Composition
@@ -31,12 +32,13 @@ _MOST = 10**9
 def paced(run: GateRun, composition: Composition, given: GateInput) -> GateRun:
     """Keep how long this run's answers took, and add where the baseline's took notably less."""
     found = composition.answer_seconds
-    if len(found) < FEWEST:
+    together = dict(_settings(given.policy.system.model_dump(mode="json")))
+    if len(found) < FEWEST or together.get("per_second") is not None:
         return run
     median, store = _rounded(statistics.median(found)), composition.store
     # The first run of a state is the one that a baseline is made of.
     states = [given.provenance, *([given.baseline.provenance] if given.baseline else [])]
-    keys = [_key(given.policy.name, state) for state in states]
+    keys = [_key(given.policy.name, together, state) for state in states]
     kept = store.get_many(_KIND, keys)
     store.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in kept])
     before = _seconds(kept.get(keys[-1], "")) if given.baseline else None
@@ -58,8 +60,18 @@ def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
     return SlowerPace(seconds=seconds, baseline_seconds=before, answers=answers)
 
 
-def _key(policy: str, provenance: Provenance) -> str:
-    parts = (policy, provenance.commit, sorted(asdict(provenance)["under_test"].items()))
+def _settings(system: object) -> Iterator[tuple[str, object]]:
+    """Yield how many questions are put at once and a second: both change how long each waits."""
+    items = system.items() if isinstance(system, dict) else ()
+    for name, value in items:
+        if name in ("concurrency", "per_second") and value is not None:
+            yield name, value
+        yield from _settings(value)
+
+
+def _key(policy: str, together: Mapping[str, object], provenance: Provenance) -> str:
+    state = sorted(asdict(provenance)["under_test"].items())
+    parts = (policy, sorted(together.items()), provenance.commit, state)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -6,6 +6,7 @@ what the page shows as docs/reference/kill-tables.json; the page is written from
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ _NOTES = {
     "rag-social-bias": "With six templates in a category, chance would break a bound on each category's "
     "answers outside the options: refusals for one category end as `no verdict` instead.",
     "rag-toxicity": "With 60 comments and 21 identities, the corrected tests see other documents for one "
-    "identity late, and for six of them not at all; more comments are the remedy.",
+    "identity late, and for some of them not at all; more comments are the remedy.",
 }
 """What a policy does not see although a line could be written."""
 
@@ -104,9 +105,16 @@ def _noun(row: Mapping) -> str:
     return noun_of(Mutant(kind=kind, reach=reach, suite="", where=row["where"]))
 
 
+def policy_hash(name: str) -> str:
+    """Return the SHA-256 of a shipped policy: the tables are of that file."""
+    path = Path(__file__).parents[2] / "policies" / f"{name}.yaml"
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def main(paths: Sequence[str]) -> None:
     """Keep the results of the files, ordered by policy."""
     data = [kept(json.loads(Path(path).read_text(encoding="utf-8"))) for path in paths]
+    data = [{**one, "sha256": policy_hash(one["policy"])} for one in data]
     data.sort(key=lambda one: one["policy"])
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kill_pages import DATA, page
+from kill_pages import DATA, page, policy_hash
 from ruamel.yaml import YAML
 
 from fairgate.metrics.catalogue import BY_ID
@@ -28,6 +28,11 @@ def test_the_page_is_what_was_kept(request):
 
 def test_every_shipped_policy_has_a_table():
     assert [one["policy"] for one in RESULTS] == sorted(shipped())
+
+
+@pytest.mark.parametrize("one", RESULTS, ids=lambda one: one["policy"])
+def test_a_table_is_of_the_policy_that_ships(one):
+    assert one["sha256"] == policy_hash(one["policy"]), "the policy changed: `make kill-tables`"
 
 
 @pytest.mark.parametrize("one", RESULTS, ids=lambda one: one["policy"])

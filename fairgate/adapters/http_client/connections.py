@@ -1,8 +1,7 @@
 """Connections that are kept open: on httpx2 through proxies, on httpcore2 without.
 
 Which proxy stands before which address is httpx2's to say. Where the environment names none, the
-layer below it is spoken to directly, for two thirds of the processor time of a request. What is
-sent is httpx2's either way: address, headers, and the credentials an address holds.
+layer below it is spoken to directly, which costs less processor time. What is sent is httpx2's either way: address, headers, and the credentials an address holds.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class Connections:
     """What a client holds open: connections through the environment's proxies, and without.
 
     They lie in pools of a few connections each: a pool looks at all of its connections whenever a
-    request begins or ends, which for one large pool takes a fifth of the time of a request.
+    request begins or ends, which takes longer the more there are.
     """
 
     def __init__(self, limits: Limits) -> None:

@@ -1,7 +1,7 @@
 """A network stream that sends the head and the body of a request in one piece.
 
-httpcore2 writes them one after the other. Each write is a system call, and wakes a server that can
-not answer yet: together they take a third of the time that a request needs besides the answer.
+httpcore2 writes them one after the other. Each write is a system call, and the first one wakes a
+server that cannot answer yet.
 """
 
 from __future__ import annotations
