@@ -1,7 +1,8 @@
 """Connections that are kept open: on httpx2 through proxies, on httpcore2 without.
 
 Which proxy stands before which address is httpx2's to say. Where the environment names none, the
-layer below it is spoken to directly, which costs less processor time. What is sent is httpx2's either way: address, headers, and the credentials an address holds.
+layer below it is spoken to directly, which costs less processor time. What is sent is httpx2's
+either way: address, headers, and the credentials an address holds.
 """
 
 from __future__ import annotations
