@@ -176,7 +176,7 @@ def _require_posix() -> None:
     if os.name == "nt":
         raise UsageError(
             "FairGate does not run on Windows itself; run it there in WSL, the Windows Subsystem "
-            "for Linux, or on Linux or macOS"
+            "for Linux, or on Linux"
         )
 
 

@@ -57,5 +57,5 @@ def _resource(name: str, data: bytes) -> dict[str, Any]:
 
 
 def _name(rule: Mapping[str, Any]) -> str:
-    where = ", ".join(f"{name} {level}" for name, level in rule["where"].items())
+    where = ", ".join(f"{name} {level}" for name, level in sorted(rule["where"].items()))
     return f"gates[{rule['gate']}] {rule['metric']} of {rule['suite']}{f' ({where})' * bool(where)}"
