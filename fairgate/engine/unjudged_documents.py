@@ -28,6 +28,6 @@ def unjudged_documents(tables: Mapping[str, Table], policy: Policy) -> Iterator[
         )
         if is_known and not any(True for _ in judging):
             yield (
-                f"suite {name}: documents are returned; no rule judges them: add the gate "
-                f"{{metric: {RETRIEVAL.id}, max: 0.35}}"
+                f"suite {name}: documents are returned; no rule judges them: add the gate `"
+                f"{{metric: {RETRIEVAL.id}, max: 0.35}}`"
             )
