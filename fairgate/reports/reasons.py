@@ -26,20 +26,23 @@ def why(material: Material) -> Inline:
     more = sum(r.outcome is Outcome.FAIL and not r.advisory for r in result.rules) - 1
     further = f" {figures.count(more, 'further rule')} failed too." if more > 0 else ""
     text = "; ".join(parts)
+    everybody = ""
+    if is_for_everybody(material, rule):
+        everybody = " Neutral wording fares no better: the change is for everybody."
     if rule.outcome is Outcome.FAIL:
-        return f"Why it fails: {text}.{_for_everybody(material, rule)}{further}"
+        return f"Why it fails: {text}.{everybody}{further}"
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _for_everybody(material: Material, rule: RuleResult) -> str:
-    """Return that neutral wording is no better, where it is not: then nobody is singled out."""
+def is_for_everybody(material: Material, rule: RuleResult) -> bool:
+    """Return whether neutral wording fares no better by what failed: nobody is singled out then."""
     known = BY_ID.get(rule.metric)
     neutral = material.now.value(known.neutral, rule.suite) if known and known.neutral else None
     moved = {"bound", "regression", "budget"}.intersection(rule.failed)
     if known is None or neutral is None or rule.value is None or rule.where or not moved:
-        return ""
+        return False
     worse = rule.value - neutral if known.better == "lower" else neutral - rule.value
-    return " Neutral wording fares no better: the change is for everybody." if worse <= 0 else ""
+    return worse <= 0
 
 
 def _reasons(rule: RuleResult) -> Iterator[str]:

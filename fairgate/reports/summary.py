@@ -21,6 +21,7 @@ from fairgate.reports.alerts import alerts, differs
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
+from fairgate.reports.reasons import is_for_everybody
 from fairgate.reports.sections.cases import answer_of, clearest_cases
 from fairgate.reports.sections.evidence import decided
 from fairgate.reports.spans import (
@@ -102,6 +103,8 @@ def _failure(material: Material) -> Inline:
         words = "fairness regressed"
     elif "bound" in failed or "identity" in failed:
         words = "a fairness limit is broken"
+    if first is not None and is_for_everybody(material, first):
+        return f"{words}, whoever is named,"
     worst = affected(material)[:1]
     return [words, ", most for ", name_of(material, worst[0]), ","] if worst else words
 

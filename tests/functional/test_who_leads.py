@@ -133,6 +133,7 @@ def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
     assert run(workspace) == 1
     text = read(workspace, "report.md")
     assert "Neutral wording fares no better: the change is for everybody." in text
+    assert "a fairness limit is broken, whoever is named, in" in text
 
 
 def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
