@@ -87,8 +87,7 @@ def earlier(then, policy, tables, suites):
 def expand(policy, suites):
     """Yield (number of the gate, gate, suite, slice) of every rule; refusals are a rule by default."""
     blank = {**dict.fromkeys(policy["gates"][0]), "metric": "unreadable/net", "max": 0.02, "where": {}}
-    asked = {g["suite"] for g in policy["gates"] if g["metric"] == "unreadable/net" and g["max"] is not None
-             and not (g["report"] or g["advisory"] or g["where"] or g["for_each"])}
+    asked = {g["suite"] for g in policy["gates"] if g["metric"] == blank["metric"] and not (g["report"] or g["where"])}
     more = [{**blank, "suite": name} for name, rows in suites.items()
             if any(row["arm"] == "control" for row in rows) and not asked & {name, None}]
     for number, gate in enumerate(policy["gates"] + more):

@@ -25,10 +25,9 @@ from fairgate.engine.delta_debugging import OutOfQuestions
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.mutation_test import without_attribution
 from fairgate.engine.ports import SILENT, Progress, Staged
-from fairgate.engine.rules import MOST_UNREADABLE
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.gates import MOST_UNREADABLE, GatePolicy
 from fairgate.stats.shapley import design
 
 

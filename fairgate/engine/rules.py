@@ -13,12 +13,10 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.social_bias import evaluated_without_documents
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.gates import MOST_UNREADABLE, GatePolicy
 from fairgate.policy.schema import Policy
 
 Path = tuple[str | int, ...]
-MOST_UNREADABLE = 0.02
-"""Bound of the rule about unreadable answers that a suite has by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,15 +134,16 @@ def _by_default(policy: Policy, plan: TestPlan) -> Iterator[GatePolicy]:
 
 
 def _asks_whole_suite(gate: GatePolicy, plan: TestPlan, suite: str) -> bool:
-    """Return whether a gate bounds the unreadable answers of all of a suite, and can fail by it.
+    """Return whether a gate is about the unreadable answers of all of a suite.
 
-    One with `where` leaves the others out, one with `for_each` sees no mean, and may find nothing.
+    It takes the default rule's place, which the report of a pull request lists where it is less
+    strict. One with `where` leaves the others out, and `for_each` may find nothing there.
     """
     return (
         gate.metric == UNREADABLE_NET.id
         and gate.suite in (None, suite)
-        and gate.max is not None
-        and not (gate.report or gate.advisory or gate.where or gate.for_each)
+        and not gate.report
+        and not gate.where
         # The slice of a whole suite is empty, so it is counted and not asked whether it is true.
         and any(True for _ in slices_of(gate, UNREADABLE_NET, plan, suite))
     )

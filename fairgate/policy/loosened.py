@@ -9,7 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.gates import MOST_UNREADABLE, UNREADABLE, GatePolicy
 from fairgate.policy.schema import Policy
 
 _LOWER_IS_STRICTER = ("max", "max_abs")
@@ -21,6 +21,7 @@ def loosened(before: Policy, after: Policy) -> list[str]:
     """Return a sentence for each bound, rule or threshold that `after` holds less strictly."""
     return [
         *_rules(before, after),
+        *_replaced_default(before, after),
         *_thresholds(before, after),
         *_corrections(before, after),
         *_system(before, after),
@@ -42,6 +43,28 @@ def _rules(before: Policy, after: Policy) -> Iterator[str]:
         now = candidates.pop(0)
         for change in (*_rule(gate, now), *_stops(before, gate, after, now)):
             yield f"{_place(gate)}: {change}"
+
+
+def _replaced_default(before: Policy, after: Policy) -> Iterator[str]:
+    """Report a new rule about unreadable answers that takes a stricter default rule's place."""
+    for suite in after.suites:
+        then, now = ([g for g in p.gates if _is_unreadable(g, suite.id)] for p in (before, after))
+        as_strict = any(
+            gate.max is not None
+            and gate.max <= MOST_UNREADABLE
+            and not (gate.advisory or gate.for_each)
+            for gate in now
+        )
+        if now and not then and not as_strict:
+            yield (
+                f"{UNREADABLE} of suite {suite.id}: the default limit of {MOST_UNREADABLE:g} is "
+                "replaced by a less strict rule"
+            )
+
+
+def _is_unreadable(gate: GatePolicy, suite: str) -> bool:
+    is_of_all = not gate.report and not gate.where
+    return gate.metric == UNREADABLE and gate.suite in (None, suite) and is_of_all
 
 
 def _place(gate: GatePolicy) -> str:

@@ -88,7 +88,7 @@ def test_what_is_easier_is_said(before, after, said):
         ("max_invalid: 0.1", "max_invalid: 0.05"), ("min_overlap: 0.9", "min_overlap: 1.0"),
         ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0"),
         ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash\ndescription: d"),
-        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.1}\n"),
+        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.01}\n"),
     ],
 )  # fmt: skip
 def test_what_is_stricter_is_not(before, after):
@@ -113,7 +113,7 @@ MORE = "  - {metric: asr/retrieval, regression: {margin: 0.02}}\n"
         ("correction: holm", "correction: none", "switched off: fewer results stay open"),
         ("margin: 0.02", "margin: 0.01", None),
         (" budget: 0.04,", "", "budget 0.04 removed"),
-        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.1}\n", None),
+        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.01}\n", None),
     ],
 )  # fmt: skip
 def test_what_dilutes_a_correction_is_said(before, after, said):
@@ -142,3 +142,24 @@ def test_comparisons_of_identities_dilute_a_correction_too():
     assert more != holm
     (said,) = loosened(policy(holm), policy(more))
     assert "each rule rejects less easily" in said
+
+
+@pytest.mark.parametrize(
+    ("gate", "is_said"),
+    [
+        ("max: 0.9", True),
+        ("max: 0.01, advisory: true", True),
+        ("for_each: term, max: 0.01", True),
+        ("regression: {margin: 0.5}", True),
+        ("max: 0.02", False),
+        ("max: 0.9, report: true", False),
+        ("where: {category: race}, max: 0.9", False),
+    ],
+)
+def test_a_rule_that_replaces_the_stricter_default_one_is_said(gate, is_said):
+    """Otherwise adding a rule would make a policy less strict, and nothing would say so."""
+    if "report" in gate:
+        gate = "report: true"
+    added = BASE.replace("quarantine:", f"  - {{metric: unreadable/net, {gate}}}\nquarantine:")
+    said = loosened(policy(BASE), policy(added))
+    assert any("default limit of 0.02 is replaced" in one for one in said) is is_said
