@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from fairgate.cli.github_comment import comment
 from fairgate.cli.github_errors import accounted
 from fairgate.cli.github_inputs import Inputs, input_options, read_inputs
 from fairgate.cli.progress import progress_for
@@ -43,6 +44,9 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.group(short_help="The gate inside GitHub Actions.")
 def github() -> None:
     """Do what the GitHub Action does; outside of GitHub Actions use `fairgate run`."""
+
+
+github.add_command(comment)
 
 
 @github.command()
@@ -152,38 +156,6 @@ def _subject(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
     event = resolved(read_event(environment, inputs.number), api)
     refuse_untrusted(event)
     return Posting(event=event, roots=roots, api=api)
-
-
-@github.command()
-@click.option("--artifact", default="fairgate-report", envvar="FAIRGATE_ARTIFACT", help="Its name.")
-@click.option(
-    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Distinguishes gates."
-)
-@click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
-def comment(artifact: str, comment_key: str, github_token: str) -> int:
-    """Comment on a fork's pull request what its own run has reported (event `workflow_run`).
-
-    Reads run.json from the run's artifact as untrusted data: nothing of it is executed or
-    copied, and the pull request is the one whose head commit ran.
-    """
-    from fairgate.adapters.github import runner
-    from fairgate.adapters.github.event import read_event, read_roots
-    from fairgate.composition.foreign_reports import comment_foreign_report
-    from fairgate.composition.pull_requests import github_api
-
-    environment = dict(os.environ)
-    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
-    with accounted(environment):
-        roots = read_roots(environment)
-        api = github_api(roots, github_token)
-        if api is None:
-            raise UsageError("there is no `github-token` to comment with; give the step one")
-        event = read_event(environment)
-        done = comment_foreign_report(event, api, roots, artifact, comment_key)
-    url = done.posted.url if done.posted else ""
-    click.echo(f"fairgate: {url or 'no comment'}: {done.reason or 'up to date'}")
-    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
-    return ExitCode.PASS
 
 
 def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:

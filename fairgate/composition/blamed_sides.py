@@ -207,13 +207,15 @@ class LocalSides:
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
 
         encoder = side.encoder
-        return FlatIndex(
+        index = FlatIndex(
             corpus,
             encoder.documents,
             queries=encoder.queries,
             cache_dir=self._head.resources.cache,
             progress=self._head.resources.progress,
         )
+        self._head.resources.collect(index.notices)
+        return index
 
 
 def _fingerprints(encoder: Encoder) -> tuple[str, str]:

@@ -53,6 +53,10 @@ class _Runner:
         return replace(self, given=replace(self.given, baseline=made))
 
 
+_GENERATOR = (Factor.MODEL, Factor.PROMPT, Factor.DECODING)
+"""What a generator is made of."""
+
+
 def blame(given: GateInput, sides: Sides, progress: Progress = SILENT) -> Blame:
     """Return what explains the verdict; `given` is HEAD's policy and plan.
 
@@ -95,7 +99,9 @@ def _stages(found: Blame, runner: _Runner) -> Iterator[Blame]:
     yield found
     narrow = _narrowed(runner, red, head)
     narrow = narrow.against(narrow.run(frozenset()))
-    runs = {new: narrow.run(new) for new in design(runner.sides.factors)}
+    # Combinations with one generator follow each other, so that it is opened once.
+    order = sorted(design(runner.sides.factors), key=lambda new: [f in new for f in _GENERATOR])
+    runs = {new: narrow.run(new) for new in order}
     verdict = Verdict(red, base)
     restoring = [f for f in runner.sides.factors if verdict.is_restored(runs[everything - {f}])]
     policy = runner.given.policy

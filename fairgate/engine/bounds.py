@@ -180,14 +180,10 @@ def _significance_check(
     without one it is judged by itself.
     """
     value = measured.value or 0.0
-    ends, why, more = measured.interval or (value, value), "", ""
+    ends = measured.interval or (value, value)
     if chance is not None:
         found = score_range(chance.arms, confidence=chance.confidence)
         ends = (found.low, found.high) if isinstance(found, Interval) else (value, value)
-        side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
-        needed = sources_to_tell(chance.arms, side, confidence=chance.confidence)
-        why = f"with {chance.sources:,} sources "
-        more = f"; {needed:,} sources would tell" if needed else ""
     inside, surely, never = _place(kind, bound, value, ends)
     shown = _shown(kind, bound, value, metric, inside=inside)
     if inside:
@@ -196,6 +192,12 @@ def _significance_check(
     if never:
         alone = ", and so is its whole likely range" if ends[0] < ends[1] else ""
         return Check(outcome=Outcome.FAIL, reason=f"{shown}{alone}")
+    why = more = ""
+    if chance is not None:
+        side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
+        needed = sources_to_tell(chance.arms, side, confidence=chance.confidence)
+        why = f"with {chance.sources:,} sources "
+        more = f"; {needed:,} sources would tell" if needed else ""
     return Check(
         outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but {why}chance alone can explain it{more}"
     )

@@ -31,7 +31,7 @@ def few_sources_notices(
     for of_gate in by_gate.values():
         first = of_gate[0]
         bound = first.gate.max or 0.0
-        sources = min(_sources(plan, rule) for rule in of_gate)
+        sources = _fewest(plan, of_gate)
         if not sources or not 0 < bound < 1:
             continue
         about = (
@@ -60,18 +60,16 @@ def _open(least: float | None) -> str:
     )
 
 
-def _sources(plan: TestPlan, rule: Rule) -> int:
-    """Return of how many sources a rule's own cases are."""
-    asked = {name: value for name, value in rule.where.items() if name != "band"}
-    return len(
-        {
-            unit.cluster
-            for unit in plan.units
-            if unit.suite == rule.suite
-            and not unit.is_control
-            and asked.items() <= unit.dimensions.items()
-        }
-    )
+def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> int:
+    """Return of how many sources the smallest slice of a gate's rules is."""
+    suite, names = of_gate[0].suite, [name for name in of_gate[0].where if name != "band"]
+    clusters: dict[tuple[str, ...], set[str]] = {}
+    for unit in plan.units:
+        if unit.suite == suite and not unit.is_control and unit.dimensions.keys() >= {*names}:
+            at = tuple(unit.dimensions[name] for name in names)
+            clusters.setdefault(at, set()).add(unit.cluster)
+    slices = (tuple(rule.where[name] for name in names) for rule in of_gate)
+    return min(len(clusters.get(at, ())) for at in slices)
 
 
 def smallest_failing(sources: int, bound: float, arms: int, confidence: float) -> float | None:
