@@ -1,13 +1,16 @@
 """Cuts a decoder graph so that only needed positions reach the vocabulary projection.
 
 The projection of every prompt position onto the vocabulary is most of a small model's work, and
-all but the last position's result is thrown away. A `GatherND` before the projection keeps the
-positions that a new graph input names.
+all but the last position's result is thrown away. A `GatherND` keeps the positions that a new graph
+input names: before the projection, or before the steps of the last layer that lead to it and take
+each position by itself.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from fairgate.adapters.onnx_engine.position_steps import states_before_steps
 
 POSITIONS_INPUT = "fairgate_positions"
 """int64 `[rows, positions, 1]`: which positions of each row get logits."""
@@ -76,18 +79,23 @@ def _supports_gather(model: Any) -> bool:
 def _insert_gather(model: Any, projection: Any) -> None:
     import onnx
 
-    kept = "fairgate_kept_states"
-    gather = onnx.helper.make_node(
-        "GatherND",
-        [projection.input[0], POSITIONS_INPUT],
-        [kept],
-        name="fairgate_keep_positions",
-        batch_dims=1,
-    )
+    names, steps = states_before_steps(model, projection, _depends_on_input(model))
+    kept = {name: f"fairgate_kept_{place}" for place, name in enumerate(names)}
     nodes = list(model.graph.node)
-    place = next(place for place, node in enumerate(nodes) if node.output == projection.output)
-    nodes[place].input[0] = kept
-    nodes.insert(place, gather)
+    made_at = {name: place for place, node in enumerate(nodes) for name in node.output}
+    for node in (projection, *steps):
+        for place, name in enumerate(node.input):
+            if name in kept:
+                node.input[place] = kept[name]
+    for name in sorted(names, key=lambda name: made_at.get(name, -1), reverse=True):
+        gather = onnx.helper.make_node(
+            "GatherND",
+            [name, POSITIONS_INPUT],
+            [kept[name]],
+            name=f"fairgate_keep_positions_{kept[name]}",
+            batch_dims=1,
+        )
+        nodes.insert(made_at.get(name, -1) + 1, gather)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     del model.graph.value_info[:]  # shapes behind the cut have changed
