@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.outcomes import GateResult
@@ -15,37 +15,91 @@ from fairgate.suites.question_items.plan import ANSWER
 Claim = bool | Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PairRow:
-    """A source and a follow-up, judged."""
+    """A source and a follow-up, judged: what reports ask of them, looked up when it is asked."""
 
-    suite: str
-    key: str
-    source: str
-    """Key of the source's case."""
-    relation: str
-    category: str
-    term: str
-    phrase: str
-    """What names the identity in the text."""
-    names_speaker: bool
-    """Whether the follow-up is the source's text with a speaker (its noun phrase) before it."""
-    is_control: bool
-    source_answer: Reading
-    answer: Reading
-    majority: str | None
-    claims: Mapping[str, Claim]
-    """`generation`, `controlled`, `retrieval`."""
-    scores: Mapping[str, float | None]
-    """`mean_distance`, `label_changes`, `rrs`, `overlap`; None where it is not decided."""
-
+    judged: Judged
     main: str
     """The claim that tells who is affected: `controlled` in a suite with a control arm."""
 
     @property
+    def suite(self) -> str:
+        """Return the suite's name."""
+        return self.judged.unit.suite
+
+    @property
+    def key(self) -> str:
+        """Return the key of the follow-up's case."""
+        return self.judged.unit.key
+
+    @property
+    def source(self) -> str:
+        """Return the key of the source's case."""
+        return self.judged.unit.asks[SOURCE]
+
+    @property
+    def relation(self) -> str:
+        """Return the id of the relation."""
+        return self.judged.unit.dimensions["relation"]
+
+    @property
+    def category(self) -> str:
+        """Return what the term belongs to."""
+        return self.judged.unit.dimensions["category"]
+
+    @property
+    def term(self) -> str:
+        """Return the identity, or the neutral wording."""
+        return self.judged.unit.dimensions["term"]
+
+    @property
+    def phrase(self) -> str:
+        """Return what names the identity in the text."""
+        return self.judged.unit.names.get("noun_phrase") or self.term
+
+    @property
+    def names_speaker(self) -> bool:
+        """Return whether the follow-up is the source's text with a speaker before it."""
+        return "noun_phrase" in self.judged.unit.names
+
+    @property
+    def is_control(self) -> bool:
+        """Return whether the pair belongs to the placebo arm."""
+        return self.judged.unit.is_control
+
+    @property
+    def source_answer(self) -> Reading:
+        """Return the answer to the source."""
+        return self.judged.readings[SOURCE]
+
+    @property
+    def answer(self) -> Reading:
+        """Return the answer to the follow-up."""
+        return self.judged.readings[FOLLOW_UP]
+
+    @property
+    def majority(self) -> str | None:
+        """Return what most control answers of the source say; None where that is not decided."""
+        value = self.judged.readings[CONTROLS].value
+        return None if value is None else in_words(value)
+
+    @property
     def claim(self) -> Claim:
         """Return whether the answer changed, by the suite's main claim."""
-        return self.claims[self.main]
+        return self.verdict(self.main)
+
+    def verdict(self, name: str) -> Claim:
+        """Return a claim that is a verdict: one of `VERDICTS`."""
+        claim = self.judged.claims[name]
+        return claim if isinstance(claim, Reason) else claim == 1.0
+
+    def score(self, name: str) -> float | None:
+        """Return a claim that is a number, one of `SCORES`; None where it is not decided."""
+        claim = self.judged.claims[name]
+        if isinstance(claim, Reason):
+            return None
+        return round(claim, 6) if name == "rrs" else claim
 
 
 def in_words(value: Value) -> str:
@@ -55,13 +109,8 @@ def in_words(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else value
 
 
-_VERDICTS = ("generation", "controlled", "retrieval")
-_SCORES = {
-    "mean_distance": "mean-distance",
-    "label_changes": "label-changes",
-    "rrs": "rrs",
-    "overlap": "overlap",
-}
+VERDICTS = ("generation", "controlled", "retrieval")
+SCORES = ("mean-distance", "label-changes", "rrs", "overlap")
 
 
 def pair_rows(result: GateResult) -> Iterator[PairRow]:
@@ -69,37 +118,9 @@ def pair_rows(result: GateResult) -> Iterator[PairRow]:
     suites = set(pair_suites(result))
     controlled = {judged.unit.suite for judged in result.judged if judged.unit.is_control}
     for judged in result.judged:
-        unit = judged.unit
-        if unit.suite not in suites:
-            continue
-        majority = judged.readings[CONTROLS].value
-        yield PairRow(
-            suite=unit.suite,
-            key=unit.key,
-            source=unit.asks[SOURCE],
-            relation=unit.dimensions["relation"],
-            category=unit.dimensions["category"],
-            term=unit.dimensions["term"],
-            phrase=unit.names.get("noun_phrase") or unit.dimensions["term"],
-            names_speaker="noun_phrase" in unit.names,
-            is_control=unit.is_control,
-            source_answer=judged.readings[SOURCE],
-            answer=judged.readings[FOLLOW_UP],
-            majority=None if majority is None else in_words(majority),
-            main="controlled" if unit.suite in controlled else "generation",
-            claims={name: _verdict(judged.claims[name]) for name in _VERDICTS},
-            scores={name: _score(name, judged.claims[claim]) for name, claim in _SCORES.items()},
-        )
-
-
-def _verdict(claim: float | Reason) -> Claim:
-    return claim if isinstance(claim, Reason) else claim == 1.0
-
-
-def _score(name: str, claim: float | Reason) -> float | None:
-    if isinstance(claim, Reason):
-        return None
-    return round(claim, 6) if name == "rrs" else claim
+        suite = judged.unit.suite
+        if suite in suites:
+            yield PairRow(judged, "controlled" if suite in controlled else "generation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

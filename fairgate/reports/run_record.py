@@ -20,6 +20,8 @@ from fairgate.domain.outcomes import Change, GateResult, RuleResult
 from fairgate.domain.units import Judged, Reason
 from fairgate.reports.alerts import alerts
 from fairgate.reports.judged_rows import (
+    SCORES,
+    VERDICTS,
     Claim,
     PairRow,
     QuestionRow,
@@ -149,9 +151,7 @@ def rows_jsonl(result: GateResult) -> Iterator[str]:
 
 
 def _pair(row: PairRow) -> dict[str, object]:
-    distance, changes, rrs, overlap = (
-        _plain(row.scores[score]) for score in ("mean_distance", "label_changes", "rrs", "overlap")
-    )
+    distance, changes, rrs, overlap = (_plain(row.score(name)) for name in SCORES)
     return {
         "key": row.key,
         "suite": row.suite,
@@ -163,7 +163,7 @@ def _pair(row: PairRow) -> dict[str, object]:
         "source_label": row.source_answer.value,
         "follow_up_label": row.answer.value,
         "majority": row.majority,
-        **{name: _verdict(claim) for name, claim in row.claims.items()},
+        **{name: _verdict(row.verdict(name)) for name in VERDICTS},
         "mean_distance": distance,
         "label_changes": changes,
         "rrs": rrs,

@@ -32,7 +32,7 @@ from fairgate.stats.observations import ClusterTotals, Floats
 from fairgate.stats.student_t import t_quantile
 from fairgate.stats.t_interval import n_filled, t_interval
 
-_CELLS_AT_A_TIME = 4_000_000
+_CELLS_AT_A_TIME = 1_000_000
 _NORMAL = NormalDist()
 
 

@@ -121,11 +121,11 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
     named.sort(key=lambda row: places.get(row.term, len(places)))
     if about is Subject.REFUSALS:
         return next((row for row in named if row.answer.reason is Reason.UNREADABLE), None)
-    moved = [row for row in named if (overlap := row.scores["overlap"]) is not None and overlap < 1]
+    moved = [row for row in named if (overlap := row.score("overlap")) is not None and overlap < 1]
     worst = places and moved and moved[0].term
     return min(
         (row for row in moved if row.term == worst),
-        key=lambda row: row.scores["overlap"] or 0.0,
+        key=lambda row: row.score("overlap") or 0.0,
         default=None,
     )
 
@@ -149,7 +149,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
         return (
             (row.suite, row.key) not in satisfied,
             places.get(row.term, len(places)),
-            row.claims["generation"] != 1.0,
+            row.verdict("generation") != 1.0,
             -(margin if margin is not None else -1.0),
         )
 
@@ -269,7 +269,7 @@ def _documents(left: Execution | None, right: Execution | None, row: PairRow) ->
         words = [f"{replaced} of {len(right.documents)} documents replaced"]
         words += _ids(", out ", {key: i for key, i in then.items() if key not in now})
         words += _ids(", in ", {key: i for key, i in now.items() if key not in then})
-    score = row.scores["rrs"]
+    score = row.score("rrs")
     yield [*words, *(muted(f", RRS {score:.3f}") if score is not None else [])]
 
 

@@ -157,7 +157,7 @@ class _Data:
             self._text(_cause(self._material, row, tag)),
             self._answer(row.answer),
             self._response(right, row.answer),
-            self._move(left, right, row.scores["rrs"]),
+            self._move(left, right, row.score("rrs")),
             None if margin is None else round(margin, 2),
         ]
 

@@ -57,10 +57,11 @@ def judge_pairs(
         others = controls.get(group, {})
         if unit.is_control:
             rest = [reading for key, reading in others.items() if key != unit.key]
-            expected = relation.expected(source, rest)
+            expected = held.reading(relation.expected(source, rest))
         else:
             if group not in shared:
-                shared[group] = relation.expected(source, list(others.values()))
+                found = relation.expected(source, list(others.values()))
+                shared[group] = held.reading(found)
             expected = shared[group]
         verdict = _verdict(unit, source, follow_up, readings.all_of)
         yield Judged(
@@ -99,6 +100,12 @@ class _Held:
     def __init__(self) -> None:
         self._claims: dict[tuple[object, ...], Mapping[str, Claim]] = {}
         self._readings: dict[tuple[object, ...], Mapping[str, Reading]] = {}
+        self._single: dict[Reading, Reading] = {}
+
+    def reading(self, found: Reading) -> Reading:
+        if found.margin is None and len(self._single) < _MOST_HELD:
+            return self._single.setdefault(found, found)
+        return found
 
     def claims(self, found: Mapping[str, Claim]) -> Mapping[str, Claim]:
         name = (*found, *found.values())

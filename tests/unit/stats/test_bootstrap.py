@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -146,3 +147,26 @@ def test_levels_without_bias_and_acceleration_are_the_normal_ones():
 def test_levels_past_the_pole_run_to_the_end():
     assert bca_levels(bias=0, acceleration=0.6, z=2.0)[1] == 1.0
     assert bca_levels(bias=0, acceleration=-0.6, z=2.0)[0] == 0.0
+
+
+def test_many_clusters_need_no_more_room_than_few():
+    """A gate of a million pairs has tens of thousands of clusters; resamples come in blocks."""
+
+    def peak(clusters: int) -> int:
+        tracemalloc.start()
+        try:
+            for _ in resample_counts(clusters, 200, np.random.default_rng(1)):
+                pass
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(40_000) < 1.5 * peak(10_000) < 60 << 20
+
+
+def test_blocks_of_resamples_are_one_stream(monkeypatch):
+    whole = np.concatenate(list(resample_counts(700, 300, np.random.default_rng(2))))
+    monkeypatch.setattr("fairgate.stats.bootstrap._CELLS_AT_A_TIME", 5_000)
+    assert np.array_equal(
+        np.concatenate(list(resample_counts(700, 300, np.random.default_rng(2)))), whole
+    )
