@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -152,20 +152,5 @@ def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, st
     keep = np.asarray(
         [contents.get(key) == base.contents.get(key) for key in base.table.keys], dtype=bool
     )
-    rows = np.flatnonzero(keep)
-    numbers = rows.tolist()
-    old = base.table
-    return Table(
-        suite=old.suite,
-        keys=[old.keys[row] for row in numbers],
-        clusters=old.clusters[rows],
-        cluster_names=old.cluster_names,
-        control=old.control[rows],
-        dimensions={
-            name: [levels[row] for row in numbers] for name, levels in old.dimensions.items()
-        },
-        values={name: column[rows] for name, column in old.values.items()},
-        not_evaluated=old.not_evaluated,
-        advisory=table.advisory,
-        bands=table.bands,
-    )
+    old = base.table if keep.all() else base.table.of_rows(np.flatnonzero(keep))
+    return replace(old, advisory=table.advisory, bands=table.bands)

@@ -13,10 +13,11 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import probability
 from fairgate.engine.bounds import Check
 from fairgate.metrics.identity import COMPARING, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
-from fairgate.metrics.metric import Metric, demographic_rows, observe
+from fairgate.metrics.metric import Metric, demographic_rows, observe, observed_rows
 from fairgate.metrics.table import Table
 from fairgate.policy.gates import GatePolicy
 from fairgate.stats.identity import identity_test
+from fairgate.stats.levels import joined
 from fairgate.stats.multiplicity import Corrected
 
 _DECIMALS = 6
@@ -64,11 +65,15 @@ def _compared_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
 def _finding(
     metric: Metric, table: Table, where: Mapping[str, str], *, alpha: float, seed: int
 ) -> IdentityFinding | None:
-    rows = {key: row for row, key in enumerate(table.keys)}
-    observed = observe(metric, table, where)
-    categories, terms = table.dimensions["category"], table.dimensions["term"]
-    names = [f"{categories[rows[key]]}\0{terms[rows[key]]}" for key in observed.keys]
-    test = identity_test(observed, names, alpha=alpha, rng=np.random.default_rng(seed))
+    rows, _ = observed_rows(metric, table, where)
+    categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
+    test = identity_test(
+        observe(metric, table, where),
+        joined(categories, terms, "\0"),
+        alpha=alpha,
+        rng=np.random.default_rng(seed),
+        ranks=table.key_ranks()[rows],
+    )
     if not test.terms:
         return None
     return IdentityFinding(

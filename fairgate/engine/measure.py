@@ -52,14 +52,13 @@ def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
     """Yield the combinations that occur; dimensions with one level add none."""
     if not all(arm.select(table).any() for arm in metric.arms):
         return
-    rows = np.flatnonzero(metric.arms[0].select(table)).tolist()
-    levels = {name: {table.dimensions[name][row] for row in rows} for name in metric.dimensions}
+    rows = np.flatnonzero(metric.arms[0].select(table))
+    levels = {name: table.dimension(name).taken(rows) for name in metric.dimensions}
     for combination in metric.reported:
-        if any(len(levels[name] - {""}) < 2 for name in combination[1:] if name != "category"):
+        others = (levels[name].first_rows() for name in combination[1:] if name != "category")
+        if any(len(found.keys() - {""}) < 2 for found in others):
             continue
-        found = dict.fromkeys(
-            tuple(table.dimensions[name][row] for name in combination) for row in rows
-        )
+        found = dict.fromkeys(zip(*(levels[name] for name in combination), strict=True))
         for values in found:
             if "" not in values:
                 yield dict(zip(combination, values, strict=True))

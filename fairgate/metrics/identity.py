@@ -21,11 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.metric import Arm, Metric, demographic_rows
-from fairgate.metrics.table import Column, Mask, Table
+from fairgate.metrics.table import Column, Table
+from fairgate.stats.levels import Mask
 
 
 def verdict_column(table: Table) -> str:
@@ -40,11 +39,9 @@ def _verdicts(table: Table, where: Mapping[str, str]) -> Column:
 
 def _one_identity(table: Table) -> Mask:
     """Select the demographic rows whose term is one identity, not several at once."""
-    single = [
-        name != EVERY_ATTRIBUTE and TOGETHER not in name for name in table.dimensions["category"]
-    ]
-    chosen: Mask = demographic_rows(table) & np.asarray(single, dtype=bool)
-    return chosen
+    return demographic_rows(table) & table.dimension("category").where(
+        lambda name: name != EVERY_ATTRIBUTE and TOGETHER not in name
+    )
 
 
 _ARMS = (Arm(weight=1.0, select=_one_identity),)

@@ -22,7 +22,8 @@ import numpy as np
 
 from fairgate.domain.units import Reason
 from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric
-from fairgate.metrics.table import Mask, Table
+from fairgate.metrics.table import Table
+from fairgate.stats.levels import Mask
 
 COLUMN = "hidden"
 RELATION = "intersectional/pairs"

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.measurements import Better
-from fairgate.metrics.table import Column, Mask, Table
+from fairgate.metrics.table import Column, Rows, Table
+from fairgate.stats.levels import Mask
 from fairgate.stats.observations import Observations
 
 
@@ -116,9 +117,10 @@ class _Keys(Sequence[str]):
         return len(self._rows)
 
 
-def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
-    """Return the rows of `table` that `metric` uses in the slice `where`, arm by arm."""
-    column = metric.values(table, where) if metric.values else table.values[metric.column]
+def observed_rows(
+    metric: Metric, table: Table, where: Mapping[str, str]
+) -> tuple[Rows, npt.NDArray[np.int8]]:
+    """Return the rows [n] that `metric` uses in the slice `where`, and the arm [n] of each."""
     rows_of = {k: v for k, v in where.items() if k in metric.row_dimensions}
     arms = np.full(len(table.keys), -1, dtype=np.int8)
     for index, arm in enumerate(metric.arms):
@@ -130,10 +132,17 @@ def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observati
         mask = arm.select(table) & table.counted_rows(where) & table.slice_mask(kept)
         arms[mask] = index
     rows = np.flatnonzero(arms >= 0)
+    return rows, arms[rows]
+
+
+def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
+    """Return what `metric` is computed from in the slice `where`, arm by arm."""
+    column = metric.values(table, where) if metric.values else table.values[metric.column]
+    rows, arms = observed_rows(metric, table, where)
     return Observations(
         keys=_Keys(table.keys, rows),
         clusters=table.clusters[rows],
-        arms=arms[rows],
+        arms=arms,
         values=column[rows],
         weights=tuple(arm.weight for arm in metric.arms),
         n_clusters=len(table.cluster_names),

@@ -29,7 +29,8 @@ import numpy as np
 from fairgate.domain.items import NO_RETRIEVAL, Alignment, Condition
 from fairgate.domain.measurements import Better
 from fairgate.metrics.metric import Arm, Metric
-from fairgate.metrics.table import Column, Mask, Table
+from fairgate.metrics.table import Column, Table
+from fairgate.stats.levels import Mask
 
 DIMENSIONS = ("category", "setting", "retriever", "k", "instruction")
 REPORTED = (

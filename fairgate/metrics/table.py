@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.stats.levels import Levels, Mask
+
 Column = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
 
 
 class RowReasons(Mapping[int, str]):
@@ -50,7 +52,7 @@ class Table:
     control: Mask
     """True for rows of the placebo arm."""
     dimensions: Mapping[str, Sequence[str]]
-    """`category`, `term`, …: one value per row."""
+    """`category`, `term`, …: one value per row, held as `Levels`."""
     values: Mapping[str, Column]
     """Column name to values; NaN where a row is not decided."""
     reasons: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
@@ -64,28 +66,59 @@ class Table:
     _masks: dict[tuple[str, str], Mask] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
+    _ranks: list[Rows] = field(init=False, default_factory=list, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hold the dimensions as numbers, however they were given."""
+        dimensions = {name: Levels.of(levels) for name, levels in self.dimensions.items()}
+        object.__setattr__(self, "dimensions", dimensions)
+
+    def dimension(self, name: str) -> Levels:
+        """Return the levels of all rows in a dimension. Raises KeyError."""
+        return Levels.of(self.dimensions[name])
+
+    def key_ranks(self) -> Rows:
+        """Return [n] the place of each row's key among all keys in their order."""
+        if not self._ranks:
+            order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
+            ranks = np.empty(len(order), dtype=np.int64)
+            ranks[order] = np.arange(len(order))
+            self._ranks.append(ranks)
+        return self._ranks[0]
+
+    def of_rows(self, rows: npt.NDArray[np.integer]) -> Table:
+        """Return the table of these rows, in their order, without what is said of undecided ones.
+
+        Clusters keep their numbers and names.
+        """
+        return replace(
+            self,
+            keys=[self.keys[row] for row in rows.tolist()],
+            clusters=self.clusters[rows],
+            control=self.control[rows],
+            dimensions={name: self.dimension(name).taken(rows) for name in self.dimensions},
+            values={name: column[rows] for name, column in self.values.items()},
+            reasons={},
+        )
 
     def counted_rows(self, where: Mapping[str, str]) -> Mask:
         """Return which rows count in a slice: all but advisory ones that it does not name."""
         if not self.advisory or "relation" in where:
             return np.ones(len(self.keys), dtype=bool)
-        return np.asarray([r not in self.advisory for r in self.dimensions["relation"]], dtype=bool)
+        return self.dimension("relation").where(lambda name: name not in self.advisory)
 
     def slice_mask(self, where: Mapping[str, str]) -> Mask:
         """Return which rows have all the dimension values of `where`."""
         mask = np.ones(len(self.keys), dtype=bool)
-        for name in where.items():
-            if name not in self._masks:
-                dimension, value = name
-                found = [item == value for item in self.dimensions[dimension]]
-                self._masks[name] = np.asarray(found, dtype=bool)
-            mask &= self._masks[name]
+        for named in where.items():
+            if named not in self._masks:
+                self._masks[named] = self.dimension(named[0]).equal(named[1])
+            mask &= self._masks[named]
         return mask
 
     def levels(self, dimension: str, mask: Mask) -> list[str]:
         """Return the distinct values of a dimension among the rows of `mask`, in plan order."""
-        chosen = (self.dimensions[dimension][row] for row in np.flatnonzero(mask).tolist())
-        return list(dict.fromkeys(chosen))
+        return list(self.dimension(dimension).taken(np.flatnonzero(mask)).first_rows())
 
 
 def is_verdict(column: Column) -> bool:

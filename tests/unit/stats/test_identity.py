@@ -97,3 +97,35 @@ def test_without_two_decided_terms_there_is_nothing_to_compare(build, rows):
 
 def test_one_source_can_hardly_tell(build):
     assert run(build, [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]).p_value == 1.0
+
+
+def test_known_ranks_of_the_keys_change_nothing(build):
+    obs = build(prefix_sensitive(np.random.default_rng(4)))
+    shuffled = np.random.default_rng(5).permutation(len(obs.keys))
+    obs = replace(
+        obs,
+        keys=[obs.keys[place] for place in shuffled],
+        clusters=obs.clusters[shuffled],
+        arms=obs.arms[shuffled],
+        values=obs.values[shuffled],
+    )
+    terms = [f"t{key.rsplit('/', 1)[1]}" for key in obs.keys]
+    order = sorted(obs.keys)
+    ranks = np.asarray([order.index(key) for key in obs.keys])
+
+    def test(**known):
+        rng = np.random.default_rng(6)
+        return identity_test(obs, terms, alpha=0.05, rng=rng, n_draws=500, **known)
+
+    assert test(ranks=ranks) == test()
+
+
+def test_sources_with_other_undecided_terms_are_drawn_one_after_the_other(build, monkeypatch):
+    """Draws for sources of one size are made together; how many at once is no matter."""
+    rows = prefix_sensitive(np.random.default_rng(7), sources=150)
+    rows[::3, 4] = np.nan
+    rows[::7, 1] = np.nan
+    together = run(build, rows, n_draws=300)
+    monkeypatch.setattr("fairgate.stats.identity._AT_ONCE", 1)
+    assert run(build, rows, n_draws=300) == together
+    assert together.n_informative > 40
