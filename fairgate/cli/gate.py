@@ -17,6 +17,7 @@ from fairgate.cli.options import (
     refuse_machine_options,
     runtime_of,
     runtime_options,
+    worker_options,
 )
 from fairgate.cli.profiling import Profile
 from fairgate.cli.progress import progress_for
@@ -60,6 +61,7 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
     help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
 )  # fmt: skip
 @allow_python
+@worker_options
 @runtime_options
 def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.

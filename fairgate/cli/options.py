@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.runtime import Runtime
+from fairgate.domain.runtime import Runtime, Workers
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -82,6 +82,17 @@ _MACHINE = (
 )
 
 
+_WORKERS = (
+    click.option(
+        "--workers",
+        type=click.IntRange(1, 1000),
+        default=1,
+        metavar="N",
+        help="Ask models in N processes, by source; never changes a result.",
+    ),
+)
+
+
 def place_options(command: Command) -> Command:
     """Add the options of `Runtime` for a command that runs no model: where its files are."""
     return _with(_PLACES, command)
@@ -130,6 +141,11 @@ def refuse_machine_options(unless: str) -> None:
             )
 
 
+def worker_options(command: Command) -> Command:
+    """Add who asks the models: several workers, never another result."""
+    return _with(_WORKERS, command)
+
+
 def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
@@ -160,7 +176,13 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
         allow_python=options.pop("allow_python", False),
         confined=confined or root is not None,
         today=now.date(),
+        workers=_workers_of(options),
     )
+
+
+def _workers_of(options: dict[str, Any]) -> Workers | None:
+    count: int = options.pop("workers", 1)
+    return None if count == 1 else Workers(count=count)
 
 
 def json_option(command: Command) -> Command:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from fairgate.adapters.git_calls import current_commit
 from fairgate.composition.judge_record import shortcomings, standing_notice, unproven
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.composition.suite_retrievers import SuiteRetrievers
+from fairgate.composition.team import team_for
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
@@ -40,11 +41,13 @@ class Composition:
         self._loaded = loaded
         self._runtime = runtime
         self._kind = kind_of(loaded.policy.system)
+        self._team = team_for(loaded, runtime)
         self._resources = Resources(
             runtime,
             progress,
             suite_retrievers=lambda: self._suite_retrievers.of_all(loaded.suites.values()),
             suites_under_test=lambda: self._suite_retrievers.under_test(loaded.suites.values()),
+            team=self._team,
         )
 
     @property
@@ -120,12 +123,18 @@ class Composition:
             commit=current_commit(self._runtime.root),
         )
 
-    def serving(self) -> AbstractContextManager[None]:
-        """Return the block in which the policy's own server runs, where it names one.
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Return the block in which the policy's own server runs, where it names one, and workers.
 
         Whatever looks at the system, asks it, or says what is under test belongs inside.
         """
-        return served_for(self._loaded.policy.system, self._runtime)
+        with served_for(self._loaded.policy.system, self._runtime):
+            try:
+                yield
+            finally:
+                if self._team is not None:
+                    self._team.close()
 
     @cached_property
     def system(self) -> OpenSystem:

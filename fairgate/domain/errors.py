@@ -70,6 +70,10 @@ class ModelError(FairGateError):
     """A model folder, graph or tokenizer cannot be used, or the model crashed."""
 
 
+class WorkerError(FairGateError):
+    """A worker of a run cannot be started, is lost again and again, or sends what is no answer."""
+
+
 class ApplicationError(FairGateError):
     """The system under test cannot be asked, or what it answers cannot be used."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +98,8 @@ class GenerationRequest:
     """Seeds this request's sampling alone (unused when greedy)."""
     options: tuple[str, ...] = ()
     """With `score_options`: texts whose log-probabilities are compared, without generating."""
+    source: str = field(default="", compare=False)
+    """About which source it is asked, for messages and workers: no part of what is asked."""
 
     @property
     def ends_with(self) -> Stop | None:

@@ -8,6 +8,15 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """How many workers ask the models of a run, and where."""
+
+    count: int
+    ray_address: str | None = None
+    """Of a Ray cluster, `local` for one on this machine; None: processes of this machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """Where a run reads and stores, and how much of the machine it uses."""
 
@@ -23,3 +32,5 @@ class Runtime:
     application names (the action; `--root`)."""
     today: dt.date | None = None
     """The day that quarantine entries are compared with; None compares them with none."""
+    workers: Workers | None = None
+    """None: models are asked in this process."""

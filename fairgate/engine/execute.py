@@ -137,9 +137,14 @@ def request_for(
     if not (system.decoding.is_greedy and system.is_exact):
         seed = int(_digest(str(system.decoding.seed), case.suite, case.key)[:15], 16)
     if case.scored:
-        return GenerationRequest(prompt=prompt, options=case.scored)
+        return GenerationRequest(prompt=prompt, options=case.scored, source=case.cluster)
     return GenerationRequest(
-        prompt=prompt, labels=case.labels, stop=case.stop, seed=seed, options=case.options
+        prompt=prompt,
+        labels=case.labels,
+        stop=case.stop,
+        seed=seed,
+        options=case.options,
+        source=case.cluster,
     )
 
 

@@ -40,8 +40,9 @@ def score(
     answers = {request: _answer(request, values) for request, values in known.items()}
     missing = [request for request in keys if request not in answers]
     progress.start("score", len(keys), len(answers))
-    for start in range(0, len(missing), _AT_ONCE):
-        batch = missing[start : start + _AT_ONCE]
+    at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
+    for start in range(0, len(missing), at_once):
+        batch = missing[start : start + at_once]
         scores = cast("OptionScorer", generator).score_options(batch)
         found = dict(zip(batch, scores, strict=True))
         store.put_many("score", [(keys[r], json.dumps(values)) for r, values in found.items()])

@@ -191,6 +191,10 @@ class Local(SystemKind[LocalPolicy]):
         is_here = isinstance(policy.generator, GeneratorPolicy)
         return is_here and policy.generator.chosen_decoding.is_greedy
 
+    def runs_a_model(self, policy: LocalPolicy) -> bool:
+        """Return whether the generator is no endpoint."""
+        return isinstance(policy.generator, GeneratorPolicy)
+
     def side_by_side(self, policy: LocalPolicy) -> int:
         """Return how many prompts an endpoint is sent at once; models here take them in batches."""
         chosen = policy.generator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
@@ -9,8 +10,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from fairgate.domain.executions import Chat, Decoding
+from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Generator
+from fairgate.engine.spread_generator import SpreadGenerator
 from fairgate.schema.fields import Text
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.resources import Resources
@@ -74,7 +77,31 @@ class GeneratorPolicy(GeneratorModel):
 
 
 def open_generator(chosen: GeneratorPolicy, resources: Resources) -> Generator:
-    """Return the model; nothing is loaded before it is asked."""
+    """Return the model, which the run's workers ask where it has some; nothing is loaded yet."""
+    here, team = open_here(chosen, resources), resources.team
+    if team is None:
+        return here
+    return SpreadGenerator(here, named_for_workers(chosen, resources.runtime), team)
+
+
+def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
+    """Return what tells a worker which model it opens, as plain values; see `systems.worker`."""
+    is_elsewhere = runtime.workers is not None and runtime.workers.ray_address is not None
+    places = [
+        place.absolute() if is_elsewhere else place for place in (runtime.root, runtime.cache)
+    ]
+    how = {
+        "root": str(places[0]),
+        "cache": str(places[1]),
+        "batch_size": runtime.batch_size,
+        "device": runtime.device,
+        "confined": runtime.confined,
+    }
+    return json.dumps({"generator": chosen.model_dump(mode="json"), "runtime": how})
+
+
+def open_here(chosen: GeneratorPolicy, resources: Resources) -> Generator:
+    """Return the model as it runs in this process; nothing is loaded before it is asked."""
     from fairgate.adapters.onnx_decoder import OnnxDecoder
 
     return OnnxDecoder(

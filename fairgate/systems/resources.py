@@ -14,6 +14,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.budget import Meter
 from fairgate.engine.ports import Embedder, Progress, Retriever
+from fairgate.engine.workers import Team
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.model_files import local_folder
 
@@ -31,6 +32,7 @@ class Resources:
         *,
         suite_retrievers: Callable[[], Mapping[str, Retriever]] = dict,
         suites_under_test: Callable[[], Mapping[str, str]] = dict,
+        team: Team | None = None,
     ) -> None:
         """Take how to run; `suite_retrievers` are those that suites bring themselves, by key."""
         self.runtime = runtime
@@ -38,9 +40,11 @@ class Resources:
         self.suite_retrievers = suite_retrievers
         self.suites_under_test = suites_under_test
         """What those retrievers search, by name, with fingerprints."""
+        self.team = team
+        """The workers that ask models; None: this process does."""
         self.meters: list[Meter] = []
         """What counts the questions to systems that are asked from outside."""
-        self._notices: list[list[str]] = []
+        self._notices: list[list[str]] = [] if team is None else [team.notices]
         self._encoders: dict[tuple[EmbedderPolicy, bool], Encoder] = {}
 
     @property

@@ -104,6 +104,11 @@ class SystemKind(ABC, Generic[Model]):
         del policy
         return False
 
+    def runs_a_model(self, policy: Model) -> bool:
+        """Return whether FairGate itself runs the language model, so that workers can ask it."""
+        del policy
+        return False
+
     def side_by_side(self, policy: Model) -> int:
         """Return how many questions are under way at once."""
         del policy

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from fairgate.adapters.embedded_names import find
 from fairgate.adapters.files.corpus import CorpusFile
+from fairgate.adapters.worker_processes import WorkerProcesses
 from fairgate.cli import main
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import load_policy
@@ -116,6 +118,42 @@ def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index, whole,
     cache = built_index(policy.parent / "cache")
     found = run(policy, cache, "--batch-size", batch, "--threads", threads)
     assert found == whole.outputs
+
+
+def test_a_worker_that_is_killed_in_the_middle_costs_what_it_had_not_answered(
+    policy, built_index, whole, monkeypatch, capsys
+):
+    """Two workers ask all waves, attribution's too; the first answers of one are its last."""
+    sent, received, killed = [], Counter(), []
+    send, receive = WorkerProcesses.send, WorkerProcesses.receive
+
+    def sending(self, worker, task):
+        sent.append((worker, json.loads(task)["positions"]))
+        send(self, worker, task)
+
+    def receiving(self):
+        found = receive(self)
+        received[found.worker] += '"position": null' not in (found.text or '"position": null')
+        if received[found.worker] == 3 and not killed:
+            killed.append(found.worker)
+            os.kill(self._running[found.worker][0].pid, signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(WorkerProcesses, "send", sending)
+    monkeypatch.setattr(WorkerProcesses, "receive", receiving)
+    cache = built_index(policy.parent / "cache")
+    assert run(policy, cache, "--workers", "2") == whole.outputs
+    (lost,) = killed
+    unique = sum(received.values())
+    of_lost = sum(len(positions) for worker, positions in sent if worker == lost)
+    # A task that was not finished was sent twice, but for what had come by then.
+    again = sum(len(positions) for _, positions in sent) - unique
+    assert again == of_lost - received[lost]
+    assert len({worker for worker, _ in sent}) == 3
+    assert "a worker was lost (ended by signal 9" in capsys.readouterr().err
+    sent.clear()
+    assert run(policy, cache, "--workers", "2") == whole.outputs
+    assert not sent, "what is stored starts no worker"
 
 
 def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, whole):

@@ -1,0 +1,84 @@
+"""What a worker does: open the models that tasks name, each once, and answer."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from fairgate.domain.errors import ExitCode, FairGateError, ModelError
+from fairgate.domain.executions import GenerationRequest
+from fairgate.domain.records import flat
+from fairgate.domain.wording import harmless
+from fairgate.engine.ports import Generator, OptionScorer
+from fairgate.engine.worker_messages import Asks, Reply, Way, reply_to, task_from
+
+_FRAMES = 3
+_MOST_CHARACTERS = 200
+_SCORED_AT_ONCE = 64
+
+
+class WorkerSide:
+    """Answers tasks one after the other; keeps every model that it has opened."""
+
+    def __init__(self, open_model: Callable[[str], Generator], machine: Mapping[str, str]) -> None:
+        """Take what opens a model by its name, and what is known of this machine."""
+        self._open = open_model
+        self._machine = machine
+        self._has_greeted = False
+        self._models: dict[str, Generator] = {}
+
+    def answer(self, task: str) -> Iterator[str]:
+        """Yield the replies to a task, the last one says that it is done or failed.
+
+        Raises nothing but what ends the process.
+        """
+        if not self._has_greeted:
+            self._has_greeted = True
+            yield reply_to(Reply(machine=self._machine))
+        try:
+            for position, value in self._answers(*task_from(task)):
+                yield reply_to(Reply(position=position, value=value))
+            yield reply_to(Reply(is_done=True))
+        except GeneratorExit:
+            raise
+        except FairGateError as error:
+            is_usage = error.exit_code == ExitCode.USAGE
+            yield reply_to(Reply(failed=str(error), is_usage=is_usage))
+        except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
+            yield reply_to(Reply(crashed=redacted(error)))
+
+    def _answers(
+        self, asks: Asks, requests: Mapping[int, GenerationRequest]
+    ) -> Iterator[tuple[int, object]]:
+        model = self._model(asks)
+        positions, asked = list(requests), list(requests.values())
+        if asks.way is Way.GENERATE:
+            for place, answer in model.generate(asked):
+                yield positions[place], flat(answer)
+            return
+        for start in range(0, len(asked), _SCORED_AT_ONCE):
+            part = slice(start, start + _SCORED_AT_ONCE)
+            scores = cast("OptionScorer", model).score_options(asked[part])
+            yield from zip(positions[part], scores, strict=True)
+
+    def _model(self, asks: Asks) -> Generator:
+        if asks.model not in self._models:
+            self._models[asks.model] = self._open(asks.model)
+        model = self._models[asks.model]
+        if model.fingerprint != asks.fingerprint:
+            raise ModelError(
+                f"a worker on {self._machine.get('node', 'this machine')} has another model than "
+                "this run, under the same name; expected the same files everywhere: copy them, or "
+                "name a folder that all machines share"
+            )
+        return model
+
+
+def redacted(error: BaseException) -> str:
+    """Return what an unexpected error was and where: no values of variables, no folders."""
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    places = ", ".join(f"{Path(one.filename).name}:{one.lineno} in {one.name}" for one in frames)
+    message = harmless(str(error)[:_MOST_CHARACTERS])
+    return f"{type(error).__name__}: {message}; at {places}"

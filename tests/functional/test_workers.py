@@ -1,0 +1,104 @@
+"""`fairgate run --workers`: who may have some, and the bytes of one process."""
+
+import json
+
+import pytest
+from fakes.shards import in_parts, merged, taken, whole
+
+from fairgate.composition.loading import load_policy
+from fairgate.composition.team import team_for
+from fairgate.domain.errors import UsageError
+from fairgate.domain.runtime import Runtime, Workers
+
+HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}}
+SUITE = {
+    "id": "s",
+    "task": "sentiment",
+    "sources": "sources.jsonl",
+    "perturbations": ["gender"],
+}
+RULE = {"metric": "asr/generation/controlled", "max": 0.9}
+
+
+def write(workspace, **changes):
+    policy = {"version": 1, "name": "w", "system": HERE, "suites": [SUITE], "gates": [RULE]}
+    (workspace.root / "p.yaml").write_text(json.dumps({**policy, **changes}))
+
+
+def test_parts_of_a_run_may_have_workers_too(workspace):
+    workspace.sources(3)
+    write(workspace)
+    options = ("--threads", "1", "--cache")
+    expected = whole(workspace.run, "p.yaml", *options, "one")
+    in_parts(workspace.run, "p.yaml", 2, *options, "parts-cache", "--workers", "2")
+    assert merged(workspace.run) == expected
+
+
+def test_scored_items_and_more_workers_than_templates_give_the_same_bytes(workspace):
+    items = {"id": "b", "kind": "bbq", "items": "demo-bbq", "settings": ["none"], "limit": 6}
+    rule = {"metric": "diff-bias/ambiguous", "for_each": "setting", "max_abs": 0.9}
+    write(workspace, suites=[{**items, "read": "scored"}], gates=[rule])
+    options = ("--threads", "1", "--cache")
+    expected = whole(workspace.run, "p.yaml", *options, "one")
+    assert whole(workspace.run, "p.yaml", *options, "many", "--workers", "9") == expected
+    assert b'"margin": ' in expected["executions.jsonl"]
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1001", "2.5", "", "²"])
+def test_what_is_no_number_of_workers_is_refused(workspace, number):
+    assert workspace.run("run", "policy.yaml", f"--workers={number}") == 2
+    assert "--workers" in workspace.err
+
+
+JUDGED = {
+    "suites": [
+        {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}
+    ],
+    "gates": [{"metric": "asr/generation", "max": 0.1}],
+}
+OWN = {"http": {"url": "http://127.0.0.1:9/", "response": {"answer": "$.a"}}}
+ASKED = {"endpoint": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
+
+
+@pytest.mark.parametrize(
+    ("system", "judge", "has_workers"),
+    [
+        ({"recorded": "answers.jsonl"}, None, False),
+        ({"recorded": "answers.jsonl"}, ASKED, False),
+        ({"recorded": "answers.jsonl"}, {"model": "demo-slm"}, True),
+        ({"generator": ASKED}, None, False),
+        ({"generator": ASKED}, {"model": "demo-slm"}, True),
+        (HERE, None, True),
+        (HERE, ASKED, True),
+        (OWN, None, False),
+        ({"command": ["cat"]}, None, False),
+        ({"python": "module:function"}, None, False),
+    ],
+)
+def test_workers_are_for_policies_whose_models_run_here(workspace, system, judge, has_workers):
+    (workspace.root / "answers.jsonl").touch()
+    more = {**JUDGED, "judge": {"id": "j", "generators": [judge]}} if judge else {}
+    write(workspace, system=system, **more)
+    runtime = Runtime(workers=Workers(count=2))
+    loaded = load_policy(workspace.root / "p.yaml", runtime)
+    if has_workers:
+        assert team_for(loaded, runtime).most == 2
+        return
+    with pytest.raises(UsageError, match="has none"):
+        team_for(loaded, runtime)
+
+
+def test_a_refused_run_asks_and_writes_nothing(workspace):
+    (workspace.root / "answers.jsonl").touch()
+    assert workspace.run("run", "policy.yaml", "--workers", "2", "--out", "out") == 2
+    assert "Leave out --workers" in workspace.err
+    assert not (workspace.root / "out").exists()
+    write(workspace)
+    assert workspace.run("run", "p.yaml", "--workers", "2", "--device", "cuda") == 2
+    assert "--workers are for --device cpu" in workspace.err
+
+
+def test_one_worker_is_this_process_which_may_ask_anybody(workspace):
+    (workspace.root / "answers.jsonl").write_text('{"key": "s1", "response": "a"}\n')
+    assert workspace.run("run", "policy.yaml", "--workers", "1", "--out", "out") in (0, 1, 5)
+    assert taken("out")
