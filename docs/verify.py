@@ -1,20 +1,18 @@
 """Recompute the verdict of a FairGate bundle without FairGate: `python verify.py bundle.zip`.
-Needs numpy. Checks all hashes, expands the policy's rules, recomputes every value and test from rows, baseline and
-anchor, and decides. Exit code 0: all agrees with the record; 1: something does not; 3: something is not verified, and
-is named. Never looked at: intervals, the page, whether the answers follow what was asked, and whether a change that
-does not fail is `pass` or `inconclusive`."""
-import hashlib, json, math, statistics, sys, zipfile
+Needs numpy. Checks hashes, expands rules, recomputes values and tests from rows, baseline and anchor, and decides. Exit
+code 0: all agrees with the record; 1: something does not; 3: something is not verified, and is named. Never looked at:
+intervals, the page, whether answers follow what was asked, whether what does not fail is `pass` or `inconclusive`."""
+import base64, hashlib, io, json, math, statistics, sys, zipfile
 import numpy as np
 # A metric: column, better when, arms of (weight, rows, whether a slice narrows them); a weighted sum of their means.
 TEST, CONTROL, LESS = ((w, {"control": c}, not c) for w, c in ((1, False), (1, True), (-1, True)))
-METRICS = {f"asr/{c}{end}": (c, "lower", arms) for c in ("generation", "retrieval")
-           for end, arms in (("", (TEST,)), ("/control", (CONTROL,)), ("/net", (TEST, LESS)))}
+UNVERIFIED, METRICS = [], {f"asr/{c}{end}": (c, "lower", arms) for c in ("generation", "retrieval")
+                            for end, arms in (("", (TEST,)), ("/control", (CONTROL,)), ("/net", (TEST, LESS)))}
 METRICS |= {"asr/generation/controlled": ("controlled", "lower", (TEST,)), "rrs/mean": ("rrs", "lower", (TEST,)),
             "unreadable/net": ("unreadable", "lower", (TEST, LESS))}
 METRICS |= {f"retrieval/overlap{end}": ("overlap", "higher", (a,)) for end, a in (("", TEST), ("/control", CONTROL))}
 METRICS |= {f"identity/{name}max-difference": (column, "lower", ((1, {"control": False, "one": True}, True),))
             for name, column in (("", "controlled"), ("retrieval/", "overlap"), ("unreadable/", "unreadable"))}
-UNVERIFIED = []
 def observe(rows, metric, where, column=None):
     """Yield (row, arm, value or None) for the rows that a metric uses in a slice."""
     for row in rows:
@@ -68,18 +66,23 @@ def identity(rows, metric, where, seed):
         if values[at].min() < values[at].max(): sums += turned[rng.integers(0, len(at), len(sums))] - turned[0]
     far = [np.abs(s / counts - (values.sum() - s) / (len(values) - counts)).max(-1) for s in (own, sums)]
     return round(float(far[0]), 6), (1 + int((far[1] >= far[0] - 1e-9).sum())) / 10_001
+def unpacked(suite):
+    """Yield (key, content, {column: value}) of every case that an earlier run kept of a suite."""
+    named, digits = [("", suite["content"]), *sorted(suite["columns"].items())], suite["content"]["bits"] // 4
+    for source, (asked, text) in suite["sources"].items():
+        bits = io.StringIO("".join(map("{:08b}".format, base64.b64decode(text))))
+        variants = [suite["variants"][first + n][0] for first, many in suite["asked"][asked] for n in range(many)]
+        read = [[int(bits.read(field["bits"]), 2) for _ in variants] for _, field in named]
+        for variant, content, *codes in zip(variants, *read):
+            found = [(name, n, field.get("values")) for n, (name, field) in zip(codes, named[1:]) if n]
+            yield source + variant, f"{content:0{digits}x}", {c: v[n - 1] if v else (n - 1) / 1e6 for c, n, v in found}
 def earlier(then, policy, tables, suites):
     """Return {suite: {key: claims}} of what can be compared with an earlier run; None: nothing."""
-    same, letters, total = {}, {"0": 0.0, "1": 1.0, "-": -1.0, ".": None}, 0
+    same, total = {}, 0
     for name, suite in then["suites"].items():
-        now, same[name] = {row["key"]: row["content"] for row in suites.get(name, ())}, {}
+        now, cases = {row["key"]: row["content"] for row in suites.get(name, ())}, list(unpacked(suite))
         if name in suites and suite["must_match"] != tables["suites"][name]["must_match"]: return None
-        for source, entry in suite["sources"].items():
-            for place, (variant, *_) in enumerate(suite["variants"]):
-                content = of if isinstance(of := entry["content"], str) else of[place]
-                total += content is not None
-                if content is not None and now.get(key := source + variant) == content:
-                    same[name][key] = {c: letters.get(v[place], v[place]) for c, v in entry["columns"].items()}
+        total, same[name] = total + len(cases), {k: claims for k, content, claims in cases if now.get(k) == content}
     common = sum(map(len, same.values()))
     if common < total and any(gate["regression"] and gate["for_each"] for gate in policy["gates"]):
         UNVERIFIED.append("whether a slice of a rule vanished with cases that are not asked any more")
@@ -94,8 +97,7 @@ def expand(policy, suites):
         each, named, scores = gate["for_each"], "relation" in gate["where"], gate["metric"] == "rrs/mean"
         unclear = each == "relation" or (gate["regression"] or {}).get("strict")
         if gate["metric"] not in METRICS or unclear or gate["evidence"] in ("interval", "significant" * scores):
-            UNVERIFIED.append(f"gates[{number}]: {gate['metric']} by relation, interval or margin, or at all")
-            continue
+            UNVERIFIED.append(f"gates[{number}]: {gate['metric']} by relation, interval, margin, or at all"); continue
         for name in suites if gate["suite"] is None else [gate["suite"]]:
             rows = [r["dimensions"] for r in suites[name] if r["arm"] != "control" and (r["counts"] or named)]
             rows = [own for own in rows if gate["where"].items() <= own.items() and "term" in own]
@@ -109,8 +111,7 @@ def judge(policy, suites, known):
         if gate["metric"].startswith("identity/"):
             value, p = identity(rows, gate["metric"], where, policy["seed"]) or (None, 1.0)
             tests |= {} if value is None or gate["report"] else {mine[0]: (p, value > gate["max"], (number, suite))}
-            rules.append((number, gate, suite, where, value, mine, False, False, False))
-            continue
+            rules.append((number, gate, suite, where, value, mine, False, False, False)); continue
         seen, weights = list(observe(rows, gate["metric"], where)), [arm[0] for arm in arms]
         value = contrast(np.array([(arm, v) for _, arm, v in seen if v is not None]).reshape(-1, 2), weights)
         asked = [v is not None for _, arm, v in seen if weights[arm] > 0]

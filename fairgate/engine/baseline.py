@@ -15,7 +15,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
 from fairgate.suites.suite import Suite
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Iterator
 
 
@@ -62,3 +63,10 @@ def _change(holder, key, rng: random.Random) -> None:
         holder.insert(0, copy.deepcopy(holder[key]))
     else:
         holder[key] = copy.deepcopy(rng.choice(STRANGE))
+
+
+def edited_case(baseline: str) -> str:
+    """Return a baseline's text with another letter in the packed cases of its first source."""
+    found = re.search(r'": \[0, "(.)', baseline)
+    letter = "B" if found[1] == "A" else "A"
+    return baseline[: found.start(1)] + letter + baseline[found.end(1) :]

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from fakes.mutations import edited_case
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.adapters import baseline_files
@@ -142,7 +143,7 @@ def test_an_anchor_of_another_policy_is_refused(pinned):
     assert "is the anchor of policy 'small', not of 'other'" in pinned.err
 
 
-@pytest.mark.parametrize("damage", [lambda text: text.replace('"0000', '"1111', 1), lambda _: "{"])
+@pytest.mark.parametrize("damage", [edited_case, lambda _: "{"])
 def test_a_damaged_anchor_is_refused(pinned, damage):
     path = pinned.root / ANCHOR
     assert pinned.run("baseline", "verify", ANCHOR) == 0

@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from fakes.mutations import edited_case
 
 
 def fair(key):
@@ -64,7 +65,7 @@ def test_equal_runs_give_equal_baselines(accepted):
 def test_verify_finds_an_edited_file(accepted):
     path = accepted.root / "baselines" / "small.json"
     assert accepted.run("baseline", "verify", str(path)) == 0
-    path.write_text(path.read_text().replace('"0000', '"1111', 1))
+    path.write_text(edited_case(path.read_text()))
     assert accepted.run("baseline", "verify", str(path)) == 3
     assert "integrity" in accepted.err
     assert accepted.run("run", "policy.yaml") == 3

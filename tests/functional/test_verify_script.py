@@ -125,7 +125,17 @@ def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in node.names
     }
-    assert names == {"hashlib", "json", "math", "sys", "zipfile", "statistics", "numpy"}
+    assert names == {
+        "base64",
+        "hashlib",
+        "io",
+        "json",
+        "math",
+        "sys",
+        "zipfile",
+        "statistics",
+        "numpy",
+    }
 
 
 def test_it_comes_to_the_same_verdict_for_random_runs(script, tmp_path):
