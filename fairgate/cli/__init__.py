@@ -73,6 +73,9 @@ _SUMMARIES = {
 _NO_CODE = ("github", "hook")
 """Commands that import no code of the user's."""
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
+"""numpy's threads sleep after 2^14 cycles without work. They would busy-wait for 2^28, a tenth of a
+second of processor time after each product of matrices; what they compute is the same."""
 _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
 
@@ -144,6 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     thresholds = gc.get_threshold()
     # Most of what a run makes lives until its end; looking for cycles often finds none.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
+    os.environ.setdefault(*_BLAS_WAIT)  # read when numpy is imported, which no command has yet
     try:
         return _main(arguments)
     finally:

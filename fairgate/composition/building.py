@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.adapters.environment import describe_environment
@@ -25,12 +26,13 @@ from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
 from fairgate.systems.catalogue import kind_of
-from fairgate.systems.judges import UNDER_TEST, JudgedSystem, JudgePolicy, open_judges
 from fairgate.systems.labelling import LabelledSystem, labelled
-from fairgate.systems.recorded import RecordedSystem, Recording
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import served_for
 from fairgate.systems.system_kind import OpenSystem
+
+if TYPE_CHECKING:
+    from fairgate.systems.recorded import Recording
 
 
 class Composition:
@@ -143,9 +145,12 @@ class Composition:
         Where pairs are judged it asks the policy's judge, too.
         """
         policy, opened = self._loaded.policy, self._inner
-        if isinstance(policy.judge, JudgePolicy) and self._is_judged:
-            return JudgedSystem(opened, open_judges(policy.judge, self._resources))
-        return opened
+        if policy.judge is None or not self._is_judged:
+            return opened
+        from fairgate.systems.judges import JudgedSystem, JudgePolicy, open_judges
+
+        assert isinstance(policy.judge, JudgePolicy)  # noqa: S101 (the only model of a judge)
+        return JudgedSystem(opened, open_judges(policy.judge, self._resources))
 
     @cached_property
     def _inner(self) -> OpenSystem:
@@ -176,12 +181,16 @@ class Composition:
         judge = self._loaded.policy.judge
         if judge is None or not self._is_judged:
             return []
+        from fairgate.systems.judges import UNDER_TEST
+
         asked = under_test.get(UNDER_TEST, "")
         why = list(shortcomings(judge, self._loaded.judge_record, asked))
         return [standing_notice(judge, why)] if why else []
 
     def replayed(self, recording: Recording) -> SystemUnderTest:
         """Return a system whose answers are those of an earlier run (`rescore`)."""
+        from fairgate.systems.recorded import RecordedSystem
+
         chosen = self._kind.embedder(self._loaded.policy.system)
         return RecordedSystem(recording, lambda: self._resources.encoder(chosen).documents)
 

@@ -14,7 +14,6 @@ from fairgate.domain.runtime import Runtime
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of, policy_parts
-from fairgate.systems.judges import judge_problems
 from fairgate.systems.system_kind import Finding
 
 
@@ -70,5 +69,9 @@ def _findings(parsed: ParsedPolicy, plan: TestPlan | None, runtime: Runtime) -> 
 
 def _problems(parsed: ParsedPolicy, found: Sequence[Finding], runtime: Runtime) -> list[Problem]:
     own = [problem(parsed, ("system", *one.place), one.sentence) for one in found if one.is_problem]
-    judges = judge_problems(parsed.policy.judge, runtime)
-    return [*own, *(problem(parsed, *each) for each in judges)]
+    judge = parsed.policy.judge
+    if judge is None:
+        return own
+    from fairgate.systems.judges import judge_problems
+
+    return [*own, *(problem(parsed, *each) for each in judge_problems(judge, runtime))]

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fairgate.adapters.attribute_files import known_dimensions
 from fairgate.adapters.dataset_hub import fetch_dataset, fetch_table
 from fairgate.adapters.embedded_names import find
-from fairgate.adapters.files.question_items.read import ItemFiles, read_items
 from fairgate.adapters.files.sources import read_source_files, read_sources
 from fairgate.adapters.files.stances import check_collections, stance_files
 from fairgate.adapters.perturbation_files import collect_perturbation_sets
@@ -25,10 +24,13 @@ from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.schema.columns import Columns
 from fairgate.suites.metamorphic.policy import TaskPolicy
-from fairgate.suites.question_items.policy import ItemsPolicy
-from fairgate.suites.suite import Items
-from fairgate.systems.classifiers import open_classifier
 from fairgate.systems.tables import find_table, named_on_hub
+
+if TYPE_CHECKING:
+    from fairgate.domain.classifiers import Classifier
+    from fairgate.suites.metamorphic.policy import ClassifierPolicy
+    from fairgate.suites.question_items.policy import ItemsPolicy
+    from fairgate.suites.suite import Items
 
 Loaded = TypeVar("Loaded")
 
@@ -47,7 +49,7 @@ class SuiteMaterials:
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
         runtime = self.runtime
-        opens = partial(open_classifier, runtime)
+        opens = partial(_opened, runtime)
         if isinstance(named, TaskPolicy):
             return self.attempt("task", lambda: task_from_policy(named, opens))
         return self.attempt(
@@ -94,6 +96,10 @@ class SuiteMaterials:
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
         """Return question items and what was left out."""
+        from fairgate.adapters.files.question_items.read import ItemFiles, read_items
+        from fairgate.suites.question_items.policy import ItemsPolicy
+        from fairgate.suites.suite import Items
+
         chosen = ItemsPolicy(path=named) if isinstance(named, str) else named
 
         def read() -> Items:
@@ -132,6 +138,12 @@ class SuiteMaterials:
             place = ("suites", self.position, field)
             self.problems.append(problem(self.parsed, place, str(error)))
         return None
+
+
+def _opened(runtime: Runtime, named: ClassifierPolicy, allowed: Sequence[str] | None) -> Classifier:
+    from fairgate.systems.classifiers import open_classifier  # most tasks have none
+
+    return open_classifier(runtime, named, allowed)
 
 
 def located(kind: str, name: str, runtime: Runtime) -> Path:

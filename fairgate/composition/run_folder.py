@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
@@ -25,7 +25,11 @@ from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT, Executed
 from fairgate.engine.references import NO_REFERENCES, References
 from fairgate.reports.formats import FORMATS
-from fairgate.systems.recorded import Recording
+
+if TYPE_CHECKING:
+    from fairgate.systems.recorded import Recording
+
+_AS_LINE = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ def _no_run(run: Path, error: DataError) -> DataError:
 def execution_lines(executions: Executed) -> Iterator[str]:
     """Yield a line for each execution, readable as `system: {recorded: …}`."""
     for execution in executions.values():
-        yield json.dumps(execution_to(execution), ensure_ascii=False)
+        yield _AS_LINE(execution_to(execution))
 
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:

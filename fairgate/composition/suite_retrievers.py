@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fairgate.adapters.files.stances import StanceCollection
 from fairgate.composition.materials import collection_paths
 from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
 from fairgate.engine.ports import Embedder, Retriever
-from fairgate.suites.question_items.policy import EndpointPolicy
 from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.resources import Resources
+
+if TYPE_CHECKING:
+    from fairgate.suites.question_items.policy import EndpointPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ class SuiteRetrievers:
             encoder = self.resources.encoder(model, unit=False)
             return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
+        from fairgate.suites.question_items.policy import EndpointPolicy
 
         encoder = (
             self._endpoint(chosen)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Answer, Document, Execution, GenerationRequest
 
-Vectors = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 Executed = Mapping[tuple[str, str], Execution]
 """(suite, key) to what happened; a case without an entry has no answer."""
 NOTHING: Executed = MappingProxyType({})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
@@ -16,17 +16,32 @@ from fairgate.schema.suite import SuiteModel
 from fairgate.schema.system import SystemModel
 from fairgate.suites.catalogue import SUITE_KINDS
 
-Systems = tuple[type[SystemModel], ...]
 Suites = tuple[tuple[str, type[SuiteModel]], ...]
 """Ids of the kinds, the default one first, with the policy model of each."""
 
 
+class _Keyed(Protocol):
+    @property
+    def keys(self) -> tuple[str, ...]: ...
+
+
+Kind = TypeVar("Kind", bound=_Keyed)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPart:
+    """A kind of system, known by its keys until its model is asked for."""
+
+    keys: tuple[str, ...]
+    model: Callable[[], type[SystemModel]]
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyParts:
-    """The parts of a policy that layers above this one describe."""
+    """The parts of a policy that layers above this one describe, read when they are asked for."""
 
-    systems: Systems
-    judge: type[JudgeModel]
+    systems: Sequence[SystemPart]
+    judge: Callable[[], type[JudgeModel]]
 
 
 def policy_model(parts: PolicyParts) -> type[Policy]:
@@ -34,15 +49,41 @@ def policy_model(parts: PolicyParts) -> type[Policy]:
 
     Its `suites` are of the kinds in the catalogue.
     """
-    return _assembled(parts, tuple((kind.id, kind.model) for kind in SUITE_KINDS))
+    systems = tuple(part.model() for part in parts.systems)
+    return _assembled(systems, parts.judge(), _suites(SUITE_KINDS.ids))
 
 
-@lru_cache(maxsize=8)
-def _assembled(parts: PolicyParts, suites: Suites) -> type[Policy]:
-    systems = parts.systems
+def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
+    """Return a model that reads valid `data` as the whole one does, of the parts that it names.
+
+    Of data that is not valid it may say less: that is for the whole model to explain.
+    """
+    given = data if isinstance(data, dict) else {}
+    meant = systems_meant(given.get("system"), parts.systems)
+    suites = given.get("suites")
+    rows = suites if isinstance(suites, list) else []
+    default = SUITE_KINDS.ids[0]
+    named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
+    if len(meant) != 1 or not all(isinstance(kind, str) and kind in SUITE_KINDS for kind in named):
+        return policy_model(parts)
+    judge = None if given.get("judge") is None else parts.judge()
+    kinds = [name for name in SUITE_KINDS.ids if name in (default, *named)]
+    return _assembled((meant[0].model(),), judge, _suites(kinds))
+
+
+def _suites(names: Sequence[str]) -> Suites:
+    return tuple((name, SUITE_KINDS[name].model) for name in names)
+
+
+@lru_cache(maxsize=16)
+def _assembled(
+    systems: tuple[type[SystemModel], ...], judge: type[JudgeModel] | None, suites: Suites
+) -> type[Policy]:
     branches = tuple(Annotated[model, Tag(_tag(model))] for model in systems)
 
     def branch(value: object) -> str:
+        if isinstance(value, SystemModel):
+            return _tag(type(value))
         return _tag((systems_meant(value, systems) or systems)[0])
 
     def one_kind(value: object) -> object:
@@ -51,7 +92,7 @@ def _assembled(parts: PolicyParts, suites: Suites) -> type[Policy]:
         return value
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
-    judge: Any = parts.judge | None
+    judges: Any = judge | None if judge else None
     return create_model(
         "Policy",
         __base__=Policy,
@@ -65,7 +106,7 @@ def _assembled(parts: PolicyParts, suites: Suites) -> type[Policy]:
             Field(description=Policy.model_fields["suites"].description),
         ),
         judge=(
-            judge,
+            judges,
             Field(default=None, description=Policy.model_fields["judge"].description),
         ),
     )
@@ -89,15 +130,13 @@ def _tag(model: type[SystemModel]) -> str:
     return f"<{model.keys[0]}>"
 
 
-def systems_meant(value: object, systems: Systems) -> list[type[SystemModel]]:
-    """Return the kinds that a value's keys name."""
-    if isinstance(value, SystemModel):
-        return [type(value)]
-    keys = value if isinstance(value, dict) else ()
-    return [model for model in systems if any(key in keys for key in model.keys)]
+def systems_meant(value: object, systems: Sequence[Kind]) -> list[Kind]:
+    """Return the kinds that a mapping's keys name."""
+    given = value if isinstance(value, dict) else ()
+    return [kind for kind in systems if any(key in given for key in kind.keys)]
 
 
-def _require_one_kind(value: dict[str, Any], systems: Systems) -> None:
+def _require_one_kind(value: dict[str, Any], systems: Sequence[type[SystemModel]]) -> None:
     meant = systems_meant(value, systems)
     if len(meant) == 1:
         return
@@ -112,11 +151,11 @@ def _require_one_kind(value: dict[str, Any], systems: Systems) -> None:
     )
 
 
-def _keys(systems: Sequence[type[SystemModel]]) -> str:
+def _keys(systems: Sequence[_Keyed]) -> str:
     return listed(key for model in systems for key in model.keys)
 
 
-def _hint(value: dict[str, Any], systems: Systems) -> str:
+def _hint(value: dict[str, Any], systems: Sequence[_Keyed]) -> str:
     known = [key for model in systems for key in model.keys]
     for key in value:
         close = nearest(str(key), known)

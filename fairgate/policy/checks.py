@@ -6,12 +6,12 @@ values of the wrong type are skipped here, because the schema already reports th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.oracles.folding import folded
-from fairgate.policy.assembled import Systems, systems_meant
+from fairgate.policy.assembled import SystemPart, systems_meant
 from fairgate.policy.idle_rules import idle_rule
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.policy.yaml_nodes import Where
@@ -20,7 +20,7 @@ from fairgate.relations.catalogue import RELATIONS, families
 Found = tuple[Where, str]
 
 
-def contradictions(data: object, systems: Systems) -> Iterator[Found]:
+def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Found]:
     """Yield every place that contradicts another place of the same policy, with the sentence."""
     if not isinstance(data, dict):
         return
@@ -30,8 +30,8 @@ def contradictions(data: object, systems: Systems) -> Iterator[Found]:
     for position, suite in suites:
         yield from _suite(("suites", position), suite)
     yield from _gates(_mappings(data.get("gates")), suites)
-    for model in systems_meant(data.get("system"), systems):
-        for place, sentence in model.contradictions(data["system"]):
+    for part in systems_meant(data.get("system"), systems):
+        for place, sentence in part.model().contradictions(data["system"]):
             yield ("system", *place), sentence
 
 

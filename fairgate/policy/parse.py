@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.wording import shown
-from fairgate.policy.assembled import PolicyParts, policy_model
+from fairgate.policy.assembled import PolicyParts, policy_model, sufficient_model
 from fairgate.policy.checks import contradictions
 from fairgate.policy.explain import explain
 from fairgate.policy.schema import Policy
@@ -48,7 +48,9 @@ def parse_policy(text: str, path: str, parts: PolicyParts) -> ParsedPolicy:
     metrics are not looked up here.
     """
     document = load_yaml(text, path)
-    policy, problems = validated(document, policy_model(parts))
+    policy, problems = validated(document, sufficient_model(parts, document.data))
+    if policy is None:
+        policy, problems = validated(document, policy_model(parts))
     if document.complete:
         found = contradictions(document.data, parts.systems)
         problems += [document.problem(*place_and_sentence) for place_and_sentence in found]

@@ -116,6 +116,8 @@ def _environment() -> jinja2.Environment:
     """Return the environment of the templates: it escapes what no span has escaped."""
     import jinja2
 
+    from fairgate.reports.compiled_templates import CompiledTemplates
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fairgate.reports", "templates"),
         autoescape=True,
@@ -123,6 +125,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_visible,
         undefined=jinja2.StrictUndefined,
+        bytecode_cache=CompiledTemplates(),
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,

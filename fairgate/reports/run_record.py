@@ -32,6 +32,7 @@ from fairgate.reports.judged_rows import (
 from fairgate.reports.sections.question_browser import BIAS_WORDS
 
 SCHEMA_VERSION = 1
+_AS_LINE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 MustMatch = Mapping[str, Mapping[str, str]]
 
 
@@ -147,7 +148,7 @@ def rows_jsonl(result: GateResult) -> Iterator[str]:
         map(_unit, other_rows(result)),
     )
     for record in records:
-        yield json.dumps(record, allow_nan=False, separators=(",", ":")) + "\n"
+        yield _AS_LINE(record) + "\n"
 
 
 def _pair(row: PairRow) -> dict[str, object]:

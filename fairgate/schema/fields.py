@@ -42,6 +42,12 @@ def is_branch(step: object) -> bool:
 
 
 class Strict(BaseModel):
-    """Frozen, typed strictly, and closed: an unknown key is an error."""
+    """Frozen, typed strictly, and closed: an unknown key is an error.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    What validates is built at the first use, as a part of the model that holds it: most models
+    are never validated by themselves.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )

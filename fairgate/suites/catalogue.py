@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.suites.kind import SuiteKind
-from fairgate.suites.metamorphic.kind import Metamorphic
-from fairgate.suites.question_items.kind import QuestionItems
 
-SUITE_KINDS: Catalogue[SuiteKind] = Catalogue("kind of suite", (Metamorphic(), QuestionItems()))
+SUITE_KINDS: Catalogue[SuiteKind] = Catalogue(
+    "kind of suite",
+    package="fairgate.suites",
+    places={
+        "metamorphic": "metamorphic.kind:Metamorphic",
+        "bbq": "question_items.kind:QuestionItems",
+    },
+)
+"""A line for each: its id, its file and its class. A file is read when a policy names its kind."""

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.items import ExcludedItem, Item
 from fairgate.domain.units import Claim, Judged, Reason, Unit
-from fairgate.metrics.table import Table
-from fairgate.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.schema.columns import Columns
-from fairgate.suites.metamorphic.policy import TaskPolicy
-from fairgate.suites.question_items.policy import ItemsPolicy
-from fairgate.suites.readings import Readings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from fairgate.metrics.table import Table
+    from fairgate.oracles.oracle import Oracle
+    from fairgate.suites.metamorphic.policy import TaskPolicy
+    from fairgate.suites.question_items.policy import ItemsPolicy
+    from fairgate.suites.readings import Readings
 
 Loaded = TypeVar("Loaded")
-VectorsOf = Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]
+VectorsOf: TypeAlias = "Callable[[Sequence[Document]], npt.NDArray[np.float32] | None]"
 """Documents to unit vectors `[n, d]`; None where a text is not known."""
 Executions = Mapping[tuple[str, str], Execution]
 """(suite, key) to what happened; a case without an entry has no answer."""

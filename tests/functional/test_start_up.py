@@ -32,7 +32,27 @@ def loaded(*arguments, heavy=HEAVY):
 
 
 def test_help_imports_no_network_and_no_models():
-    assert loaded("--help") == "loaded []"
+    assert loaded("--help", heavy=(*HEAVY, "numpy", "pydantic")) == "loaded []"
+
+
+def test_numpy_is_told_not_to_busy_wait_before_it_is_imported(workspace, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
+    code = (
+        "import os, sys\n"
+        "class Asked:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy':\n"
+        "            print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'), file=sys.stderr)\n"
+        "sys.meta_path.insert(0, Asked())\n"
+        "from fairgate.cli import main\n"
+        "sys.exit(main(['check', 'policy.yaml']))\n"
+    )
+    workspace.answers(lambda key: "positive")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "14\n")
+    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "20\n")
 
 
 def test_a_gate_whose_answers_are_known_imports_no_network_and_no_models(workspace):
@@ -53,3 +73,20 @@ def test_check_imports_only_the_relations_that_the_policy_names(workspace):
         "fairgate.engine.gate",
     )
     assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == f"loaded {[*apart[:1]]}"
+
+
+def test_neither_check_nor_a_gate_reads_kinds_that_the_policy_does_not_name(workspace):
+    workspace.answers(lambda key: "positive")
+    apart = (
+        "fairgate.systems.recorded",
+        "fairgate.systems.local",
+        "fairgate.systems.http",
+        "fairgate.systems.command",
+        "fairgate.systems.python",
+        "fairgate.systems.judges",
+        "fairgate.systems.classifiers",
+        "fairgate.suites.question_items.policy",
+    )
+    run = ("run", "policy.yaml", "--out", "out", "--quiet", "--baseline", "none")
+    assert loaded("check", "policy.yaml", heavy=apart) == f"loaded {[*apart[:1]]}"
+    assert loaded(*run, heavy=apart) == f"loaded {[*apart[:1]]}"

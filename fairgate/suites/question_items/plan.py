@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from fairgate.domain.items import (
 )
 from fairgate.domain.units import Unit
 from fairgate.oracles.choice import choice_stop
-from fairgate.suites.question_items.policy import BbqSuitePolicy
 from fairgate.suites.suite import Setup, SuitePlan
+
+if TYPE_CHECKING:
+    from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 ANSWER = "answer"
 """The role of a question's one case."""
