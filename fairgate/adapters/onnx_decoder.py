@@ -25,6 +25,7 @@ from fairgate.oracles.stopping import STOP_RULE
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession
+    from fairgate.adapters.onnx_engine.joint_rows import JointRows
     from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks, Read
 
 _COMPACT_BELOW = 0.75
@@ -65,7 +66,7 @@ class OnnxDecoder:
         knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
-        return f"onnx-decoder/3:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+        return f"onnx-decoder/4:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
@@ -88,8 +89,15 @@ class OnnxDecoder:
             for position, request, prompt in ((n, requests[n], prompts[n]) for n in order)
         ]
         read = [(row.prompt, len(row.prompt)) for row in rows]
-        for width, places in self._batches(read, self._decoding.max_new_tokens, widest):
-            yield from self._answer_batch([rows[place] for place in places], width)
+        batches = (
+            (width, [rows[place] for place in places])
+            for width, places in self._batches(read, self._decoding.max_new_tokens, widest)
+        )
+        if rows and self._session.joins:
+            yield from self._answer_jointly(batches)
+            return
+        for width, batch in batches:
+            yield from self._answer_batch(batch, width)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return for each request the log-probability (nats) of each of its options' texts.
@@ -123,6 +131,38 @@ class OnnxDecoder:
                 "`template_arguments`, {enable_thinking: false} for most models, or use "
                 "`read: generated`."
             )
+
+    def _answer_jointly(
+        self, batches: Iterator[tuple[int, list[AnswerRow]]]
+    ) -> Iterator[tuple[int, Answer]]:
+        """Answer rows of all batches together, at most as many at once as a batch has rows."""
+        from fairgate.adapters.onnx_engine.joint_rows import JointRows
+
+        cache, running = JointRows(self._session), list[AnswerRow]()
+        for width, batch in batches:
+            while running and len(running) + len(batch) > self._batch_size:
+                yield from self._step(cache, running)
+            read = batch if len(batch) > 1 else batch * 2
+            logits, own = self._prefill([(row.prompt, len(row.prompt)) for row in read], width)
+            for place, row in enumerate(batch):
+                self._take(row, logits[place])
+                if row.stopped is not None:
+                    yield row.position, row.answer()
+            going = [place for place, row in enumerate(batch) if row.stopped is None]
+            cache.join(own, going)
+            running += [batch[place] for place in going]
+        while running:
+            yield from self._step(cache, running)
+
+    def _step(self, cache: JointRows, running: list[AnswerRow]) -> Iterator[tuple[int, Answer]]:
+        """Let each row choose its next token; those that are complete leave."""
+        logits = cache.step([row.last_token for row in running])
+        for row, own in zip(running, logits, strict=True):
+            self._take(row, own)
+            if row.stopped is not None:
+                yield row.position, row.answer()
+        order = cache.leave(n for n, row in enumerate(running) if row.stopped is not None)
+        running[:] = [running[place] for place in order]
 
     def _answer_batch(self, batch: list[AnswerRow], width: int) -> Iterator[tuple[int, Answer]]:
         # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits

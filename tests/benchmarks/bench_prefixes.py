@@ -136,9 +136,9 @@ def tokens_computed(engine: OnnxDecoder, requests: list[GenerationRequest]) -> i
     """Return how many tokens the graph runs on, padding included."""
     run, sizes = DecoderSession._run, []
 
-    def counted(self: Any, ids: Any, *given: Any) -> Any:
+    def counted(self: Any, ids: Any, *given: Any, **options: Any) -> Any:
         sizes.append(ids.size)
-        return run(self, ids, *given)
+        return run(self, ids, *given, **options)
 
     with patch.object(DecoderSession, "_run", counted):
         list(engine.generate(requests))

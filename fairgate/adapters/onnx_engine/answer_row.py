@@ -52,7 +52,8 @@ class AnswerRow:
             self.stopped = "end"
             return
         self.tokens.append(token)
-        self._read()
+        if self._is_read:
+            self._read()
         if self.trace is not None and not self.is_thinking:
             self.trace.add(logits, token, len(self.text))
         if self._is_complete():
@@ -72,6 +73,12 @@ class AnswerRow:
             tokens=len(self.tokens),
             stopped=self.stopped or "length",
         )
+
+    @property
+    def _is_read(self) -> bool:
+        """Return whether anything but the number of tokens decides when the answer ends."""
+        thinks = bool(self.opening) or self.may_think_for > 0 or self.prompts.may_close
+        return thinks or self.stop is not None or self.trace is not None
 
     def _read(self) -> None:
         """Update the text where a decision depends on it."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.graph import cut_to_positions
+from fairgate.adapters.onnx_engine.joint_attention import join_attention
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.width_switch import find_width_switch
 from fairgate.domain.errors import ModelError
@@ -89,9 +90,12 @@ def read_decoder_graph(graph_file: Path, *, attends_to_all: bool) -> DecoderGrap
     whole = bytes(model.SerializeToString()) if _grow_window_caches(model) else None
     if attends_to_all and not facts.windows:
         drop_softmax_guards(model)
-    if not cut_to_positions(model):
-        return DecoderGraph(facts=facts, contents=(whole,))
-    return DecoderGraph(facts=facts, contents=(bytes(model.SerializeToString()), whole))
+    better: list[bytes] = []
+    if cut_to_positions(model):
+        better.append(bytes(model.SerializeToString()))
+    if attends_to_all and not facts.windows and join_attention(model):
+        better.insert(0, bytes(model.SerializeToString()))
+    return DecoderGraph(facts=facts, contents=(*better, whole))
 
 
 def _facts(onnx: Any, model: Any) -> GraphFacts:

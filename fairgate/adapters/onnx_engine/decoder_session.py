@@ -18,6 +18,7 @@ from fairgate.adapters.onnx_engine.builder_folder import head_size
 from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, GraphFacts, read_decoder_graph
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
+from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.reach import read_reach
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device, open_session
@@ -29,12 +30,15 @@ Doubles = npt.NDArray[np.float64]
 
 _PAST = "past_key_values."
 _PRESENT = "present."
-_PLAIN_INPUTS = frozenset({"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT})
+_PLAIN_INPUTS = frozenset(
+    {"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT, JOINT_INPUT}
+)
 _DTYPES: dict[str, Any] = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
 }
 _FINE, _COARSE = 1e-3, 1e-2
 """Allowed differences of logits, as a share of the largest: in float32, and in fewer bits."""
@@ -83,6 +87,8 @@ class DecoderSession:
         self.pads = self._padding_is_exact()
         """Whether rows of different lengths may share a batch; tried out, not assumed."""
         self._splits = self._splitting_is_exact(graph.facts)
+        self.joins = self._joining_is_exact()
+        """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
     def prefill(
         self,
@@ -119,6 +125,21 @@ class DecoderSession:
         cache.mask = np.concatenate([cache.mask, np.ones_like(ids)], axis=1)
         logits, cache.values = self._run(ids, cache.lengths[:, None], cache, np.zeros_like(ids))
         cache.lengths = cache.lengths + 1
+        return logits[:, 0]
+
+    def step_in_place(
+        self, values: Sequence[Any], lengths: Integers, tokens: Sequence[int]
+    ) -> Logits:
+        """Append one token to rows of unlike lengths; return the logits `[rows, vocabulary]`.
+
+        `values` are OrtValues `[rows, heads, slots, size]` in the order of the graph's inputs,
+        whose rows have `lengths` tokens from slot 0 on and a slot to spare: it is written to.
+        """
+        slots = values[0].shape()[2]
+        mask = np.arange(slots + 1) <= lengths[:, None]
+        cache = Cache(values=list(values), mask=mask.astype(np.int64), lengths=lengths)
+        ids = np.asarray(tokens, dtype=np.int64)[:, None]
+        logits, _ = self._run(ids, lengths[:, None], cache, np.zeros_like(ids), in_place=True)
         return logits[:, 0]
 
     @property
@@ -209,14 +230,21 @@ class DecoderSession:
         return [empty(name) for name in self._past]
 
     def _run(
-        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
+        self,
+        ids: Integers,
+        positions: Integers,
+        cache: Cache,
+        wanted: Integers,
+        *,
+        in_place: bool = False,
     ) -> tuple[Logits, list[Any]]:
         """Run the graph once; the cache stays on the device, the logits come to the host."""
-        plain = {
+        plain: dict[str, npt.NDArray[Any]] = {
             "input_ids": ids,
             "attention_mask": cache.mask,
             "position_ids": positions,
             POSITIONS_INPUT: wanted[:, :, None],
+            JOINT_INPUT: np.array([in_place]),
         }
         feeds = {
             name: np.ascontiguousarray(array, dtype=_DTYPES[self._inputs[name].type])
@@ -234,8 +262,11 @@ class DecoderSession:
             for name, value in zip(self._past, cache.values, strict=True):
                 binding.bind_ortvalue_input(name, value)
             binding.bind_output("logits", "cpu")
-            for name in self._present:
-                binding.bind_output(name, self._device)
+            for name, value in zip(self._present, cache.values, strict=True):
+                if in_place:
+                    binding.bind_ortvalue_output(name, value)
+                else:
+                    binding.bind_output(name, self._device)
             self._session.run_with_iobinding(binding)
             values = binding.get_outputs()
         return self._pick(values[0].numpy(), ids.shape[1], wanted), values[1:]
@@ -290,6 +321,35 @@ class DecoderSession:
         except ModelError:
             return False
         return self._is_same(few, 1.0) and np.array_equal(few, many)
+
+    def _joining_is_exact(self) -> bool:
+        """Compare a short row stepped in place, beside others and in other slots, with itself.
+
+        Its bits must be the same beside any others; windows and switches count slots.
+        """
+        reach = self.reach
+        counts = reach.slot_window is not None or reach.switch is not None
+        if JOINT_INPUT not in self._inputs or not self.selects or self.one_by_one or counts:
+            return False
+        try:
+            few = self._try_in_place([_SHORT, _SHORT], 1)
+            many = self._try_in_place([_LONG, _SHORT, _LONG[::-1], _SHORT], 40)
+        except ModelError:
+            return False
+        alone = np.broadcast_to(self._alone[1], few.shape)
+        size = max(1.0, float(np.abs(alone).max()))
+        close = np.abs(alone - few).max() <= size * self._tolerance
+        return bool(close) and np.array_equal(few, many)
+
+    def _try_in_place(self, rows: Sequence[Sequence[int]], spare: int) -> Doubles:
+        """Return the last row's logits after the prompt and one token, stepped in place."""
+        from fairgate.adapters.onnx_engine.joint_rows import JointRows
+
+        _, cache = self.prefill(rows, max(map(len, rows)))
+        joint = JointRows(self, spare)
+        joint.join(cache, range(len(rows)))
+        found: Doubles = joint.step([3] * len(rows))[-1].astype(np.float64)
+        return found
 
     def _is_same(self, found: Doubles, share: float) -> bool:
         """Return whether logits are the short row's own, up to a share of the tolerance."""

@@ -134,9 +134,9 @@ def test_blocks_change_logits_in_the_last_bits_at_most():
 def test_prompts_that_begin_alike_cost_their_difference(monkeypatch):
     ran, run = [], DecoderSession._run
 
-    def counted(self, ids, *given):
+    def counted(self, ids, *given, **options):
         ran.append(ids.size)
-        return run(self, ids, *given)
+        return run(self, ids, *given, **options)
 
     monkeypatch.setattr(DecoderSession, "_run", counted)
     stem = tokens(6 * BLOCK)
@@ -187,9 +187,9 @@ def spoiled(when, by):
     """Return a `_run` whose logits after something are wrong for some batches."""
     run = DecoderSession._run
 
-    def wrong(self, ids, positions, cache, wanted):
+    def wrong(self, ids, positions, cache, wanted, **options):
         follows = cache.mask.shape[1] > ids.shape[1]
-        logits, values = run(self, ids, positions, cache, wanted)
+        logits, values = run(self, ids, positions, cache, wanted, **options)
         return (logits * np.float32(1 + by) if follows and when(ids) else logits), values
 
     return wrong

@@ -1,0 +1,228 @@
+"""Rows of unlike lengths answer together, and no bit of one depends on the others."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+from fakes.decoders import DEMO, TokenDecoder, builder_folder
+
+from fairgate.adapters.onnx_decoder import OnnxDecoder
+from fairgate.adapters.onnx_engine import decoder_graph, joint_attention
+from fairgate.adapters.onnx_engine.attention_layers import plain_attention
+from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT, join_attention
+from fairgate.adapters.onnx_engine.joint_rows import JointRows
+from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
+from fairgate.domain.executions import Decoding, GenerationRequest
+
+RNG = np.random.default_rng(7)
+LENGTHS = (1, 2, 31, 32, 33, 64, 65, 90, 128, 129, 200)
+PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in LENGTHS]
+STEPS = 70
+"""More than the slots that are kept free, so that the cache grows."""
+
+
+class Uneven(TokenDecoder):
+    """Keeps every bit of every step; each row ends after a number of tokens of its own."""
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.bits = {}
+
+    def _take(self, row, logits):
+        self.bits.setdefault(row.position, []).append(logits.tobytes())
+        super()._take(row, logits)
+        if len(row.tokens) >= 1 + 29 * len(row.prompt) % STEPS:
+            row.stopped = row.stopped or "end"
+
+    def bits_of(self, prompts):
+        self.bits.clear()
+        self.answers(prompts)
+        return [self.bits[place] for place in range(len(prompts))]
+
+
+def session_of(folder=DEMO):
+    return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+
+
+def demo_graph():
+    model = onnx.load(str(DEMO / "model.onnx"))
+    drop_softmax_guards(model)
+    return model
+
+
+@pytest.fixture(scope="module")
+def alone():
+    engine = Uneven(DEMO, STEPS, threads=1)
+    return [engine.bits_of([prompt])[0] for prompt in PROMPTS]
+
+
+@pytest.mark.parametrize(("batch_size", "threads"), [(1, 2), (3, 1), (32, 2)])
+def test_no_bit_of_a_step_depends_on_the_rows_beside_it(alone, batch_size, threads):
+    assert len({len(bits) for bits in alone}) > 5
+    order = random.Random(batch_size).sample(range(len(PROMPTS)), len(PROMPTS))
+    engine = Uneven(DEMO, STEPS, batch_size=batch_size, threads=threads)
+    assert engine._session.joins
+    assert engine.bits_of([PROMPTS[place] for place in order]) == [alone[n] for n in order]
+
+
+def test_rows_of_different_widths_are_stepped_in_one_batch(monkeypatch):
+    steps, step = [], JointRows.step
+    monkeypatch.setattr(
+        JointRows, "step", lambda self, tokens: steps.append(len(tokens)) or step(self, tokens)
+    )
+    engine = TokenDecoder(DEMO, 9)
+    engine._session  # noqa: B018 what it tries out is not counted
+    steps.clear()
+    engine.answers(PROMPTS)
+    assert steps == [len(PROMPTS)] * 8
+
+
+def test_greedy_tokens_are_those_of_a_graph_that_attends_in_one_way(monkeypatch):
+    joint = TokenDecoder(DEMO, 30).answers(PROMPTS)
+    monkeypatch.setattr(decoder_graph, "join_attention", lambda _: False)
+    plain = TokenDecoder(DEMO, 30)
+    assert not plain._session.joins
+    assert joint == plain.answers(PROMPTS)
+
+
+def test_prompts_are_read_with_the_same_bits_whether_a_graph_joins_or_not(monkeypatch):
+    rows = PROMPTS[:4]
+    joint, cache = session_of().prefill(rows, 40)
+    monkeypatch.setattr(decoder_graph, "join_attention", lambda _: False)
+    plain, expected = session_of().prefill(rows, 40)
+    assert np.array_equal(joint, plain)
+    for own, value in zip(cache.values, expected.values, strict=True):
+        assert np.array_equal(own.numpy(), value.numpy())
+
+
+def test_what_lies_in_free_slots_is_not_read():
+    session = session_of()
+    _, cache = session.prefill([PROMPTS[2], PROMPTS[3]], 32)
+    clean, dirty = JointRows(session, spare=5), JointRows(session, spare=90)
+    for rows in (clean, dirty):
+        rows.join(cache, [0, 1])
+    for array in dirty._arrays:
+        for row, length in zip(array, cache.lengths, strict=True):
+            row[:, length:] = np.nan
+    for token in range(4):
+        assert np.array_equal(clean.step([token, 9]), dirty.step([token, 9]))
+
+
+def test_rows_that_leave_are_replaced_from_the_end_and_others_join_their_slots():
+    session = session_of()
+    _, cache = session.prefill(PROMPTS[:6], 64)
+    together, expected = JointRows(session), {}
+    for place in range(6):
+        one = JointRows(session)
+        one.join(cache, [place])
+        expected[place] = [one.step([5])[0], one.step([6])[0]]
+    together.join(cache, [0, 1, 2, 3, 4])
+    first = together.step([5] * 5)
+    assert all(np.array_equal(first[n], expected[n][0]) for n in range(5))
+    order = together.leave([1, 4, 0])
+    assert order == [2, 3]
+    assert len(together) == 2
+    later = together.step([6, 6])
+    assert all(np.array_equal(row, expected[n][1]) for row, n in zip(later, order, strict=True))
+    together.join(cache, [5])
+    assert np.array_equal(together.step([7, 7, 5])[2], expected[5][0])
+    assert together.leave([]) == [0, 1, 2]
+    assert together.leave([0, 1, 2]) == []
+
+
+@pytest.mark.parametrize("by", ["scale", "batch"])
+def test_a_second_way_that_is_not_the_first_is_not_taken(by, monkeypatch):
+    if by == "scale":
+        monkeypatch.setattr(
+            joint_attention,
+            "plain_attention",
+            lambda model: [replace(one, scale=1.5 * one.scale) for one in plain_attention(model)],
+        )
+    else:
+        step = DecoderSession.step_in_place
+        monkeypatch.setattr(
+            DecoderSession,
+            "step_in_place",
+            lambda self, values, lengths, tokens: (
+                step(self, values, lengths, tokens) * np.float32(1 + 2e-7 * (len(tokens) > 2))
+            ),
+        )
+    engine = TokenDecoder(DEMO, 6)
+    assert JOINT_INPUT in engine._session._inputs
+    assert not engine._session.joins
+    monkeypatch.undo()
+    assert engine.answers(PROMPTS) == TokenDecoder(DEMO, 6).answers(PROMPTS)
+
+
+def test_a_second_way_that_fails_is_not_taken(monkeypatch):
+    monkeypatch.setattr(
+        joint_attention,
+        "plain_attention",
+        lambda model: [replace(one, heads=one.heads * 3) for one in plain_attention(model)],
+    )
+    engine = TokenDecoder(DEMO, 3)
+    assert not engine._session.joins
+    assert engine.answers(PROMPTS[:2])
+
+
+def test_models_that_count_slots_step_by_the_batch(tmp_path):
+    folder = tmp_path / "windowed"
+    shutil.copytree(DEMO, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "sliding_window": 64}))
+    assert not session_of(folder).joins
+    assert not session_of(builder_folder(tmp_path / "builder")).joins
+
+
+def changed_softmax(model):
+    next(node for node in model.graph.node if node.op_type == "Softmax").op_type = "Sigmoid"
+
+
+def changed_axis(model):
+    node = next(n for n in model.graph.node if n.input and n.input[0] == "past_key_values.1.key")
+    node.attribute[0].i = 1
+
+
+def changed_order(model):
+    softmax = [node for node in model.graph.node if node.op_type == "Softmax"][1]
+    added = next(node for node in model.graph.node if softmax.input[0] in node.output)
+    added.op_type = "Sub"
+
+
+def older(model):
+    model.opset_import[0].version = 12
+
+
+@pytest.mark.parametrize("change", [changed_softmax, changed_axis, changed_order, older])
+def test_a_graph_with_any_other_attention_is_left_as_it_is(change):
+    model = demo_graph()
+    change(model)
+    before = model.SerializeToString()
+    assert not join_attention(model)
+    assert model.SerializeToString() == before
+
+
+def test_a_graph_with_both_ways_is_valid_and_changed_once():
+    model = demo_graph()
+    assert join_attention(model)
+    onnx.checker.check_model(model)
+    ways = [node for node in model.graph.node if node.op_type == "If"]
+    assert len(ways) == 3
+    assert not join_attention(model)
+
+
+def test_answers_without_a_rule_to_end_them_are_the_text_of_all_tokens():
+    decoding = Decoding(max_new_tokens=25)
+    requests = [GenerationRequest(prompt=f"Reader {n} says:") for n in range(5)]
+    engine = OnnxDecoder(DEMO, decoding=decoding)
+    for _, answer in engine.generate(requests):
+        assert answer.text
+        assert answer.tokens <= 25
