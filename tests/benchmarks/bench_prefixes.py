@@ -3,9 +3,8 @@
     python tests/benchmarks/bench_prefixes.py [--model FOLDER] [--policy FILE] [--first 440]
 
 Paired ratios of processor seconds, one thread each, medians of `--repeats` rounds: this engine with
-blocks, the same reading each prompt at once, and, where torch is installed (the export environment),
-transformers and optimum in batches of 16. Each generates at most two tokens, what a label of the
-embedded model takes. Answers of both ways of this engine must be equal, margins included where the
+blocks, and the same reading each prompt at once; `bench_engines.py` compares with other engines.
+Each generates at most two tokens, what a label of the embedded model takes. Answers of both ways of this engine must be equal, margins included where the
 graph's sums do not depend on the split; the script fails where a text differs.
 
 The limit: the products with weights, of the tokens that are computed, at the rate that ONNX Runtime
@@ -15,7 +14,6 @@ reaches on one such product alone, measured in the same run.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
 import time
 from collections.abc import Callable
@@ -26,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
+from matrix_rate import product_rate
 
 import fairgate
 from fairgate.adapters.onnx_decoder import OnnxDecoder
@@ -74,30 +72,6 @@ def engine_of(folder: Path, *, shares: bool) -> OnnxDecoder:
     return engine
 
 
-def peers(folder: Path, original: Path | None, prompts: list[str]) -> dict[str, Callable[[], Any]]:
-    """Return transformers and optimum where they are installed, warm."""
-    if not all(importlib.util.find_spec(name) for name in ("torch", "optimum")):
-        return {}
-    import torch
-    from bench_generation import load_optimum, run_optimum
-    from graph_to_torch import load_llama
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
-
-    torch.set_num_threads(1)
-    tokenizer = AutoTokenizer.from_pretrained(str(folder), padding_side="left")
-    load = AutoModelForCausalLM.from_pretrained
-    model = load(str(original)).eval() if original else load_llama(folder)
-    model.generation_config = GenerationConfig.from_pretrained(str(folder))
-    models = {"transformers, batch 16": model, "optimum, batch 16": load_optimum(folder, 1)}
-    for each in models.values():
-        run_optimum(each, tokenizer, prompts[:2], TOKENS)
-
-    def asked(each: Any) -> Callable[[], Any]:
-        return lambda: run_optimum(each, tokenizer, prompts, TOKENS)
-
-    return {name: asked(each) for name, each in models.items()}
-
-
 def weights_of(folder: Path) -> list[tuple[int, int]]:
     """Return the shapes of the matrices that every token is multiplied with."""
     import onnx
@@ -107,29 +81,6 @@ def weights_of(folder: Path) -> list[tuple[int, int]]:
     used = [shapes.get(node.input[1]) for node in model.graph.node if node.op_type == "MatMul"]
     found = [shape for shape in used if shape is not None and len(shape) == 2]
     return found[:-1]  # the last projects onto the vocabulary, of one position only
-
-
-def product_rate(shape: tuple[int, int], rows: int = 512) -> float:
-    """Return floating-point operations a second of one product by itself."""
-    import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
-
-    rng = np.random.default_rng(0)
-    weights = numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), "w")
-    places = {"x": [rows, shape[0]], "y": [rows, shape[1]]}
-    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in places.items())
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], "product", [x], [y], [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    given = {"x": rng.normal(size=places["x"]).astype(np.float32)}
-    times = max(1, int(1e9 / (2 * rows * shape[0] * shape[1])))
-    spent = [seconds(lambda: [session.run(None, given) for _ in range(times)])[0] for _ in range(5)]
-    return 2 * rows * shape[0] * shape[1] * times / statistics.median(spent)
 
 
 def tokens_computed(engine: OnnxDecoder, requests: list[GenerationRequest]) -> int:
@@ -149,7 +100,6 @@ def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", type=Path, default=DEMO)
-    parser.add_argument("--original", type=Path, help="what a random model was exported from")
     parser.add_argument("--policy", type=Path, default=ROOT / "policies" / "rag-sentiment.yaml")
     parser.add_argument("--first", type=int, default=440)
     parser.add_argument("--repeats", type=int, default=5)
@@ -160,7 +110,6 @@ def main() -> None:
     works: dict[str, Callable[[], Any]] = {
         "blocks": lambda: dict(with_blocks.generate(requests)),
         "each prompt at once": lambda: dict(at_once.generate(requests)),
-        **peers(options.model, options.original, [request.prompt for request in requests]),
     }
     spent: dict[str, list[float]] = {name: [] for name in works}
     answers: dict[str, Any] = {}
