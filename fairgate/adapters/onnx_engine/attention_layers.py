@@ -174,13 +174,17 @@ class AttentionGraph:
         return sizes[1].dim_value, sizes[3].dim_value, kind.elem_type
 
     def _heads(self, product: Any, size: int) -> int | None:
-        """Return the number of heads: as many as the projection behind them has inputs for."""
+        """Return the number of heads: as many as the projection behind them has inputs for.
+
+        A `GatherND` may keep the positions that are needed before it.
+        """
         turned = self._only_reader(product.output[0], "Transpose")
         flat = None if turned is None else self._only_reader(turned.output[0], "Reshape")
-        readers = [] if flat is None else self.readers.get(flat.output[0], [])
-        if len(readers) != 1 or not size:
+        if flat is None or not size:
             return None
-        width = self._input_width(readers[0])
+        kept = self._only_reader(flat.output[0], "GatherND") or flat
+        readers = self.readers.get(kept.output[0], [])
+        width = self._input_width(readers[0]) if len(readers) == 1 else 0
         return width // size if width and width % size == 0 else None
 
     def _input_width(self, projection: Any) -> int:

@@ -210,6 +210,20 @@ def test_a_graph_with_any_other_attention_is_left_as_it_is(change):
     assert model.SerializeToString() == before
 
 
+def test_a_graph_that_keeps_needed_positions_before_its_last_projection_joins():
+    model = demo_graph()
+    nodes = list(model.graph.node)
+    place, last = [
+        (n, node) for n, node in enumerate(nodes) if node.name.endswith("o_proj/MatMul")
+    ][-1]
+    kept = onnx.helper.make_node(
+        "GatherND", [last.input[0], "fairgate_positions"], ["kept"], batch_dims=1
+    )
+    last.input[0] = "kept"
+    model.graph.node.insert(place, kept)
+    assert join_attention(model)
+
+
 def test_a_graph_with_both_ways_is_valid_and_changed_once():
     model = demo_graph()
     assert join_attention(model)
