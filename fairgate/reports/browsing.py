@@ -7,15 +7,19 @@ stays small. Everything is plain JSON, which the page's script shows as text and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from fairgate.domain.wording import harmless
 from fairgate.reports.blocks import Block, CaseList
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 
-MOST_ROWS = 100_000
+MOST_ROWS = 20_000
 """Cases that a page holds; all of them stand in rows.jsonl."""
+MOST_BYTES = 800_000
+"""What the data of one list may take: a page has up to two lists, and stays below 2 MB."""
+_CLEAREST_SHARE = 4
 CLEAREST = 25
 """Cases that a page shows where no script runs."""
 _FEWEST, _MOST = 40, 400
@@ -24,6 +28,7 @@ _TEXTS, _TEXTS_OF_ROW = 16_000, 2
 """Characters that all texts of one sort may have, and what each case adds to them."""
 _NAME = 120
 
+T = TypeVar("T")
 Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
@@ -39,6 +44,8 @@ class CaseBrowser(Block):
     rows: int
     left_out: int = 0
     """Further cases, which only rows.jsonl holds."""
+    totals: Mapping[str, int] = field(default_factory=dict)
+    """Of all cases, how many there are of each kind; needed where some are left out."""
     data: Mapping[str, Json]
     clearest: CaseList
 
@@ -47,10 +54,40 @@ class CaseBrowser(Block):
 
         Only ASCII, without `<`, `>` and `&`, and without what a CI runner takes for a command.
         """
-        text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
-        for sign in "<>&":
-            text = text.replace(sign, f"\\u{ord(sign):04x}")
-        return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
+        return _as_json(self.data)
+
+
+def _as_json(data: Mapping[str, Json]) -> str:
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
+
+
+def sample(rows: Sequence[T], most: int) -> Sequence[T]:
+    """Return at most `most` rows in their order: the first ones, and of the others evenly many.
+
+    The first ones are a quarter. The same rows give the same sample.
+    """
+    if len(rows) <= most:
+        return rows
+    first = most // _CLEAREST_SHARE
+    others, wanted = len(rows) - first, most - first
+    return [*rows[:first], *(rows[first + others * n // wanted] for n in range(wanted))]
+
+
+def fitting(
+    rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]]
+) -> tuple[Sequence[T], Mapping[str, Json]]:
+    """Return as many rows as a page has room for, all or a sample, and the data made of them."""
+    shown = sample(rows, MOST_ROWS)
+    while True:
+        data = data_of(shown)
+        size = len(_as_json(data))
+        if size <= MOST_BYTES or len(shown) <= 1:
+            return shown, data
+        # Texts that cases share do not shrink with them, so aim lower than in proportion.
+        shown = sample(rows, max(1, int(0.9 * len(shown) * MOST_BYTES / size)))
 
 
 @dataclass(slots=True)

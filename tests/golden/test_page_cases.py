@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 import shlex
@@ -170,11 +171,37 @@ def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
     assert len(text.encode()) <= 300_000
 
 
-def test_what_a_page_cannot_hold_is_said(monkeypatch):
-    monkeypatch.setattr(pair_browser, "MOST_ROWS", 5)
+def test_a_page_that_cannot_hold_all_cases_shows_a_sample_and_says_so(monkeypatch):
+    monkeypatch.setattr(browsing, "MOST_ROWS", 5)
     text = page(regression(), baseline())
-    assert "4 of 9 cases are not on this page; all of them stand in rows.jsonl" in text
+    assert (
+        "This list is a sample of 5 of 9 cases: the clearest, and of the others evenly many; its "
+        "counts are of the sample. In all there are "
+    ) in text
+    totals = re.search(r"In all there are (.*?); all of them stand in rows\.jsonl\.", text)[1]
+    assert sum(map(int, re.findall(r"\d+", totals))) == 9
     assert [len(data["rows"]) for data in lists(text)] == [5]
+
+
+def test_lists_of_long_texts_are_sampled_by_their_bytes(monkeypatch):
+    (whole,) = lists(page(regression(), baseline()))
+    monkeypatch.setattr(browsing, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
+    text = page(regression(), baseline())
+    (data,) = lists(text)
+    assert 0 < len(data["rows"]) < 9
+    assert len(json.dumps(data, separators=(",", ":"))) <= browsing.MOST_BYTES
+    assert f"a sample of {len(data['rows'])} of 9 cases" in text
+
+
+def test_a_sample_has_the_clearest_and_is_spread_evenly():
+    found = browsing.sample(range(100_000), 1000)
+    assert len(set(found)) == 1000
+    assert list(found) == sorted(found)
+    assert list(found[:250]) == list(range(250))
+    steps = {b - a for a, b in itertools.pairwise(found[250:])}
+    assert steps <= {133, 134}
+    assert browsing.sample(range(10), 10) == range(10)
+    assert [len(browsing.sample(range(10), n)) for n in range(1, 10)] == list(range(1, 10))
 
 
 def test_without_a_script_the_clearest_cases_stand_there():

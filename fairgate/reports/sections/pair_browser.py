@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.executions import Document, Execution
@@ -10,7 +11,7 @@ from fairgate.domain.keys import crossed_key
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.reports.blocks import CaseItem, CaseList, Depth
-from fairgate.reports.browsing import MOST_ROWS, CaseBrowser, Json, Room, Texts, kept
+from fairgate.reports.browsing import CaseBrowser, Json, Room, Texts, fitting, kept
 from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
 from fairgate.reports.sections.cases import clearest_cases, common
@@ -48,15 +49,17 @@ def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowse
         if choice.run is not None
     }
     rows = [*usual, *_only_beside(material, usual, others)]
-    shown = rows[:MOST_ROWS]
+    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others))
+    listed = sum(tag != NOT_LISTED for tag, _ in shown)
     return CaseBrowser(
         depth=Depth.PAGE,
         id="cases",
         label="Changed, undecided and fixed answers",
         kind="pairs",
         rows=len(usual),
-        left_out=max(0, len(usual) - len(shown)),
-        data=_Data(material, shown).whole(others),
+        left_out=len(usual) - listed,
+        totals=Counter(tag for tag, _ in usual),
+        data=data,
         clearest=CaseList(cases=clearest),
     )
 

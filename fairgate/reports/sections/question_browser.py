@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from fairgate.domain.units import REASON_WORDS, Reason
 from fairgate.reports.blocks import CaseItem, CaseList, Depth
-from fairgate.reports.browsing import CLEAREST, MOST_ROWS, CaseBrowser, Json, Room, Texts, kept
+from fairgate.reports.browsing import CLEAREST, CaseBrowser, Json, Room, Texts, fitting, kept
 from fairgate.reports.judged_rows import QuestionRow
 from fairgate.reports.material import Material
 from fairgate.reports.spans import Kind, Span, Tone, Words, code, name
@@ -25,7 +26,7 @@ _KEY = 500
 
 def question_browser(material: Material, rows: Sequence[QuestionRow]) -> CaseBrowser:
     """Return the list of answers to look at, in the order of the plan."""
-    shown = rows[:MOST_ROWS]
+    shown, data = fitting(rows, lambda some: _Data(material, some).whole())
     return CaseBrowser(
         depth=Depth.PAGE,
         id="answers",
@@ -33,7 +34,8 @@ def question_browser(material: Material, rows: Sequence[QuestionRow]) -> CaseBro
         kind="questions",
         rows=len(rows),
         left_out=len(rows) - len(shown),
-        data=_Data(material, shown).whole(),
+        totals=Counter(_answered(row) for row in rows),
+        data=data,
         clearest=CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
     )
 
