@@ -24,9 +24,9 @@ from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
 from fairgate.oracles.stopping import STOP_RULE
 
 if TYPE_CHECKING:
-    from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession
+    from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
     from fairgate.adapters.onnx_engine.joint_rows import JointRows
-    from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks, Read
+    from fairgate.adapters.onnx_engine.prompt_blocks import PromptBatch, PromptBlocks, Read
 
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
@@ -72,7 +72,7 @@ class OnnxDecoder:
         """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
         prompts = self._prompts.encode([request.prompt for request in requests])
         widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
-        # Equal prompts, which differ in their seeds, come into one batch: see `_prefill`.
+        # Equal prompts, which differ in their seeds, come into one batch and are read once.
         order = sorted(range(len(prompts)), key=prompts.__getitem__)
         rows = [
             AnswerRow(
@@ -90,14 +90,14 @@ class OnnxDecoder:
         ]
         read = [(row.prompt, len(row.prompt)) for row in rows]
         batches = (
-            (width, [rows[place] for place in places])
-            for width, places in self._batches(read, self._decoding.max_new_tokens, widest)
+            ([rows[place] for place in batch.places], batch)
+            for batch in self._batches(read, self._decoding.max_new_tokens, widest)
         )
         if rows and self._session.joins:
             yield from self._answer_jointly(batches)
             return
-        for width, batch in batches:
-            yield from self._answer_batch(batch, width)
+        for batch, read_together in batches:
+            yield from self._answer_batch(batch, read_together)
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return for each request the log-probability (nats) of each of its options' texts.
@@ -114,11 +114,13 @@ class OnnxDecoder:
             rows += [(tokens, max(1, start)) for tokens in full]
         widest = self._check_lengths([tokens for tokens, _ in rows], 0)
         scores = [0.0] * len(rows)
-        for width, places in self._batches(rows, 0, widest):
-            for place, score in zip(
-                places, self._score_batch([rows[place] for place in places], width), strict=True
-            ):
-                scores[place] = score
+        for batch in self._batches(rows, 0, widest):
+            logits, _ = batch.prefill()
+            for own, place in zip(logits, batch.places, strict=False):
+                tokens, start = rows[place]
+                scores[place] = sum(
+                    _log_probability(own[step], token) for step, token in enumerate(tokens[start:])
+                )
         remaining = iter(scores)
         return [[next(remaining) for _ in request.options] for request in requests]
 
@@ -133,19 +135,18 @@ class OnnxDecoder:
             )
 
     def _answer_jointly(
-        self, batches: Iterator[tuple[int, list[AnswerRow]]]
+        self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]]
     ) -> Iterator[tuple[int, Answer]]:
         """Answer rows of all batches together, at most as many at once as a batch has rows."""
         from fairgate.adapters.onnx_engine.joint_rows import JointRows
 
         cache, running = JointRows(self._session), list[AnswerRow]()
-        for width, batch in batches:
+        for batch, prompts in batches:
             while running and len(running) + len(batch) > self._batch_size:
                 yield from self._step(cache, running)
-            read = batch if len(batch) > 1 else batch * 2
-            logits, own = self._prefill([(row.prompt, len(row.prompt)) for row in read], width)
+            logits, own = prompts.prefill()
             for place, row in enumerate(batch):
-                self._take(row, logits[place])
+                self._take(row, logits[place, 0])
                 if row.stopped is not None:
                     yield row.position, row.answer()
             going = [place for place, row in enumerate(batch) if row.stopped is None]
@@ -164,11 +165,12 @@ class OnnxDecoder:
         order = cache.leave(n for n, row in enumerate(running) if row.stopped is not None)
         running[:] = [running[place] for place in order]
 
-    def _answer_batch(self, batch: list[AnswerRow], width: int) -> Iterator[tuple[int, Answer]]:
-        # A batch of one would take the matrix-vector kernels, whose sums differ in the last bits
-        # for some weight formats: a lone row runs beside its own copy.
+    def _answer_batch(
+        self, batch: list[AnswerRow], prompts: PromptBatch
+    ) -> Iterator[tuple[int, Answer]]:
+        first, cache = prompts.prefill()
+        logits = first[:, 0]
         rows = batch if len(batch) > 1 else [batch[0], batch[0]]
-        logits, cache = self._prefill([(row.prompt, len(row.prompt)) for row in rows], width)
         while True:
             for place, row in enumerate(rows):
                 if row.stopped is None and row not in rows[:place]:
@@ -184,17 +186,6 @@ class OnnxDecoder:
                 cache = self._session.select(cache, places)
                 rows = [rows[place] for place in places]
             logits = self._session.step(cache, [row.last_token for row in rows])
-
-    def _prefill(self, rows: list[Read], width: int) -> tuple[npt.NDArray[Any], Cache]:
-        """Return the logits `[rows, vocabulary]` after each prompt; equal ones are run once."""
-        numbers: dict[tuple[int, ...], int] = {}
-        places = [numbers.setdefault(tuple(prompt), len(numbers)) for prompt, _ in rows]
-        if not self._session.selects or len(numbers) == len(rows) or len(rows) == 2:
-            first, cache = self._blocks.prefill(rows, width)
-            return first[:, 0], cache
-        unlike = [(list(prompt), len(prompt)) for prompt in numbers]
-        first, cache = self._blocks.prefill(unlike if len(unlike) > 1 else unlike * 2, width)
-        return first[places, 0], self._session.select(cache, places)
 
     def _take(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
         """Let a row choose its next token. Raises ModelError where the logits are not finite."""
@@ -214,24 +205,9 @@ class OnnxDecoder:
         left = [end - prompt - self._decoding.max_new_tokens for end in limits if end is not None]
         return max(0, min([self._decoding.thinking_tokens, *left]))
 
-    def _score_batch(self, batch: list[tuple[list[int], int]], width: int) -> list[float]:
-        rows = batch if len(batch) > 1 else batch * 2
-        longest = max(len(tokens) - start for tokens, start in rows)
-        read = np.full((len(rows), longest), rows[0][1] - 1, dtype=np.int64)
-        for place, (tokens, start) in enumerate(rows):
-            read[place, : len(tokens) - start] = np.arange(start - 1, len(tokens) - 1)
-        logits, _ = self._blocks.prefill(rows, width, read)
-        return [
-            sum(
-                _log_probability(logits[place, step], token)
-                for step, token in enumerate(tokens[start:])
-            )
-            for place, (tokens, start) in enumerate(batch)
-        ]
-
     def _batches(
         self, rows: Sequence[Read], new_tokens: int, widest: int | None
-    ) -> Iterator[tuple[int, list[int]]]:
+    ) -> Iterator[PromptBatch]:
         if not rows:
             return
         session = self._session

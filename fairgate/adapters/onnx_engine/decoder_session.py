@@ -19,6 +19,7 @@ from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, GraphFacts
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
+from fairgate.adapters.onnx_engine.piece_trial import reads_in_any_pieces
 from fairgate.adapters.onnx_engine.reach import read_reach
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device, open_session
@@ -86,7 +87,9 @@ class DecoderSession:
         self._refuse_dependence_on_companions()
         self.pads = self._padding_is_exact()
         """Whether rows of different lengths may share a batch; tried out, not assumed."""
-        self._splits = self._splitting_is_exact(graph.facts)
+        self._splits = self.selects and self._splitting_is_exact(graph.facts)
+        self.cuts_freely = self._splits and reads_in_any_pieces(self)
+        """Whether a token's bits are the same in whatever pieces its prompt is read."""
         self.joins = self._joining_is_exact()
         """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
@@ -149,7 +152,7 @@ class DecoderSession:
 
     @property
     def shares(self) -> bool:
-        """Whether prompts are read block by block, so that those that begin alike share blocks."""
+        """Whether what prompts begin with in common is read once."""
         return self.selects and self._splits
 
     @property

@@ -1,21 +1,20 @@
-"""Keys and values of the blocks that prompts begin with, each computed once.
+"""Keys and values of what prompts begin with, each computed once.
 
-A prompt is read in blocks of `BLOCK` tokens from its first one on, and a rest of at least one.
-Each is the same computation whatever else is asked and whatever is kept: the keys and values of a
-block depend on the tokens up to its end alone, under whose hash they are kept. So prompts that
-begin alike share them, and no answer changes by that. Shared prefixes in blocks: Kwon et al.,
-Efficient Memory Management for Large Language Model Serving with PagedAttention, SOSP 2023, 4.4.
+Where a graph gives each token the same bits in whatever pieces a prompt is read, a prompt is cut
+where it parts from others. Elsewhere it is read in blocks of `BLOCK` tokens from its first one on,
+and a rest of at least one: each is the same computation whatever else is asked, and whole blocks
+are shared. Either way no bit of an answer depends on what is shared, kept or computed together.
+Shared prefixes: Kwon et al., Efficient Memory Management for Large Language Model Serving with
+PagedAttention, SOSP 2023, 4.4.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.batches import batches_by_width
 from fairgate.adapters.onnx_engine.decoder_session import (
@@ -24,17 +23,17 @@ from fairgate.adapters.onnx_engine.decoder_session import (
     Integers,
     Logits,
 )
+from fairgate.adapters.onnx_engine.kept_units import KeptUnits
+from fairgate.adapters.onnx_engine.prompt_pieces import Cuts, Piece, Prompt, windows
 
 BLOCK = 32
 """Tokens: smaller blocks share more and run more often; measured by `bench_prefixes.py`."""
+_FREE = Cuts(grain=8, length=128)
+_FIXED = Cuts(grain=BLOCK, length=BLOCK)
 KEPT_BYTES = 256 * 2**20
 """Keys and values kept at once; one batch of prompts is always kept whole."""
-_ROWS = 4
-"""Times as many blocks as prompts run together: a prompt has several times a block's tokens."""
-
-_Block = list[npt.NDArray[Any]]
-"""Per input of the cache an array `[heads, BLOCK, size]`."""
-
+_ROWS = 2
+"""Times as many pieces as prompts run together: a prompt has several times a piece's tokens."""
 
 Read = tuple[list[int], int]
 """A prompt's tokens, and from which length on its logits are read."""
@@ -42,11 +41,24 @@ WidthOf = Callable[[int, int], int]
 """By the tokens in blocks and those that follow them: how wide the latter are padded."""
 
 
-class PromptBlocks:
-    """Reads prompts: their blocks once, then what follows, in batches.
+@dataclass(frozen=True, slots=True)
+class PromptBatch:
+    """Prompts that are read together to their ends: to be read before the next batch is asked."""
 
-    Keeps the blocks of the prompts that are read now and lets the others go. Where a session does
-    not share, prompts have no blocks and are read at once.
+    places: list[int]
+    """Of the prompts among those that were given."""
+    prefill: Callable[[], tuple[Logits, Cache]]
+    """Return the logits `[rows, positions, vocabulary]` of the prompts, and their cache.
+
+    Positions count from `first_read`. A lone prompt is given twice: with one row the runtime takes
+    matrix-vector kernels, whose sums differ in the last bits for some formats of weights.
+    """
+
+
+class PromptBlocks:
+    """Reads prompts: what they have in common once, then what follows, in batches.
+
+    Where a session does not share, prompts are read at once.
     """
 
     def __init__(
@@ -55,110 +67,91 @@ class PromptBlocks:
         """Take the session that computes, and how many prompts run together at most."""
         self._session = session
         self._batch_size = batch_size
-        self._most = max(1, kept_bytes // max(1, session.token_bytes * BLOCK))
-        self._kept: dict[bytes, _Block] = {}
+        self._kept_bytes = kept_bytes
 
-    def batches(self, rows: Sequence[Read], width_of: WidthOf) -> Iterator[tuple[int, list[int]]]:
-        """Yield `(width, places)` of rows that run together, whose blocks are computed and kept.
+    def batches(self, rows: Sequence[Read], width_of: WidthOf) -> Iterator[PromptBatch]:
+        """Yield rows that run together; each batch must be read before the next is asked for."""
+        prompts = [self._prompt(row, width_of) for row in rows]
+        if not self._session.shares:
+            yield from self._whole(prompts)
+            return
+        cuts = _FREE if self._session.cuts_freely else _FIXED
+        most = max(1, self._kept_bytes // max(1, self._session.token_bytes * cuts.grain))
+        kept = KeptUnits(self._session, cuts.grain)
+        for window in windows(prompts, cuts, most_units=most, least_prompts=self._batch_size):
+            kept.begin(window)
+            for pieces in window.batches(self._batch_size * _ROWS, self._batch_size):
+                if pieces[0].is_last:
+                    places = [piece.place for piece in pieces]
+                    yield PromptBatch(places, partial(self._read, prompts, pieces, kept))
+                else:
+                    twice = len(pieces) == 1 and cuts.are_fixed
+                    self._run(prompts, pieces * 2 if twice else pieces, kept)
 
-        `width` is that of what follows the blocks, of which rows of a batch have as many.
-        """
-        for places, paths in self._windows(rows):
-            self._compute([rows[place][0] for place in places], paths)
-            by_depth: dict[int, list[int]] = {}
-            for place, path in zip(places, paths, strict=True):
-                by_depth.setdefault(len(path), []).append(place)
-            for depth, alike in sorted(by_depth.items()):
-                done = depth * BLOCK
-                rests = [len(rows[place][0]) - done for place in alike]
-                sized = batches_by_width(rests, self._batch_size, partial(width_of, done))
-                for width, batch in sized:
-                    yield width, [alike[n] for n in batch]
-        self._kept = {}
-
-    def prefill(
-        self, rows: Sequence[Read], width: int, read: Integers | None = None
-    ) -> tuple[Logits, Cache]:
-        """Return the logits after the rows of a batch, and their cache; see `DecoderSession`.
-
-        `read` `[rows, positions]` counts from the prompts' beginnings.
-        """
-        done = self.whole_blocks(rows[0][1]) * BLOCK
-        before = self._before([self._path(row) for row in rows])
-        rests = [tokens[done:] for tokens, _ in rows]
-        return self._session.prefill(rests, width, None if read is None else read - done, before)
-
-    def whole_blocks(self, first_read: int) -> int:
-        """Return how many blocks a prompt has whose logits are read from this length on."""
-        return (first_read - 1) // BLOCK if self._session.shares else 0
-
-    def _windows(self, rows: Sequence[Read]) -> Iterator[tuple[list[int], list[list[bytes]]]]:
-        """Yield places and blocks of rows whose blocks are kept together.
-
-        In the order of their tokens prompts that begin alike stand side by side, so what two
-        windows share are blocks of the last prompt, and no block is computed twice.
-        """
-        places: list[int] = []
-        paths: list[list[bytes]] = []
-        named: set[bytes] = set()
-        for place in sorted(range(len(rows)), key=lambda place: rows[place][0]):
-            path = self._path(rows[place])
-            if len(named.union(path)) > self._most and len(places) >= self._batch_size:
-                yield places, paths
-                places, paths, named = [], [], set()
-            places.append(place)
-            paths.append(path)
-            named.update(path)
-        if places:
-            yield places, paths
-
-    def _path(self, row: Read) -> list[bytes]:
-        """Return for each of a prompt's blocks the hash of all tokens up to its end."""
+    def _prompt(self, row: Read, width_of: WidthOf) -> Prompt:
         tokens, first_read = row
-        keys, hashed = [], hashlib.sha256()
-        for start in range(0, self.whole_blocks(first_read) * BLOCK, BLOCK):
-            hashed.update(np.asarray(tokens[start : start + BLOCK], dtype="<i8").tobytes())
-            keys.append(hashed.digest())
-        return keys
+        done = (first_read - 1) // BLOCK * BLOCK if self._session.shares else 0
+        slots = done + width_of(done, len(tokens) - done)
+        return Prompt(tokens=tokens, first_read=first_read, slots=slots)
 
-    def _compute(self, prompts: Sequence[Sequence[int]], paths: Sequence[Sequence[bytes]]) -> None:
-        """Compute the blocks of these prompts that are not kept, and keep no others."""
-        wanted = {key for path in paths for key in path}
-        self._kept = {key: block for key, block in self._kept.items() if key in wanted}
-        for level in range(max(map(len, paths), default=0)):
-            missing: dict[bytes, int] = {}
-            for place, path in enumerate(paths):
-                if level < len(path) and path[level] not in self._kept:
-                    missing.setdefault(path[level], place)
-            places, most = list(missing.values()), self._batch_size * _ROWS
-            for start in range(0, len(places), most):
-                part = places[start : start + most]
-                self._compute_blocks(
-                    [prompts[place][level * BLOCK : (level + 1) * BLOCK] for place in part],
-                    [paths[place][: level + 1] for place in part],
-                )
+    def _whole(self, prompts: Sequence[Prompt]) -> Iterator[PromptBatch]:
+        """Yield prompts that are read at once."""
+        lengths = [len(prompt.tokens) for prompt in prompts]
+        slots = {len(prompt.tokens): prompt.slots for prompt in prompts}
+        for width, places in batches_by_width(lengths, self._batch_size, slots.__getitem__):
+            pieces = [
+                Piece(place=n, start=0, end=lengths[n], width=width, is_last=True) for n in places
+            ]
+            yield PromptBatch(places, partial(self._read, prompts, pieces, None))
 
-    def _compute_blocks(
-        self, blocks: list[Sequence[int]], paths: Sequence[Sequence[bytes]]
-    ) -> None:
-        # A lone row runs beside its own copy, as answers do.
-        twice = 2 if len(blocks) == 1 else 1
-        before = self._before([path[:-1] for path in paths] * twice)
-        _, cache = self._session.prefill(blocks * twice, BLOCK, before=before)
-        values = [value.numpy()[:, :, -BLOCK:] for value in cache.values]
-        for place, path in enumerate(paths):
-            self._kept[path[-1]] = [value[place].copy() for value in values]
+    def _read(
+        self, prompts: Sequence[Prompt], pieces: list[Piece], kept: KeptUnits | None
+    ) -> tuple[Logits, Cache]:
+        """Read last pieces; equal prompts, which differ in their seeds, once."""
+        unlike: dict[tuple[int, ...], int] = {}
+        chosen = list(range(len(pieces)))
+        if self._session.selects:
+            keys = [(prompts[n].first_read, *prompts[n].tokens) for n in _places(pieces)]
+            chosen = [unlike.setdefault(key, len(unlike)) for key in keys]
+        read = [pieces[chosen.index(n)] for n in range(max(chosen) + 1)]
+        if len(read) == 1 and not (kept is not None and self._session.cuts_freely):
+            read = read * 2
+        if len(pieces) == 1:
+            chosen = [0, len(read) - 1]
+        logits, cache = self._run(prompts, read, kept, _positions(prompts, read))
+        if chosen == list(range(len(read))):
+            return logits, cache
+        return logits[chosen], self._session.select(cache, chosen)
 
-    def _before(self, paths: Sequence[Sequence[bytes]]) -> Cache | None:
-        """Return the cache of rows with as many blocks each, all of them kept; None without any."""
-        if not paths[0]:
-            return None
-        arrays = []
-        for name, first in enumerate(self._kept[paths[0][0]]):
-            heads, _, size = first.shape
-            whole = np.empty((len(paths), heads, len(paths[0]) * BLOCK, size), dtype=first.dtype)
-            for row, path in zip(whole, paths, strict=True):
-                for place, key in enumerate(path):
-                    row[:, place * BLOCK : (place + 1) * BLOCK] = self._kept[key][name]
-            arrays.append(whole)
-        return self._session.full_cache(arrays)
+    def _run(
+        self,
+        prompts: Sequence[Prompt],
+        pieces: Sequence[Piece],
+        kept: KeptUnits | None,
+        read: Integers | None = None,
+    ) -> tuple[Logits, Cache]:
+        """Run pieces of one place and width; keep what others need of them."""
+        rows = [prompts[one.place].tokens[one.start : one.end] for one in pieces]
+        before = kept.before(pieces) if kept is not None else None
+        logits, cache = self._session.prefill(rows, pieces[0].width, read, before)
+        if kept is not None:
+            kept.keep(pieces, cache)
+        return logits, cache
+
+
+def _places(pieces: Sequence[Piece]) -> list[int]:
+    return [piece.place for piece in pieces]
+
+
+def _positions(prompts: Sequence[Prompt], pieces: Sequence[Piece]) -> Integers:
+    """Return `[rows, positions]`, counted from the pieces' beginning, whose logits are read.
+
+    A lone row has two at least: one would be projected by matrix-vector kernels.
+    """
+    first = [prompts[one.place].first_read - 1 - one.start for one in pieces]
+    ends = [one.end - one.start for one in pieces]
+    most = max(end - begin for begin, end in zip(first, ends, strict=True))
+    read = np.repeat(np.array(first, dtype=np.int64)[:, None], max(most, 3 - len(pieces)), axis=1)
+    for row, begin, end in zip(read, first, ends, strict=True):
+        row[: end - begin] = np.arange(begin, end)
+    return read

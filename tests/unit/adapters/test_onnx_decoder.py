@@ -92,15 +92,28 @@ def test_equal_prompts_are_read_once_and_answered_each_by_its_seed(requests, cop
     repeated = [replace(one, seed=100 * n + one.seed) for n in range(copies) for one in requests]
     random.Random(3).shuffle(repeated)
     engine = OnnxDecoder(DEMO, decoding=SAMPLED)
-    read, prefill = [], engine._blocks.prefill
-    monkeypatch.setattr(
-        engine._blocks, "prefill", lambda rows, width: read.extend(rows) or prefill(rows, width)
-    )
+    distinct = tokens_read(engine, requests, monkeypatch)
     found = answers_of(engine, repeated)
-    # A prompt may begin one batch and end another; a batch of one is read beside its copy.
+    # A prompt may end one batch and begin another, which reads its last unit of tokens again.
     batches = -(-len(repeated) // 16) + len(requests)
-    assert len(read) <= len(requests) + batches
+    assert tokens_read(engine, repeated, monkeypatch) <= distinct + 2 * 16 * batches
     assert found == [answers_of(engine, [one])[0] for one in repeated]
+
+
+def tokens_read(engine, requests, monkeypatch):
+    """Return how many tokens of prompts an engine computes, padding included."""
+    session, read = engine._session, []
+    prefill = session.prefill
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            session,
+            "prefill",
+            lambda rows, width, *given: (
+                read.append(len(rows) * width) or prefill(rows, width, *given)
+            ),
+        )
+        answers_of(engine, requests)
+    return sum(read)
 
 
 def test_where_rows_cannot_be_taken_equal_prompts_are_read_each(requests, monkeypatch):

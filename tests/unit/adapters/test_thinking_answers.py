@@ -36,7 +36,7 @@ class ScriptedSession:
 
     pads = True
     one_by_one = False
-    shares = False
+    shares = cuts_freely = joins = False
     token_bytes = 1
     reach = Reach()
 

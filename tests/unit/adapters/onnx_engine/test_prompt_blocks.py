@@ -40,9 +40,10 @@ PROMPTS = tree_of_prompts()
 class Recorder(TokenDecoder):
     """Keeps every bit of the logits of every step."""
 
-    def __init__(self, *given, kept_bytes=None, **options):
+    def __init__(self, *given, kept_bytes=None, freely=True, **options):
         super().__init__(*given, **options)
         self.bits = {}
+        self._session.cuts_freely &= freely
         if kept_bytes is not None:
             self._blocks = PromptBlocks(self._session, self._batch_size, kept_bytes)
 
@@ -56,82 +57,52 @@ class Recorder(TokenDecoder):
         return [self.bits[place] for place in range(len(prompts))]
 
 
+@pytest.fixture(scope="module", params=[True, False], ids=["cut freely", "in blocks"])
+def freely(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def alone():
+def alone(freely):
     """Each prompt's bits by itself, in an engine that has read nothing before."""
-    return [Recorder(DEMO, 3, threads=1).bits_of([prompt])[0] for prompt in PROMPTS]
+    return [Recorder(DEMO, 3, threads=1, freely=freely).bits_of([prompt])[0] for prompt in PROMPTS]
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 500_000, 2**28])
 @pytest.mark.parametrize(("batch_size", "threads"), [(1, 1), (2, 2), (7, 2), (32, 1)])
-def test_no_bit_depends_on_what_is_shared(alone, kept_bytes, batch_size, threads):
+def test_no_bit_depends_on_what_is_shared(alone, freely, kept_bytes, batch_size, threads):
     order = random.Random(batch_size).sample(range(len(PROMPTS)), len(PROMPTS))
-    engine = Recorder(DEMO, 3, kept_bytes=kept_bytes, batch_size=batch_size, threads=threads)
+    limits = {"kept_bytes": kept_bytes, "batch_size": batch_size, "threads": threads}
+    engine = Recorder(DEMO, 3, freely=freely, **limits)
     assert engine._session.shares
     assert engine.bits_of([PROMPTS[place] for place in order]) == [alone[n] for n in order]
 
 
-def test_an_engine_that_was_stopped_halfway_goes_on_with_the_same_bits(alone):
-    engine = Recorder(DEMO, 3, batch_size=4)
+def test_an_engine_that_was_stopped_halfway_goes_on_with_the_same_bits(alone, freely):
+    engine = Recorder(DEMO, 3, freely=freely, batch_size=4)
     requests = [GenerationRequest(prompt=json.dumps(prompt)) for prompt in PROMPTS]
     answers = engine.generate(requests)
     done = [next(answers)[0] for _ in range(len(PROMPTS) // 2)]
-    answers.close()
     left = [place for place in range(len(PROMPTS)) if place not in done]
-    for resumed in (engine, Recorder(DEMO, 3, batch_size=4)):
-        assert resumed.bits_of([PROMPTS[place] for place in left]) == [alone[n] for n in left]
+    wanted = [alone[place] for place in left]
+    assert engine.bits_of([PROMPTS[place] for place in left]) == wanted, "beside an open iteration"
+    answers.close()
+    for resumed in (engine, Recorder(DEMO, 3, freely=freely, batch_size=4)):
+        assert resumed.bits_of([PROMPTS[place] for place in left]) == wanted
 
 
-@pytest.mark.parametrize("kept_bytes", [0, 2**28])
-def test_every_block_is_computed_once(kept_bytes, monkeypatch):
-    engine = Recorder(DEMO, 2, kept_bytes=kept_bytes, batch_size=4)
-    computed, compute = [], engine._blocks._compute_blocks
-
-    def counted(blocks, paths):
-        computed.extend(path[-1] for path in paths)
-        compute(blocks, paths)
-
-    monkeypatch.setattr(engine._blocks, "_compute_blocks", counted)
-    prompts = random.Random(5).sample(PROMPTS, len(PROMPTS))
-    engine.bits_of(prompts)
-    blocks = {tuple(prompt[:end]) for prompt in prompts for end in range(BLOCK, len(prompt), BLOCK)}
-    assert len(computed) == len(set(computed)) == len(blocks)
-    assert not engine._blocks._kept
-
-
-def test_blocks_are_kept_within_the_limit(monkeypatch):
-    engine = Recorder(DEMO, 1, batch_size=2)
-    block_bytes = engine._session.token_bytes * BLOCK
-    assert block_bytes == BLOCK * 3 * 2 * 128 * 4  # layers, keys and values, width, float32
-    blocks = engine._blocks = PromptBlocks(engine._session, 2, 5 * block_bytes)
-    kept, compute = [], blocks._compute
-
-    def watched(prompts, paths):
-        compute(prompts, paths)
-        kept.append(len(blocks._kept))
-
-    monkeypatch.setattr(blocks, "_compute", watched)
-    prompts = [tokens(2 * BLOCK + 3) for _ in range(9)]
-    engine.answers(prompts)
-    assert max(kept) <= 5
-    assert sum(kept) == 18
-
-
-def test_blocks_change_logits_in_the_last_bits_at_most():
-    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
-    rows = [(prompt, len(prompt)) for prompt in PROMPTS if len(prompt) == 2 * BLOCK + 1]
-    rows += [(prompt, len(prompt)) for prompt in PROMPTS if len(prompt) == 2 * BLOCK + 9]
-    assert len(rows) > 1
-    blocks = PromptBlocks(session, 16)
+def test_reading_in_pieces_changes_logits_in_the_last_bits_at_most(freely):
+    engine = Recorder(DEMO, 1, freely=freely, threads=1)
+    rows = [(prompt, len(prompt)) for prompt in PROMPTS if len(prompt) > BLOCK]
     for row in rows:
-        width, _ = next(blocks.batches([row], lambda _, rest: rest))
-        logits, cache = blocks.prefill([row, row], width)
-        whole, _ = session.prefill([row[0], row[0]], len(row[0]))
-        assert np.abs(logits - whole).max() <= 1e-5 * np.abs(whole).max()
+        [batch] = engine._blocks.batches([row], lambda _, rest: rest + 3)
+        logits, cache = batch.prefill()
+        whole, _ = engine._session.prefill([row[0], row[0]], len(row[0]))
+        assert np.abs(logits[:, :1] - whole).max() <= 1e-5 * np.abs(whole).max()
         assert cache.lengths.tolist() == [len(row[0])] * 2
 
 
-def test_prompts_that_begin_alike_cost_their_difference(monkeypatch):
+def test_prompts_that_begin_alike_cost_their_difference(monkeypatch, freely):
     ran, run = [], DecoderSession._run
 
     def counted(self, ids, *given, **options):
@@ -140,13 +111,14 @@ def test_prompts_that_begin_alike_cost_their_difference(monkeypatch):
 
     monkeypatch.setattr(DecoderSession, "_run", counted)
     stem = tokens(6 * BLOCK)
-    prompts = [stem + tokens(8) for _ in range(16)]
-    engine = TokenDecoder(DEMO, 1)
+    prompts = [[*stem, n, *tokens(7)] for n in range(16)]
+    engine = Recorder(DEMO, 1, freely=freely)
     assert engine._session.shares
     ran.clear()
     engine.answers(prompts)
-    # The lone stem runs beside its copy.
-    assert sum(ran) == 2 * len(stem) + 16 * 8
+    # Where blocks are fixed the lone stem runs beside its own copy.
+    copies = 1 if engine._session.cuts_freely else 2
+    assert sum(ran) == copies * len(stem) + 16 * 8
 
 
 def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch):
@@ -163,6 +135,7 @@ def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch)
     ]
     for batch_size, kept_bytes in ((1, 0), (7, 10**6), (32, 2**28)):
         engine = OnnxDecoder(DEMO, decoding=Decoding(), batch_size=batch_size)
+        assert engine._session.shares
         engine._blocks = PromptBlocks(engine._session, batch_size, kept_bytes)
         assert engine.score_options(requests[::-1]) == alone[::-1]
     monkeypatch.setattr(DecoderSession, "shares", False)
@@ -213,3 +186,36 @@ def test_a_graph_whose_arithmetic_depends_on_the_split_or_the_batch_shares_nothi
     monkeypatch.undo()
     monkeypatch.setattr(DecoderSession, "shares", False)
     assert engine.answers(PROMPTS) == TokenDecoder(DEMO, 3).answers(PROMPTS)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda ids, start: ids.shape[1] % 32 == 0 and start,
+        lambda ids, start: ids.shape[0] == 1 and ids.shape[1] > 11,
+        lambda ids, start: start + ids.shape[1] > 80,
+    ],
+    ids=["of its width", "of its rows", "of its slots"],
+)
+def test_a_graph_whose_bits_depend_on_the_piece_is_read_in_blocks(when, monkeypatch):
+    run = DecoderSession._run
+
+    def wrong(self, ids, positions, cache, wanted, **options):
+        logits, values = run(self, ids, positions, cache, wanted, **options)
+        if when(ids, cache.mask.shape[1] - ids.shape[1]):
+            values[0].numpy()[..., -ids.shape[1] :, :] *= np.float32(1 + 2e-7)
+        return logits, values
+
+    monkeypatch.setattr(DecoderSession, "_run", wrong)
+    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+    assert session.shares
+    assert not session.cuts_freely
+
+
+def test_nothing_is_tried_where_caches_stay_on_their_device(monkeypatch):
+    monkeypatch.setattr(DecoderSession, "selects", False)
+    tried = []
+    monkeypatch.setattr(DecoderSession, "_splitting_is_exact", lambda *given: tried.append(given))
+    session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+    assert not session.shares
+    assert not tried

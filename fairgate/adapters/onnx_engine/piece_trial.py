@@ -1,0 +1,59 @@
+"""Tries out whether a graph gives tokens the same bits in whatever pieces a prompt is read.
+
+Products with matrices, normalisation and attention take each token by itself, but kernels may sum
+in an order that depends on how many tokens, rows or slots there are. Whether they do is a matter
+of graph, processor and version of the runtime, so each session asks its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import ModelError
+
+if TYPE_CHECKING:
+    from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+
+_TOKENS = 11
+"""Numbers of tokens that every vocabulary has."""
+_ROW = [(place * place + 3) % _TOKENS for place in range(75)]
+_OTHERS = [[(7 * place + n) % _TOKENS for place in range(75)] for n in (1, 2)]
+
+
+def reads_in_any_pieces(session: DecoderSession) -> bool:
+    """Return whether logits, keys and values of a row are the same bits in other pieces.
+
+    The row is read by itself in blocks, and beside others, in pieces of other widths and with more
+    padding. Both ways it is as long as most prompts' unlike parts.
+    """
+    try:
+        alone = _bits(session, [_ROW], cuts=(0, 32, 64), slots=80)
+        beside = _bits(session, [*_OTHERS, _ROW], cuts=(0, 8, 48), slots=96)
+        last = _bits(session, [_ROW], cuts=(0, 72), slots=80)
+    except ModelError:
+        return False
+    return all(
+        np.array_equal(one, other)
+        for found in (beside, last)
+        for one, other in zip(alone, found, strict=True)
+    )
+
+
+def _bits(
+    session: DecoderSession, rows: Sequence[Sequence[int]], *, cuts: Sequence[int], slots: int
+) -> list[npt.NDArray[Any]]:
+    """Return the last row's logits after its last token, and keys and values of its tokens."""
+    before = None
+    size = len(rows[0])
+    for start, end in zip(cuts, [*cuts[1:], size], strict=True):
+        pieces = [row[start:end] for row in rows]
+        width = slots - start if end == size else end - start
+        read = np.full((len(rows), 2), end - start - 1, dtype=np.int64)
+        logits, cache = session.prefill(pieces, width, read, before)
+        values = [np.ascontiguousarray(value.numpy()[:, :, :end]) for value in cache.values]
+        before = session.full_cache(values)
+    return [logits[-1, 0], *(value[-1] for value in values)]
