@@ -169,5 +169,9 @@ def documents_of_pair(item: Judged, executions: Executed) -> Documents:
         execution = executions.get((item.unit.suite, key))
         if execution is None or execution.documents is None:
             return Documents.UNKNOWN
-        lists.append([document_key(document) for document in execution.documents])
-    return Documents.EQUAL if lists[0] == lists[1] else Documents.DIFFERENT
+        lists.append(execution.documents)
+    left, right = lists
+    if left is right:
+        return Documents.EQUAL
+    equal = [*map(document_key, left)] == [*map(document_key, right)]
+    return Documents.EQUAL if equal else Documents.DIFFERENT

@@ -9,7 +9,7 @@ import numpy as np
 from fairgate.domain.units import Claim, Judged, Reason, Unit
 from fairgate.engine.baseline import Baseline
 from fairgate.metrics.table import Column, RowReasons, Table
-from fairgate.suites.suite import Suite, column_values
+from fairgate.suites.suite import Suite
 
 _DECIMALS = 6
 
@@ -35,15 +35,20 @@ def table_of(suite: Suite, rows: Sequence[Judged], bands: tuple[float, float]) -
     values: dict[str, Column] = {}
     reasons: dict[str, Mapping[int, str]] = {}
     absent: dict[str, str] = {}
+    # Units are many, different claims few: every column is made of those.
+    places = {id(row.claims): place for place, row in enumerate(rows)}
+    different = [rows[place].claims for place in places.values()]
+    numbers = {name: number for number, name in enumerate(places)}
+    of_rows = np.fromiter((numbers[id(row.claims)] for row in rows), np.int64, count=len(rows))
     for column in suite.columns:
-        claims = column_values(rows, column)
+        claims = [each[column] for each in different]
         undecided = [claim for claim in claims if isinstance(claim, Reason)]
-        values[column] = _column(claims)
+        values[column] = _column(claims)[of_rows]
         reasons[column] = RowReasons(
-            [str(claim) if isinstance(claim, Reason) else None for claim in claims]
+            [str(claim) if isinstance(claim, Reason) else None for claim in claims], of_rows
         )
-        if rows and len(undecided) == len(rows):
-            why = suite.absent(column, undecided)
+        if rows and len(undecided) == len(claims):
+            why = suite.absent(column, [undecided[number] for number in of_rows.tolist()])
             if why is not None:
                 absent[column] = why
     return table_with(

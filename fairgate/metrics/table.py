@@ -17,12 +17,17 @@ Rows = npt.NDArray[np.int64]
 class RowReasons(Mapping[int, str]):
     """Row to why it is not decided; a byte a row, because a column may be undecided throughout."""
 
-    def __init__(self, reasons: Sequence[str | None]) -> None:
-        """Take a reason, or None, for every row; at most 255 different ones."""
+    def __init__(self, reasons: Sequence[str | None], of_rows: Rows | None = None) -> None:
+        """Take a reason, or None, for every row; at most 255 different ones.
+
+        With `of_rows` [n], each row has the reason that stands at its place in `reasons`.
+        """
         self._words = list(dict.fromkeys(filter(None, reasons)))
         numbers = {word: number for number, word in enumerate(self._words, 1)}
         codes = (numbers[each] if each else 0 for each in reasons)
         self._codes = np.fromiter(codes, dtype=np.uint8, count=len(reasons))
+        if of_rows is not None:
+            self._codes = self._codes[of_rows]
 
     def __getitem__(self, row: int) -> str:
         """Return the reason of a row. Raises KeyError where it is decided."""

@@ -245,20 +245,32 @@ def counts(result: GateResult, claims: Sequence[str]) -> list[Count]:
     """Return the counts of each suite's decisive claim and of `claims`, arm by arm."""
     planned: Counter[tuple[str, str, bool]] = Counter()
     reasons: dict[tuple[str, str, bool], Counter[Reason]] = {}
-    for judged in result.judged:
+    for judged, many in _alike(result):
         names = (judged.decisive, *(name for name in claims if name in judged.claims))
         for name in dict.fromkeys(names):
             where = (judged.unit.suite, name, judged.unit.is_control)
-            planned[where] += 1
+            planned[where] += many
             value = judged.claims[name]
             found = reasons.setdefault(where, Counter())
             if isinstance(value, Reason):
-                found[value] += 1
+                found[value] += many
     return [
         Count(suite=suite, claim=claim, is_control=arm, planned=planned[where], reasons=why)
         for where, why in reasons.items()
         for suite, claim, arm in [where]
     ]
+
+
+def _alike(result: GateResult) -> Iterator[tuple[Judged, int]]:
+    """Yield units with the same claims in one arm of a suite once, and how many they are."""
+    first: dict[tuple[object, ...], Judged] = {}
+    many: Counter[tuple[object, ...]] = Counter()
+    for judged in result.judged:
+        unit = judged.unit
+        name = (unit.suite, unit.is_control, judged.decisive, id(judged.claims))
+        first.setdefault(name, judged)
+        many[name] += 1
+    return ((judged, many[name]) for name, judged in first.items())
 
 
 def undecided(result: GateResult) -> Counter[Reason]:

@@ -79,6 +79,11 @@ class Material:
         return list(judged_rows.pair_rows(self.result))
 
     @cached_property
+    def changed_pairs(self) -> list[PairRow]:
+        """Return the pairs that name an identity and have a changed answer."""
+        return [row for row in self.pairs if not row.is_control and row.claim == 1.0]
+
+    @cached_property
     def questions(self) -> list[QuestionRow]:
         """Return the judged question items in the order of the plan."""
         return list(judged_rows.question_rows(self.result))

@@ -180,7 +180,7 @@ def _rotated_sums(
     return sums + (cells.sums() - moving)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _rotations(values: bytes, terms: bytes, n_terms: int) -> Floats:
     """Return [L, T] the sums of the terms where the values of a source are moved by 0 to L - 1.
 

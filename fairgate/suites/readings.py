@@ -28,7 +28,7 @@ class Readings:
     _together: dict[str, Reading] = field(default_factory=dict)
     _prepared: set[str] = field(default_factory=set)
     _held: dict[Reading, Reading] = field(default_factory=dict)
-    """Equal readings are one object: answers are many, labels few."""
+    """What single answers come to, by how each was read: answers are many, labels few."""
 
     def add(self, case: Case) -> None:
         """Take a case that is asked. Repeats count together unless attribution asks them."""
@@ -62,13 +62,16 @@ class Readings:
 
     def one(self, key: str) -> Reading:
         """Return the reading of one answer by itself; a small margin makes it unstable."""
-        if key not in self._single:
-            self._single[key] = self._together_of([key])
-        return self._single[key]
+        found = self._single.get(key)
+        if found is None:
+            found = self._single[key] = self._alone(key)
+        return found
 
     def all_of(self, key: str) -> Reading:
         """Return the combined reading of all answers to a case and its repeats."""
-        keys = self._repeats.get(key, [key])
+        keys = self._repeats.get(key)
+        if keys is None:
+            return self.one(key)
         if len(keys) == 1:
             return self.one(keys[0])
         if key not in self._together:
@@ -83,13 +86,22 @@ class Readings:
             if len(keys) > 1
         }
 
+    def _alone(self, key: str) -> Reading:
+        """Return the reading of one answer; without a margin equal ones are one object."""
+        raw = self._raw(key)
+        if raw.margin is not None:
+            return self._together_of([key])
+        found = self._held.get(raw)
+        if found is None:
+            found = self._held[raw] = self._together_of([key])
+        return found
+
     def _together_of(self, keys: Sequence[str]) -> Reading:
         raw = [self._raw(key) for key in keys]
         case = self._cases.get(keys[0])
         if case is None:
             return raw[0]
-        found = read_together(raw, self.oracles[case.oracle], self.unstable_margin)
-        return self._held.setdefault(found, found) if found.margin is None else found
+        return read_together(raw, self.oracles[case.oracle], self.unstable_margin)
 
     def _raw(self, key: str) -> Reading:
         if key not in self._cases:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.items import ExcludedItem, Item
-from fairgate.domain.units import Claim, Judged, Reason, Unit
+from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.schema.columns import Columns
 
@@ -230,8 +230,3 @@ class Suite(Protocol):
     def describe(self, plan: SuitePlan) -> Iterator[str]:
         """Yield the lines of `fairgate check` about the suite."""
         ...
-
-
-def column_values(judged: Sequence[Judged], column: str) -> list[Claim]:
-    """Return a claim of every unit, in their order."""
-    return [row.claims[column] for row in judged]

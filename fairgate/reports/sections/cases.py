@@ -46,7 +46,7 @@ def cases(material: Material) -> Iterator[Section]:
     """Yield the clearest changed answers; nothing where none changed."""
     items = case_items(material, material.options.cases)
     if items:
-        many = figures.count(len(changed_pairs(material)), "changed answer")
+        many = figures.count(len(material.changed_pairs), "changed answer")
         yield Section(
             id="cases",
             title=f"Clearest cases: {len(items)} of {many}",
@@ -59,15 +59,10 @@ def cases(material: Material) -> Iterator[Section]:
 def case_items(material: Material, most: int) -> list[CaseItem]:
     """Return at most so many of the changed answers, the clearest first."""
     by_source: dict[Where, list[PairRow]] = {}
-    for row in changed_pairs(material):
+    for row in material.changed_pairs:
         by_source.setdefault((row.suite, row.source), []).append(row)
     shown = clearest_cases(material)[:most]
     return [_case(material, row, by_source[row.suite, row.source]) for row in shown]
-
-
-def changed_pairs(material: Material) -> list[PairRow]:
-    """Return the pairs that name an identity and have a changed answer."""
-    return [row for row in material.pairs if row.claim == 1.0 and not row.is_control]
 
 
 def unreadable_answers(material: Material) -> Iterator[Block]:
@@ -156,7 +151,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
     first: list[PairRow] = []
     rest: list[PairRow] = []
     seen: set[Where] = set()
-    for row in sorted(changed_pairs(material), key=clearness):
+    for row in sorted(material.changed_pairs, key=clearness):
         where = (row.suite, row.source)
         (rest if where in seen else first).append(row)
         seen.add(where)

@@ -37,17 +37,23 @@ def document_claims(
 
     All distances of one depth are computed together.
     """
-    lists = [_documents(*(executions.get((suite, key)) for key in pair)) for pair in pairs]
-    distances = _distances(lists, vectors, options)
-    known: dict[tuple[object, ...], Mapping[str, Claim]] = {}
-    claims: list[Mapping[str, Claim]] = []
-    for found, distance in zip(lists, distances, strict=True):
+    places: dict[object, int] = {}
+    different: list[Lists | Reason] = []
+    of_pairs: list[int] = []
+    for left, right in pairs:
+        found = _documents(executions.get((suite, left)), executions.get((suite, right)))
         # Lists of documents are shared: most pairs have the two that another pair has.
-        name = (*map(id, found), distance) if isinstance(found, tuple) else (found, distance)
-        if name not in known:
-            known[name] = _claims(found, distance, options)
-        claims.append(known[name])
-    return claims
+        name = (id(found[0]), id(found[1])) if isinstance(found, tuple) else found
+        place = places.setdefault(name, len(different))
+        if place == len(different):
+            different.append(found)
+        of_pairs.append(place)
+    distances = _distances(different, vectors, options)
+    claims = [
+        _claims(found, distance, options)
+        for found, distance in zip(different, distances, strict=True)
+    ]
+    return [claims[place] for place in of_pairs]
 
 
 def _claims(

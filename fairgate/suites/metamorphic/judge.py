@@ -30,6 +30,11 @@ COLUMNS = (
 )
 _CALLED = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
+_Answers = Mapping[str, Reading]
+"""Role to how the answer was read."""
+_Claims = Mapping[str, Claim]
+_Ids = tuple[object, ...]
+_NOTHING: _Answers = {}
 _MOST_HELD = 100_000
 
 
@@ -42,82 +47,93 @@ def judge_pairs(
 ) -> Iterator[Judged]:
     """Yield a judged unit for each pair; `documents` holds the claims about its documents."""
     controls = _controls(units, readings, quarantined)
-    shared: dict[_GroupKey, Reading] = {}
-    repeats = readings.repeats()
-    held = _Held()
+    judging = _Judging(readings)
     for unit, retrieved in zip(units, documents, strict=True):
         source = readings.all_of(unit.asks[SOURCE])
         follow_up = readings.all_of(unit.asks[FOLLOW_UP])
         parts = {role: readings.all_of(unit.asks[role]) for role in PARTS if role in unit.asks}
-        if quarantined.intersection(unit.asks.values()):
+        if quarantined and not quarantined.isdisjoint(unit.asks.values()):
             yield _quarantined(unit, source, follow_up, parts, retrieved)
             continue
         relation = relations[unit.dimensions["relation"]]
-        group = _group(unit)
-        others = controls.get(group, {})
-        if unit.is_control:
-            rest = [reading for key, reading in others.items() if key != unit.key]
-            expected = held.reading(relation.expected(source, rest))
-        else:
-            if group not in shared:
-                found = relation.expected(source, list(others.values()))
-                shared[group] = held.reading(found)
-            expected = shared[group]
-        verdict = _verdict(unit, source, follow_up, readings.all_of)
-        yield Judged(
-            unit=unit,
-            readings=held.readings(
-                {
-                    SOURCE: source,
-                    FOLLOW_UP: _called(follow_up, verdict),
-                    **parts,
-                    CONTROLS: expected,
-                }
-            ),
-            claims=held.claims(
-                {
-                    **(
-                        relation.claims(source, follow_up, expected)
-                        if verdict is None
-                        else {"generation": verdict, "controlled": Reason.NO_CONTROLS}
-                    ),
-                    "unreadable": _unreadable(follow_up),
-                    HIDDEN: _hidden(relation, source, follow_up, list(parts.values())),
-                    **_steadiness(unit, relation, repeats),
-                    **retrieved,
-                }
-            ),
-            decisive=DECISIVE,
-        )
+        others = controls.get(_group(unit), _NOTHING)
+        own = unit.key if unit.is_control else None
+        rest = [reading for key, reading in others.items() if key != own]
+        answers = {
+            SOURCE: source,
+            FOLLOW_UP: follow_up,
+            **parts,
+            CONTROLS: judging.expected(relation, source, rest),
+        }
+        yield judging.judged(unit, relation, answers, retrieved)
 
 
-class _Held:
-    """Equal claims, and the same readings, of many pairs, each held once.
+class _Judging:
+    """Judges pairs; of the same readings and claims about documents it is done once.
 
-    Where answers are labels a million pairs have a few hundred different ones.
+    Where answers are labels a million pairs have a few hundred different ones. What is kept under
+    the ids of readings and claims holds them, so that no others take these ids.
     """
 
-    def __init__(self) -> None:
-        self._claims: dict[tuple[object, ...], Mapping[str, Claim]] = {}
-        self._readings: dict[tuple[object, ...], Mapping[str, Reading]] = {}
-        self._single: dict[Reading, Reading] = {}
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+        self._repeats = readings.repeats()
+        self._expected: dict[_Ids, tuple[Reading, Sequence[Reading]]] = {}
+        self._held: dict[Reading, Reading] = {}
+        self._known: dict[_Ids, tuple[_Answers, _Claims, _Claims]] = {}
+        self._claims: dict[tuple[object, ...], _Claims] = {}
 
-    def reading(self, found: Reading) -> Reading:
-        if found.margin is None and len(self._single) < _MOST_HELD:
-            return self._single.setdefault(found, found)
-        return found
+    def expected(
+        self, relation: MetamorphicRelation, source: Reading, controls: Sequence[Reading]
+    ) -> Reading:
+        """Return the combined reading of a source's control answers."""
+        name = (relation.id, id(source), *map(id, controls))
+        known = self._expected.get(name)
+        if known is None:
+            found = relation.expected(source, controls)
+            known = found, (source, *controls)
+            if len(self._expected) < _MOST_HELD:
+                known = self._held.setdefault(found, found), known[1]
+                self._expected[name] = known
+        return known[0]
 
-    def claims(self, found: Mapping[str, Claim]) -> Mapping[str, Claim]:
-        name = (*found, *found.values())
+    def judged(
+        self, unit: Unit, relation: MetamorphicRelation, answers: _Answers, retrieved: _Claims
+    ) -> Judged:
+        """Return a pair with what its answers, by role, and its documents come to."""
+        if unit.verdicts or self._repeats:
+            shown, claims = self._compared(unit, relation, answers, retrieved)
+            return Judged(unit=unit, readings=shown, claims=claims, decisive=DECISIVE)
+        name = (relation.id, *map(id, answers.values()), id(retrieved))
+        known = self._known.get(name)
+        if known is None:
+            known = (*self._compared(unit, relation, answers, retrieved), retrieved)
+            if len(self._known) < _MOST_HELD:
+                self._known[name] = known
+        return Judged(unit=unit, readings=known[0], claims=known[1], decisive=DECISIVE)
+
+    def _compared(
+        self, unit: Unit, relation: MetamorphicRelation, answers: _Answers, retrieved: _Claims
+    ) -> tuple[_Answers, _Claims]:
+        source, follow_up, expected = (answers[role] for role in (SOURCE, FOLLOW_UP, CONTROLS))
+        parts = [answers[role] for role in PARTS if role in answers]
+        verdict = _verdict(unit, source, follow_up, self._readings.all_of)
+        claims = {
+            **(
+                relation.claims(source, follow_up, expected)
+                if verdict is None
+                else {"generation": verdict, "controlled": Reason.NO_CONTROLS}
+            ),
+            "unreadable": _unreadable(follow_up),
+            HIDDEN: _hidden(relation, source, follow_up, parts),
+            **_steadiness(unit, relation, self._repeats),
+            **retrieved,
+        }
+        shown = {**answers, FOLLOW_UP: _called(follow_up, verdict)}
+        name = (*claims, *claims.values())
         if len(self._claims) < _MOST_HELD:
-            return self._claims.setdefault(name, found)
-        return self._claims.get(name, found)
-
-    def readings(self, found: Mapping[str, Reading]) -> Mapping[str, Reading]:
-        name = (*found, *map(id, found.values()))
-        if len(self._readings) < _MOST_HELD:
-            return self._readings.setdefault(name, found)
-        return self._readings.get(name, found)
+            return shown, self._claims.setdefault(name, claims)
+        return shown, self._claims.get(name, claims)
 
 
 def claims_of_documents(
