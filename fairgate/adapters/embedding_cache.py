@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -24,6 +24,10 @@ class VectorStore(Protocol):
 
     def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
         """Store vectors durably."""
+        ...
+
+    def forget_vectors(self, keys: Sequence[str]) -> None:
+        """Remove the vectors of those keys that are there."""
         ...
 
 
@@ -80,6 +84,17 @@ class CachedEmbedder:
         if not keys:
             return np.zeros((0, 0), dtype=np.float32)
         return np.stack([known[key] for key in keys]).astype(np.float32, copy=False)
+
+    def storing_in(self, store: VectorStore) -> Self:
+        """Return the same embedder with another store."""
+        return type(self)(self._embedder, store, self._on_embedded)
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Remove vectors from the store, by `embedding_key`: they are kept elsewhere, or nowhere.
+
+        Raises StoreError.
+        """
+        self._store.forget_vectors(keys)
 
 
 def _of_one_length(vectors: dict[str, Vectors]) -> dict[str, Vectors]:

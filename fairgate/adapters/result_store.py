@@ -20,6 +20,9 @@ from fairgate.domain.errors import StoreError
 Vectors = npt.NDArray[np.float32]
 
 _CHUNK = 500
+_DELETED_AT_ONCE = 10_000
+_WORTH_GIVING_BACK = 64 << 20
+"""Bytes of free space in the file that are worth writing it anew."""
 _SCHEMA_VERSION = 1
 _BUSY_SECONDS = 60.0
 _RETRY_SECONDS = 0.01
@@ -80,6 +83,34 @@ class SqliteResultStore:
     def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
         """Store float32 vectors, all or none. Raises StoreError."""
         self._put(_EMBEDDING, ((key, vector.astype("<f4").tobytes()) for key, vector in items))
+
+    def forget_vectors(self, keys: Sequence[str]) -> None:
+        """Remove the vectors of those keys that are there; much free space is given back.
+
+        A store that cannot be written, or is in use, keeps them: that costs room, nothing else.
+        """
+        with contextlib.suppress(sqlite3.Error), self._lock:
+            for start in range(0, len(keys), _DELETED_AT_ONCE):
+                chunk = [(_EMBEDDING, key) for key in keys[start : start + _DELETED_AT_ONCE]]
+                with _transaction(self._connection):
+                    self._connection.executemany(
+                        "DELETE FROM results WHERE kind = ? AND key = ?", chunk
+                    )
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """Make the file smaller where most of it is free; not while others use it."""
+        (size,) = self._connection.execute("PRAGMA page_size").fetchone()
+        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
+            return
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
 
     def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}

@@ -15,6 +15,7 @@ from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
 
 from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
+from fairgate.adapters.faiss_index import index_builder
 from fairgate.adapters.faiss_index.flat_index import FlatIndex
 from fairgate.adapters.files.preparation import prepare_corpus
 from fairgate.adapters.result_store import SqliteResultStore
@@ -29,8 +30,11 @@ BUILD = """
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
     from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
+    from fairgate.adapters.faiss_index import index_builder
     from fairgate.adapters.faiss_index.flat_index import FlatIndex
     from fairgate.adapters.result_store import SqliteResultStore
+
+    index_builder.MOST_IN_STORE = int(sys.argv[3])
 
     class Pausing(HashEmbedder):
         def embed(self, texts):
@@ -68,9 +72,12 @@ def started(script, folder, *arguments, prefix=()):
     )
 
 
-@pytest.mark.parametrize("batches", [1, 4, 8])
-def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(tmp_path, batches):
-    process = started(BUILD, tmp_path, str(batches))
+@pytest.mark.parametrize(("batches", "most_in_store"), [(1, 9999), (4, 9999), (8, 9999), (4, 0)])
+def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(
+    tmp_path, monkeypatch, batches, most_in_store
+):
+    monkeypatch.setattr(index_builder, "MOST_IN_STORE", most_in_store)
+    process = started(BUILD, tmp_path, str(batches), str(most_in_store))
     with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
         assert process.stdout.readline() == "waits\n"
         process.send_signal(signal.SIGKILL)
@@ -128,6 +135,8 @@ FULL = """
         lambda: write_bytes(sys.argv[1] + "/report.md", b"x" * 50_000),
         lambda: FlatIndex(ListCorpus(["text " * 9] * 0 + [f"{i} " * 30 for i in range(900)]),
                           HashEmbedder(), cache_dir=sys.argv[1]).size,
+        lambda: FlatIndex(ListCorpus([str(i) for i in range(30)]),
+                          HashEmbedder(dimensions=300), cache_dir=sys.argv[1]).size,
     ):
         try:
             attempt()
@@ -142,11 +151,12 @@ def test_a_write_that_the_kernel_refuses_leaves_the_old_files(tmp_path):
     process = started(FULL, tmp_path)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
-    report, index = out.splitlines()
+    report, texts, vectors = out.splitlines()
     assert "report.md: cannot be written, the disk is full" in report
     assert "--out" in report
-    assert "the disk is full" in index
-    assert "--cache" in index
+    for index in (texts, vectors):
+        assert "the disk is full" in index
+        assert "--cache" in index
     assert (tmp_path / "report.md").read_text() == "old"
     assert list((tmp_path / "indexes").iterdir()) == []
     assert len(list(tmp_path.iterdir())) == 2

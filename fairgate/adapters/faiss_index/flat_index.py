@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.adapters.faiss_index.index_folder import IndexFolder, IndexWriter, build_folder
-from fairgate.adapters.faiss_index.index_form import DamagedIndexError
-from fairgate.adapters.ranking import Corpus, ranked, require_depth, require_documents
+from fairgate.adapters.faiss_index.index_builder import IndexBuilder
+from fairgate.adapters.faiss_index.index_folder import IndexFolder
+from fairgate.adapters.faiss_index.index_form import DamagedIndexError, OutdatedIndexError
+from fairgate.adapters.ranking import Corpus, as_found, ranked, require_depth
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
 from fairgate.engine.ports import Embedder, Progress, Vectors
@@ -21,7 +21,6 @@ from fairgate.engine.ports import Embedder, Progress, Vectors
 _VERSION = "flat-ip-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
 _DECIMALS = 6
-_EMBED_AT_ONCE = 4096
 _SEARCH_BYTES = 64 << 20
 """Most memory that the candidates of one call of FAISS take."""
 _ROWS_AT_ONCE = 8192
@@ -37,9 +36,9 @@ class FlatIndex:
     fetched until no other document could belong to the top k, so that ids and scores are those of
     a brute-force float64 search for any batch of queries and any number of threads.
 
-    The index lives in `cache_dir/indexes/<fingerprint>`: built when it is missing, rebuilt and
-    reported in `notices` when it is damaged. Building asks `embedder` for all texts: give one that
-    remembers (CachedEmbedder), and a corpus that grows by 1 % costs 1 %.
+    The index lives in `cache_dir/indexes/<fingerprint>`, mapped and not loaded: built when it is
+    missing, rebuilt and reported in `notices` when it is damaged. Building asks `embedder` for the
+    texts that no earlier index of the same embedder holds.
     """
 
     at_once = 2048
@@ -65,7 +64,6 @@ class FlatIndex:
         self._progress = progress
         self._opened: IndexFolder | None = None
         self._verified = False
-        self._searcher: Any = None
         self.notices: list[str] = []
 
     @property
@@ -98,29 +96,22 @@ class FlatIndex:
         for start in range(0, len(queries), self.at_once):
             batch = self._queries.embed(queries[start : start + self.at_once])
             for positions, scores in self._search(folder, batch, top_k):
-                found.append(
-                    [
-                        Document(
-                            id=folder.ids[position],
-                            text=folder.text(position),
-                            label=folder.labels[position],
-                            score=score,
-                        )
-                        for position, score in zip(positions, scores, strict=True)
-                    ]
-                )
+                best = zip(positions, scores, strict=True)
+                found.append([as_found(folder.document(row), score) for row, score in best])
         return found
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors:
         """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
         folder = self._folder(verified=True)
-        unknown = next((id_ for id_ in document_ids if id_ not in folder.positions), None)
-        if unknown is not None:
-            raise RetrievalError(
-                f"document {unknown!r:.80} is not in the index; expected an id of the corpus: "
-                "the stored retrieval belongs to another corpus"
-            )
-        positions = [folder.positions[id_] for id_ in document_ids]
+        positions: list[int] = []
+        for id_ in document_ids:
+            position = folder.position(id_)
+            if position is None:
+                raise RetrievalError(
+                    f"document {id_!r:.80} is not in the index; expected an id of the corpus: "
+                    "the stored retrieval belongs to another corpus"
+                )
+            positions.append(position)
         return np.asarray(folder.vectors[positions], dtype=np.float32)
 
     def _search(
@@ -158,25 +149,16 @@ class FlatIndex:
     def _candidates(self, folder: IndexFolder, queries: Vectors, fetch: int) -> Any:
         """Return what FAISS finds. Raises RetrievalError where it lacks memory, or is not here."""
         try:
-            return self._faiss(folder).search(queries, fetch)
+            import faiss
+
+            return faiss.knn(queries, folder.vectors, fetch, faiss.METRIC_INNER_PRODUCT)
         except (RuntimeError, MemoryError, ImportError) as error:
             mebibytes = folder.vectors.size * 4 >> 20
             raise RetrievalError(
                 f"FAISS cannot search the index ({type(error).__name__}: {str(error)[:200]}); it "
-                f"holds {folder.size:,} vectors, {mebibytes:,} MiB, in memory: allow more memory "
-                "or address space (`ulimit -v`), or prepare a smaller corpus"
+                f"maps {folder.size:,} vectors, {mebibytes:,} MiB: allow more memory or address "
+                "space (`ulimit -v`), or prepare a smaller corpus"
             ) from error
-
-    def _faiss(self, folder: IndexFolder) -> Any:
-        if self._searcher is None:
-            import faiss
-
-            self._searcher = faiss.IndexFlatIP(folder.vectors.shape[1])
-            for start in range(0, folder.size, _ROWS_AT_ONCE):
-                self._searcher.add(
-                    np.ascontiguousarray(folder.vectors[start : start + _ROWS_AT_ONCE])
-                )
-        return self._searcher
 
     def _folder(self, *, verified: bool = False) -> IndexFolder:
         """Return the index on disk, built or rebuilt if needed; checksums once a process."""
@@ -188,46 +170,18 @@ class FlatIndex:
                 self._opened = IndexFolder(path, fingerprint)
                 if verified:
                     self._opened.verify()
-            except FileNotFoundError:
-                self._build(path, fingerprint)
+            except (FileNotFoundError, OutdatedIndexError):
+                self._build(path)
             except DamagedIndexError as damage:
                 self._say(f"{path}: the index was damaged ({damage}); it was built again")
-                self._build(path, fingerprint)
+                self._build(path)
         if self._opened is None:
             raise RetrievalError(f"{self._root}: the index vanished while it was opened; run again")
         return self._opened
 
-    def _build(self, path: Path, fingerprint: str) -> None:
-        with build_folder(path) as building:
-            writer = IndexWriter(building)
-            total = writer.write_documents(self._corpus.documents())
-            require_documents(total)
-            if self._progress is not None:
-                self._progress.start("index", total, 0)
-            dimensions = writer.write_vectors(self._embedded(writer.texts()))
-            writer.finish(
-                fingerprint=fingerprint,
-                corpus=self._corpus.fingerprint,
-                embedder=self._embedder.fingerprint,
-                dimensions=dimensions,
-            )
-            if self._progress is not None:
-                self._progress.finish()
-        self._opened, self._verified = IndexFolder(path, fingerprint), True
-
-    def _embedded(self, texts: Iterator[str]) -> Iterator[Vectors]:
-        while batch := list(itertools.islice(texts, _EMBED_AT_ONCE)):
-            vectors = self._embedder.embed(batch)
-            norms = np.linalg.norm(vectors, axis=1)
-            if len(vectors) != len(batch) or not np.allclose(norms, 1.0, atol=1e-3):
-                raise RetrievalError(
-                    f"the embedder {self._embedder.fingerprint[:60]!r} gave {len(vectors)} vectors "
-                    f"for {len(batch)} texts, lengths {norms.min():.4f} to {norms.max():.4f}; "
-                    "expected one vector of length 1 a text: normalise its output"
-                )
-            yield vectors
-            if self._progress is not None:
-                self._progress.advance(len(batch))
+    def _build(self, path: Path) -> None:
+        builder = IndexBuilder(self._corpus, self._embedder, path, self._progress)
+        self._opened, self._verified = builder.build(), True
 
     def _say(self, notice: str) -> None:
         if notice not in self.notices:

@@ -13,6 +13,7 @@ from fakes.embedder import HashEmbedder
 from fakes.mutations import NO_JSON, STRANGE, mutated
 
 from fairgate.adapters.faiss_index.flat_index import FlatIndex
+from fairgate.adapters.faiss_index.index_form import IDS, ROWS
 from fairgate.domain.errors import RetrievalError
 
 TEXTS = [f"text number {i}" for i in range(20)]
@@ -42,13 +43,9 @@ def put(folder, name, data):
 
 
 @pytest.mark.parametrize("text", NO_JSON)
-@pytest.mark.parametrize("name", ["manifest.json", "table.json"])
-def test_a_part_that_is_no_json_of_ours_is_built_again(built, name, text):
+def test_a_manifest_that_is_no_json_of_ours_is_built_again(built, text):
     folder, answers, again = built
-    if name == "manifest.json":
-        (folder / name).write_bytes(text)
-    else:
-        put(folder, name, text)
+    (folder / "manifest.json").write_bytes(text)
     found, notices = again()
     assert found == answers
     assert "the index was damaged" in notices[0]
@@ -63,22 +60,14 @@ def test_an_edited_manifest_is_built_again_or_changes_nothing(built, seed):
     assert again()[0] == answers
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_an_edited_table_is_built_again_or_changes_ids_alone(built, seed):
-    folder, _, again = built
-    table = json.loads((folder / "table.json").read_bytes())
-    put(folder, "table.json", json.dumps(mutated(table, random.Random(seed))).encode())
-    found, _ = again()
-    assert all(isinstance(document.id, str) for documents in found for document in documents)
-
-
-@pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy"])
+@pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy", "rows.npy", "ids.npy"])
 @pytest.mark.parametrize(
     "array",
     [
         np.zeros((20, 16)), np.zeros((3, 16), dtype="<f4"), np.zeros((0, 16), dtype="<f4"),
         np.zeros(21, dtype="<i8"), np.arange(21)[::-1], np.full(21, -1), np.full(21, 2**62),
-        np.array("x"),
+        np.array("x"), np.zeros((20, 16), dtype="<f4", order="F"), np.zeros(20, dtype=IDS),
+        np.zeros(19, dtype=ROWS), np.full(20, 1, dtype=IDS),
     ],
 )  # fmt: skip
 def test_arrays_of_another_form_are_built_again(built, tmp_path, name, array):
@@ -97,24 +86,27 @@ def test_vectors_that_are_no_numbers_are_told(built, tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"\x93NUMPY", b"x" * 1000, *(b"%d" % n for n in range(2))])
-@pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy"])
+@pytest.mark.parametrize("name", ["vectors.npy", "offsets.npy", "rows.npy", "ids.npy"])
 def test_what_is_no_array_is_built_again(built, name, data):
     folder, answers, again = built
     put(folder, name, data)
     assert again()[0] == answers
 
 
+@pytest.mark.parametrize("field", ["id", "text", "label"])
 @pytest.mark.parametrize("value", STRANGE)
-def test_an_edited_document_is_told_or_read(built, value):
+def test_an_edited_document_is_told_or_read(built, field, value):
     folder, _, again = built
     lines = (folder / "documents.jsonl").read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines):
-        text = json.dumps({"id": "x", "text": value, "label": None}).encode()
+        record = {"id": "x", "text": "x", "label": None} | {field: value}
+        text = json.dumps(record).encode()
         lines[number] = text[: len(line) - 1].ljust(len(line) - 1) + b"\n"
     put(folder, "documents.jsonl", b"".join(lines))
-    if isinstance(value, str) and len(value) < 20 and value != "\ud800":
+    is_text = isinstance(value, str) or (field == "label" and value is None)
+    if is_text and len(value or "") < 20 and value != "\ud800":
         found, _ = again()
-        assert {document.text for documents in found for document in documents} == {value}
+        assert {getattr(d, field) for documents in found for d in documents} == {value}
     else:
         with pytest.raises(RetrievalError, match="delete the folder"):
             again()

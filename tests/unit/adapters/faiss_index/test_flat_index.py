@@ -125,7 +125,8 @@ def test_a_query_vector_that_does_not_fit_is_refused(tmp_path, vector):
 
 
 @pytest.mark.parametrize(
-    "name", ["vectors.npy", "documents.jsonl", "offsets.npy", "table.json", "manifest.json"]
+    "name",
+    ["vectors.npy", "documents.jsonl", "offsets.npy", "rows.npy", "ids.npy", "manifest.json"],
 )
 @pytest.mark.parametrize("damage", ["cut", "flipped", "gone"])
 def test_a_damaged_file_is_found_and_the_index_built_again(tmp_path, name, damage):
@@ -185,7 +186,8 @@ def test_the_folder_is_the_same_bytes_for_the_same_corpus(tmp_path):
         "vectors.npy",
         "documents.jsonl",
         "offsets.npy",
-        "table.json",
+        "rows.npy",
+        "ids.npy",
         "manifest.json",
     }
     manifest = json.loads(one["manifest.json"])
@@ -213,7 +215,9 @@ def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_
 )
 def test_a_search_without_memory_is_told(tmp_path, monkeypatch, error):
     class Full:
-        def IndexFlatIP(self, _dimensions):  # noqa: N802 (the name is FAISS')
+        METRIC_INNER_PRODUCT = 0
+
+        def knn(self, *_):
             raise error
 
     monkeypatch.setitem(sys.modules, "faiss", Full())
