@@ -1,7 +1,7 @@
 """New vectors of a great index that is being built: a build that was killed goes on where it was.
 
 `.unfinished-<fingerprint>/` beside the index: `rows` and `vectors-<dimensions>`, to which batches
-are appended in the same order. What was written in half counts for nothing: rows are taken only
+are appended in the same order. What was written in half is excluded: rows are taken only
 where their checksum is that of their vector.
 """
 
