@@ -18,7 +18,7 @@ from fairgate.composition.team import team_for
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import must_match
+from fairgate.engine.baseline import must_match, with_texts_of
 from fairgate.engine.environment import environment_notices
 from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest
@@ -93,14 +93,18 @@ class Composition:
         judged = self._judge_notices(provenance.under_test)
         if judged:
             plan = unproven(plan)
+        baseline, anchor = (
+            None if run is None else with_texts_of(run, plan)
+            for run in (references.baseline, references.anchor)
+        )
         return GateInput(
             policy=policy,
             suites=suites,
             plan=plan,
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
-            baseline=references.baseline,
+            baseline=baseline,
             baseline_path=references.baseline_path,
-            anchor=references.anchor,
+            anchor=anchor,
             anchor_path=references.anchor_path,
             kill_score=references.kill_score,
             provenance=provenance,

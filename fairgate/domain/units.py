@@ -7,7 +7,7 @@ baselines know claims and dimensions, never the kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -102,6 +102,43 @@ Value = str | float | tuple[str, ...]
 """What an oracle reads: a label or an option, a score, a ranking."""
 Claim = float | Reason
 """True is 1.0: everything that is claimed of a unit is a number, or not decided for a reason."""
+
+
+class CaseKeys(Mapping[str, str]):
+    """Role to the key of the case that is asked for it, at half the room of a dictionary.
+
+    A plan of a million pairs has a million of them, and their roles are the same few.
+    """
+
+    __slots__ = ("_keys", "_roles")
+
+    def __init__(self, roles: tuple[str, ...], keys: tuple[str, ...]) -> None:
+        """Take the roles, and as many keys in their order."""
+        self._roles = roles
+        self._keys = keys
+
+    def __getitem__(self, role: str) -> str:
+        """Return the key of a role's case. Raises KeyError."""
+        try:
+            return self._keys[self._roles.index(role)]
+        except ValueError:
+            raise KeyError(role) from None
+
+    def __contains__(self, role: object) -> bool:
+        """Return whether a case is asked for a role."""
+        return role in self._roles
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the roles."""
+        return iter(self._roles)
+
+    def __len__(self) -> int:
+        """Return how many cases are asked."""
+        return len(self._roles)
+
+    def __repr__(self) -> str:
+        """Return it as the mapping that it is."""
+        return repr(dict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -70,10 +70,10 @@ def bootstrap_many(
         else:
             results[position] = NoInterval(reason=reason)
     for n_clusters, members in groups.items():
-        batch = [_Slice.of(slices[position]) for position in members]
+        batch = _Batch.of([slices[position] for position in members], n_clusters)
         rng = np.random.default_rng([seed, n_clusters])
         replicates = _replicates(batch, n_clusters, settings.n_resamples, rng)
-        for position, item, values in zip(members, batch, replicates, strict=True):
+        for position, item, values in zip(members, batch.slices, replicates, strict=True):
             found = _bca(item, values, settings)
             if slices[position].informative < settings.cautious_below:
                 found = _joined(found, slices[position], values, settings)
@@ -120,6 +120,29 @@ class _Slice:
         return np.asarray((ratios * self.weights).sum(axis=-1), dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Batch:
+    """Slices with the same number of clusters; what they hold are columns of two matrices."""
+
+    slices: Sequence[_Slice]
+    edges: Sequence[int]
+    """Where the arms of each slice begin among the columns, and where the last ones end."""
+    sums: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, totals: Sequence[ClusterTotals], n_clusters: int) -> _Batch:
+        edges = np.cumsum([0, *(len(each.weights) for each in totals)]).tolist()
+        sums, counts = (np.empty((n_clusters, edges[-1])) for _ in range(2))
+        slices = []
+        for each, low, high in zip(totals, edges[:-1], edges[1:], strict=True):
+            found = _Slice.of(each)
+            sums[:, low:high], counts[:, low:high] = found.sums, found.counts
+            own = replace(found, sums=sums[:, low:high], counts=counts[:, low:high])
+            slices.append(own)
+        return cls(slices=slices, edges=edges, sums=sums, counts=counts)
+
+
 def resample_counts(
     n_clusters: int, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[Floats]:
@@ -134,15 +157,13 @@ def resample_counts(
 
 
 def _replicates(
-    batch: Sequence[_Slice], n_clusters: int, n_resamples: int, rng: np.random.Generator
+    batch: _Batch, n_clusters: int, n_resamples: int, rng: np.random.Generator
 ) -> list[Floats]:
-    sums = np.concatenate([item.sums for item in batch], axis=1)
-    counts = np.concatenate([item.counts for item in batch], axis=1)
-    edges = np.cumsum([0, *(len(item.weights) for item in batch)]).tolist()
-    parts: list[list[Floats]] = [[] for _ in batch]
+    slices, edges = batch.slices, batch.edges
+    parts: list[list[Floats]] = [[] for _ in slices]
     for drawn in resample_counts(n_clusters, n_resamples, rng):
-        drawn_sums, drawn_counts = drawn @ sums, drawn @ counts
-        for item, part, low, high in zip(batch, parts, edges[:-1], edges[1:], strict=True):
+        drawn_sums, drawn_counts = drawn @ batch.sums, drawn @ batch.counts
+        for item, part, low, high in zip(slices, parts, edges[:-1], edges[1:], strict=True):
             part.append(item.contrast(drawn_sums[:, low:high], drawn_counts[:, low:high]))
     return [np.concatenate(part) for part in parts]
 

@@ -26,7 +26,7 @@ _MOST_DOCUMENTS = 1000
 class RecordedAnswers:
     """The executions of a recorded file, found by suite and key."""
 
-    def __init__(self, path: str, executions: Mapping[tuple[str, str], Execution]) -> None:
+    def __init__(self, path: str, executions: dict[tuple[str, str], Execution]) -> None:
         """Hold executions by `(suite, key)`; the suite is empty where the line names none."""
         self.path = path
         self._executions = executions
@@ -61,7 +61,8 @@ class RecordedAnswers:
         found = self._executions.get((suite, key)) or self._executions.get(("", key))
         if found is None or found.suite == suite:
             return found
-        return Execution(
+        # It takes the place of the line's, so that a million answers are not held twice.
+        named = self._executions["", key] = Execution(
             key=key,
             suite=suite,
             documents=found.documents,
@@ -69,6 +70,7 @@ class RecordedAnswers:
             margin=found.margin,
             options=found.options,
         )
+        return named
 
 
 def read_recorded(path: str) -> RecordedAnswers:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.keys import follow_up_key, judge_key, repeat_key, source_key
-from fairgate.domain.units import Arm, Unit
+from fairgate.domain.units import Arm, CaseKeys, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
@@ -30,6 +30,8 @@ JUDGE = "judge"
 """Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
+_ROLES = tuple((SOURCE, FOLLOW_UP, *PARTS[:parts]) for parts in range(len(PARTS) + 1))
+"""The roles of pairs by the number of their parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,8 +228,8 @@ def _unit(
     given: PlanInput,
 ) -> Unit:
     own, key = pair
-    variants = zip(PARTS, follow_up.parts, strict=False)
-    parts = {role: follow_up_key(source.id, relation.id, variant) for role, variant in variants}
+    variants = follow_up.parts[: len(PARTS)]
+    parts = (follow_up_key(source.id, relation.id, variant) for variant in variants)
     asked_of_judge = judge_instruction(relation, given.task)
     judged = [asked_of_judge] if asked_of_judge else []
     verdicts = judge_cases((own, key), given) if judged else ()
@@ -237,7 +239,7 @@ def _unit(
     return Unit(
         key=key,
         suite=given.policy.id,
-        asks={SOURCE: own, FOLLOW_UP: key, **parts},
+        asks=CaseKeys(_ROLES[len(variants)], (own, key, *parts)),
         cluster=source.id,
         dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
         content=hashlib.sha256(everything).hexdigest()[:10],

@@ -139,3 +139,17 @@ def test_the_same_answer_twice_is_one(tmp_path):
 def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
     with pytest.raises(DataError, match=message):
         recorded(tmp_path, *records)
+
+
+def test_an_answer_is_held_once_for_the_suite_that_asks(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"key": "s1", "response": "positive"}\n{"key": "s2", "response": "x"}\n')
+    answers = read_recorded(str(file))
+    one = answers.lookup("a", "s1")
+    assert answers.lookup("a", "s1") is one
+    other = answers.lookup("b", "s1")
+    assert (one.suite, other.suite) == ("a", "b")
+    assert (one.key, one.response) == (other.key, other.response) == ("s1", "positive")
+    assert answers.lookup("a", "s1") == one
+    assert answers.keys() == [("", "s1"), ("", "s2")]
+    assert ("c", "s1") in answers
