@@ -14,11 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import harmless, quoted
 
 _WINDOW_KEY = re.compile(r"(window|chunk)(_size|_length|_len)?$")
 _NOT_TEXT = ("vision", "audio", "speech")
 _SWITCHING = frozenset({"longrope", "su"})
 _LOCAL_LAYER = re.compile(r"sliding|local|chunk|window")
+_SAYS_ITSELF = frozenset(
+    {"apertus", "arcee", "biogpt", "bitnet", "bloom", "codegen", "cohere", "ctrl", "dbrx", "falcon"}
+    | {"gemma", "glm", "glm4", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite", "granitemoe"}
+    | {"helium", "llama", "mixtral", "mpt", "nemotron", "olmo", "olmo2", "olmoe", "openai-gpt"}
+    | {"opt", "persimmon", "phi", "phi3", "phimoe", "stablelm", "starcoder2", "xglm"}
+)
+"""Model types that have no window unless `config.json` says so, and then in every layer."""
+_ALL_LAYERS_FULL = frozenset({"lfm2", "qwen2", "qwen2_moe", "qwen3", "smollm3"})
+"""Model types whose layers attend to everything, unless `config.json` has windows switched on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +66,50 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     """
     config = folder.mapping("config.json")
     builder = folder.mapping("genai_config.json").get("model")
+    builder = builder if isinstance(builder, dict) and not config else {}
+    kind = config.get("model_type") or builder.get("type")
+    if not kind:
+        return {}
+    known = _known_here(str(kind), config)
+    if known is not None:
+        return known
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # about keys that its authors know better
     try:
-        from transformers import AutoConfig
-
-        if config.get("model_type"):
-            known = AutoConfig.from_pretrained(
-                str(folder.path), local_files_only=True, trust_remote_code=False
-            )
-            return dict(known.to_dict())
-        if isinstance(builder, dict) and not config:
-            layers = builder["decoder"]["num_hidden_layers"]
-            known = AutoConfig.for_model(builder["type"], num_hidden_layers=int(layers))
-            found = dict(known.to_dict())
-            return found if _local_layers(found) is not None else {}
+        return _known_to_transformers(folder, builder)
+    except ImportError as error:
+        raise ModelError(
+            f"how far {str(folder.path)!r} attends is not certain: its files leave out what models "
+            f"of type {quoted(str(kind))} set by themselves. The package that knows it cannot be "
+            f"imported ({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
+        ) from error
     except Exception:  # noqa: BLE001 an architecture that transformers does not know, or know yet
         return {}
     finally:
         logging.disable(silenced)
-    return {}
+
+
+def _known_here(kind: str, config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what a type of model sets by itself; None where only `transformers` knows."""
+    if kind in _SAYS_ITSELF or (kind == "mistral" and "sliding_window" in config):
+        return {}
+    if kind in _ALL_LAYERS_FULL and "layer_types" not in config and not [*_windows(config)]:
+        return {"layer_types": ["full_attention"]}
+    return None
+
+
+def _known_to_transformers(folder: ModelFolder, builder: Mapping[str, Any]) -> Mapping[str, Any]:
+    from transformers import AutoConfig
+
+    if not builder:
+        known = AutoConfig.from_pretrained(
+            str(folder.path), local_files_only=True, trust_remote_code=False
+        )
+        return dict(known.to_dict())
+    layers = builder["decoder"]["num_hidden_layers"]
+    known = AutoConfig.for_model(builder["type"], num_hidden_layers=int(layers))
+    found = dict(known.to_dict())
+    return found if _local_layers(found) is not None else {}
 
 
 def _builder_layers(builder: Mapping[str, Any]) -> frozenset[int]:

@@ -10,6 +10,7 @@ from typing import Any
 from fairgate.adapters.onnx_engine.chat_template import ChatTemplate
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.tokenizer_errors import is_tokenizer_error
+from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, file_tokenizer
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless
@@ -180,6 +181,21 @@ class PromptTokenizer:
         return text
 
 
+def _of_transformers(folder: ModelFolder, why: str) -> Any:
+    try:
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    except ImportError as error:
+        raise ModelError(
+            f"the tokenizer in {str(folder.path)!r} is more than its tokenizer.json: {why}. The "
+            "package that reads it cannot be imported "
+            f"({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
+        ) from error
+    # What transformers 5 calls its class of any fast tokenizer; 4 has another name for it.
+    named = folder.mapping("tokenizer_config.json").get("tokenizer_class")
+    kind = PreTrainedTokenizerFast if named == "TokenizersBackend" else AutoTokenizer
+    return kind.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
+
+
 def _load(folder: ModelFolder) -> Any:
     names = ("tokenizer.json", "tokenizer.model", "vocab.json")
     if not any((folder.path / name).is_file() for name in names):
@@ -187,16 +203,12 @@ def _load(folder: ModelFolder) -> Any:
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # its advice to install torch is not for our users
     try:
-        from transformers import AutoTokenizer, PreTrainedTokenizerFast
-
-        # What transformers 5 calls its class of any fast tokenizer; 4 has another name for it.
-        named = folder.mapping("tokenizer_config.json").get("tokenizer_class")
-        kind = PreTrainedTokenizerFast if named == "TokenizersBackend" else AutoTokenizer
-        return kind.from_pretrained(
-            str(folder.path), local_files_only=True, trust_remote_code=False
-        )
-    except BaseException as error:  # transformers documents no narrower class
-        if not is_tokenizer_error(error):
+        try:
+            return file_tokenizer(folder)
+        except NeedsTransformersError as why:
+            return _of_transformers(folder, str(why))
+    except BaseException as error:  # neither library documents a narrower class
+        if isinstance(error, ModelError) or not is_tokenizer_error(error):
             raise
         raise ModelError(
             f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
