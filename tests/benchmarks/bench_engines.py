@@ -27,7 +27,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench_prefixes import prompts_of
+from bench_prefixes import chosen, prompts_of
 from engine_models import SHAPES
 from engine_table import OWN, Measured, table
 from engine_worker import ENGINES, tokenizer_of
@@ -177,6 +177,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
     parser.add_argument("--work", choices=list(NEW_TOKENS), default="labels")
     parser.add_argument("--prompts", type=int, default=64)
+    parser.add_argument("--runs", type=int, default=0, help="see bench_prefixes.py; 0: the first")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
@@ -194,7 +195,7 @@ def main() -> None:
     folder = options.models / (options.shape + "-endless" * endless)
     folder.mkdir(parents=True, exist_ok=True)
     prepare(folder, options.shape, endless=endless, engines=options.engines)
-    requests = prompts_of(options.policy)[: options.prompts]
+    requests = chosen(prompts_of(options.policy), options.prompts, options.runs)
     prompts, new_tokens = [one.prompt for one in requests], NEW_TOKENS[options.work]
     labels = list(requests[0].labels) if options.work == "labels" else []
     work = {"prompts": prompts, "labels": labels, "new_tokens": new_tokens}
