@@ -46,13 +46,15 @@ def first_label(
     return negated.get(label) if found.negation is Negation.DIRECT else None
 
 
-def label_place(text: str, labels: Sequence[str], marker: str = "") -> tuple[str, int] | None:
+@lru_cache(maxsize=4096)
+def label_place(text: str, labels: tuple[str, ...], marker: str = "") -> tuple[str, int] | None:
     """Return the label that stands first in `text`, denied or not, and where it begins."""
-    stop = Stop(phrases=tuple(labels), marker=marker)
+    stop = Stop(phrases=labels, marker=marker)
     found = first_phrase(readable_part(text, marker), stop)
     return None if found is None else (labels[found.number], raw_place(text, found.start, marker))
 
 
+@lru_cache(maxsize=4096)
 def is_label_complete(text: str, stop: Stop) -> bool:
     """Return whether `first_label` can no longer change, whatever is appended to `text`.
 
