@@ -21,7 +21,7 @@ from fairgate.schema.outside import Access
 from fairgate.systems.budget import BudgetPart, meter_of_judges
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generators import GeneratorField
-from fairgate.systems.model_files import model_problem
+from fairgate.systems.model_files import decoder_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy
 from fairgate.systems.open_local import OpenLocal, model_name
 from fairgate.systems.resources import Resources
@@ -88,7 +88,7 @@ def judge_problems(
     """Yield the models of a policy's judge that are not there, with their place and a sentence."""
     for number, one in enumerate(judge.generators if isinstance(judge, JudgePolicy) else ()):
         if isinstance(one, GeneratorPolicy):
-            wrong = model_problem(one.model, one.revision, runtime)
+            wrong = decoder_problem(one.model, one.revision, runtime)
             if wrong:
                 yield ("judge", "generators", number, "model"), wrong
 

@@ -21,7 +21,7 @@ from fairgate.systems.generation import template_contradictions
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.index_retriever import RetrieverPolicy
 from fairgate.systems.labelling import PlacedLabels
-from fairgate.systems.model_files import model_problem
+from fairgate.systems.model_files import decoder_problem, model_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
 from fairgate.systems.own_retriever import WAYS, OwnRetrieverPolicy
@@ -165,7 +165,7 @@ class Local(SystemKind[LocalPolicy]):
         del plan
         retriever, generator = policy.retriever, policy.generator
         if isinstance(generator, GeneratorPolicy):
-            wrong = model_problem(generator.model, generator.revision, runtime)
+            wrong = decoder_problem(generator.model, generator.revision, runtime)
             if wrong:
                 yield Finding(place=("generator", "model"), sentence=wrong)
         if retriever is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from fairgate.adapters.embedded_names import embedded_path, find
@@ -18,15 +19,45 @@ def model_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     """Return what is wrong with a model's folder; empty where nothing is, or only the hub knows."""
     try:
         if embedded_path("models", name) is None:
-            folder = local_folder(name, runtime)
-            exported = exported_folder(name, runtime.cache / "models", revision)
-            if folder is None and exported.is_dir():
-                folder = exported
+            folder = _folder_of(name, revision, runtime)
             if folder is not None:
                 ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
     except (DataError, ModelError) as error:
         return str(error)
     return ""
+
+
+def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
+    """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
+    wrong = model_problem(name, revision, runtime)
+    if wrong or embedded_path("models", name) is not None:
+        return wrong
+    folder = _folder_of(name, revision, runtime)
+    if folder is None or find_spec("transformers") is not None:
+        return ""
+    from fairgate.adapters.onnx_engine.attention_settings import unknown_here
+    from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, require_plain
+
+    try:
+        found = ModelFolder.find(folder)
+        require_plain(found)
+        kind = unknown_here(found)
+        why = f"its model_type is {quoted(kind)}" if kind else ""
+    except NeedsTransformersError as more:
+        why = str(more)
+    except ModelError as error:
+        return str(error)
+    return why and (
+        f"{quoted(name)} needs the package 'transformers', which is not installed: {why}; "
+        "pip install 'fairgate[transformers]'"
+    )
+
+
+def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
+    """Return the user's folder or the export of a model; None where it would be fetched."""
+    folder = local_folder(name, runtime)
+    exported = exported_folder(name, runtime.cache / "models", revision)
+    return exported if folder is None and exported.is_dir() else folder
 
 
 def local_folder(name: str, runtime: Runtime) -> Path | None:

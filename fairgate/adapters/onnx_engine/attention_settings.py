@@ -76,13 +76,10 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # about keys that its authors know better
     try:
-        return _known_to_transformers(folder, builder)
-    except ImportError as error:
-        raise ModelError(
-            f"how far {str(folder.path)!r} attends is not certain: its files leave out what models "
-            f"of type {quoted(str(kind))} set by themselves. The package that knows it cannot be "
-            f"imported ({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
-        ) from error
+        configurations = _configurations(folder, str(kind))
+        return _known_to_transformers(configurations, folder, builder)
+    except ModelError:
+        raise
     except Exception:  # noqa: BLE001 an architecture that transformers does not know, or know yet
         return {}
     finally:
@@ -98,16 +95,35 @@ def _known_here(kind: str, config: Mapping[str, Any]) -> Mapping[str, Any] | Non
     return None
 
 
-def _known_to_transformers(folder: ModelFolder, builder: Mapping[str, Any]) -> Mapping[str, Any]:
-    from transformers import AutoConfig
+def unknown_here(folder: ModelFolder) -> str:
+    """Return the type of a model whose windows only `transformers` knows; else empty."""
+    config = folder.mapping("config.json")
+    kind = config.get("model_type")
+    return "" if not kind or _known_here(str(kind), config) is not None else str(kind)
 
+
+def _configurations(folder: ModelFolder, kind: str) -> Any:
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise ModelError(
+            f"how far {str(folder.path)!r} attends is not certain: its files leave out what models "
+            f"of type {quoted(kind)} set by themselves. The package that knows it cannot be "
+            f"imported ({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
+        ) from error
+    return AutoConfig
+
+
+def _known_to_transformers(
+    configurations: Any, folder: ModelFolder, builder: Mapping[str, Any]
+) -> Mapping[str, Any]:
     if not builder:
-        known = AutoConfig.from_pretrained(
+        known = configurations.from_pretrained(
             str(folder.path), local_files_only=True, trust_remote_code=False
         )
         return dict(known.to_dict())
     layers = builder["decoder"]["num_hidden_layers"]
-    known = AutoConfig.for_model(builder["type"], num_hidden_layers=int(layers))
+    known = configurations.for_model(builder["type"], num_hidden_layers=int(layers))
     found = dict(known.to_dict())
     return found if _local_layers(found) is not None else {}
 

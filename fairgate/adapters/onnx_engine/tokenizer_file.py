@@ -105,7 +105,7 @@ def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     Raises NeedsTransformersError, and for a damaged file whatever `tokenizers` raises.
     """
     settings = folder.mapping("tokenizer_config.json")
-    _require_plain(folder, settings)
+    require_plain(folder)
     from tokenizers import Tokenizer
 
     backend = Tokenizer.from_file(str(folder.path / "tokenizer.json"))
@@ -123,8 +123,12 @@ def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     )
 
 
-def _require_plain(folder: ModelFolder, settings: Mapping[str, Any]) -> None:
-    """Raise NeedsTransformersError unless the file is read as it is."""
+def require_plain(folder: ModelFolder) -> None:
+    """Raise NeedsTransformersError where the folder's settings ask for more than the file.
+
+    Nothing but JSON is read, and `tokenizers` is not imported.
+    """
+    settings = folder.mapping("tokenizer_config.json")
     if not (folder.path / "tokenizer.json").is_file():
         raise NeedsTransformersError("it has no tokenizer.json")
     named = settings.get("tokenizer_class")

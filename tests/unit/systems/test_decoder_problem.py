@@ -1,0 +1,70 @@
+"""A model that cannot be read without `transformers` is told by `check`, before anything is asked."""
+
+from importlib.machinery import ModuleSpec
+
+import pytest
+from fakes import tokenizers as fakes
+
+from fairgate.cli import main
+from fairgate.domain.runtime import Runtime
+from fairgate.systems import model_files
+from fairgate.systems.model_files import decoder_problem
+
+QWEN = {"tokenizer_class": "Qwen2Tokenizer", "config": {"model_type": "qwen2"}}
+POLICY = """\
+version: 1
+name: p
+system:
+  generator: {model: models/m}
+suites:
+  - {id: s, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}
+gates:
+  - {metric: asr/generation/controlled, max: 0.5}
+"""
+
+
+@pytest.fixture
+def without(monkeypatch):
+    monkeypatch.setattr(model_files, "find_spec", lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, ""),
+        (QWEN, "its tokenizer_class is 'Qwen2Tokenizer'"),
+        ({"config": {"model_type": "gemma2"}}, "its model_type is 'gemma2'"),
+        (
+            {"config": {"model_type": "mistral", "sliding_window": None}},
+            "its model_type is 'mistral'",
+        ),
+        ({"config": {"model_type": "qwen3", "use_sliding_window": False}}, ""),
+    ],
+)
+def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, said):
+    fakes.write(tmp_path / "models" / "m", "llama-3", **settings)
+    found = decoder_problem("models/m", None, Runtime(root=tmp_path))
+    assert said in found
+    assert bool(found) == bool(said) == ("pip install 'fairgate[transformers]'" in found)
+
+
+def test_nothing_is_missing_where_it_is_installed(tmp_path, monkeypatch):
+    fakes.write(tmp_path / "models" / "m", "llama-3", **QWEN)
+    monkeypatch.setattr(model_files, "find_spec", lambda name: ModuleSpec(name, None))
+    assert decoder_problem("models/m", None, Runtime(root=tmp_path)) == ""
+
+
+def test_damaged_settings_are_told_as_such(tmp_path, without):
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
+    (folder / "tokenizer_config.json").write_text("{")
+    assert "is not readable JSON" in decoder_problem("models/m", None, Runtime(root=tmp_path))
+
+
+def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, without):
+    monkeypatch.chdir(tmp_path)
+    fakes.write(tmp_path / "models" / "m", "llama-3", **QWEN)
+    (tmp_path / "p.yaml").write_text(POLICY)
+    assert main(["check", "p.yaml"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "p.yaml:4:15: 'models/m' needs the package 'transformers'" in said
+    assert "pip install 'fairgate[transformers]'" in said
