@@ -7,7 +7,7 @@ onnx-community and the onnxruntime-genai builder.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.answer_row import AnswerRow
+from fairgate.adapters.onnx_engine.batch_size import MOST, BatchSize
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.label_margin import LabelTokens, LabelTrace
 from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
@@ -47,15 +48,18 @@ class OnnxDecoder:
         *,
         decoding: Decoding,
         chat: Chat = NO_CHAT,
-        batch_size: int = 16,
+        batch_size: int | None = MOST,
         threads: int = 0,
         device: Device = "cpu",
     ) -> None:
-        """Read the folder's settings. Raises ModelError where the folder is incomplete."""
+        """Read the folder's settings. `batch_size` None: as many prompts as memory holds.
+
+        Raises ModelError where the folder is incomplete.
+        """
         self._folder = ModelFolder.find(Path(model_dir))
         self._decoding = decoding
         self._chat = chat
-        self._batch_size = max(1, batch_size)
+        self._batch = BatchSize(batch_size)
         self._threads = threads
         self._device: Device = device
 
@@ -68,8 +72,21 @@ class OnnxDecoder:
             knobs += [self._decoding.top_p, self._decoding.top_k]
         return f"onnx-decoder/4:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
+    @property
+    def notices(self) -> list[str]:
+        """Return what users should know of how it ran; not part of a result."""
+        return self._batch.notices
+
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
+        answer = partial(self._generate, requests)
+        return self._batch.halving(len(requests), answer, self._forget_blocks)
+
+    def _generate(
+        self, all_requests: Sequence[GenerationRequest], left: Sequence[int]
+    ) -> Iterator[tuple[int, Answer]]:
+        """Yield the answers to those that are left, by their positions among all."""
+        requests = [all_requests[position] for position in left]
         prompts = self._prompts.encode([request.prompt for request in requests])
         widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
         # Equal prompts, which differ in their seeds, come into one batch and are read once.
@@ -86,7 +103,7 @@ class OnnxDecoder:
                 opening=self._prompts.opening(request.prompt),
                 may_think_for=self._thinking_room(len(prompt)),
             )
-            for position, request, prompt in ((n, requests[n], prompts[n]) for n in order)
+            for position, request, prompt in ((left[n], requests[n], prompts[n]) for n in order)
         ]
         read = [(row.prompt, len(row.prompt)) for row in rows]
         batches = (
@@ -113,16 +130,21 @@ class OnnxDecoder:
             start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
             rows += [(tokens, max(1, start)) for tokens in full]
         widest = self._check_lengths([tokens for tokens, _ in rows], 0)
-        scores = [0.0] * len(rows)
+        score = partial(self._score, rows, widest)
+        found = dict(self._batch.halving(len(rows), score, self._forget_blocks))
+        remaining = iter([found[place] for place in range(len(rows))])
+        return [[next(remaining) for _ in request.options] for request in requests]
+
+    def _score(
+        self, all_rows: list[Read], widest: int | None, left: Sequence[int]
+    ) -> Iterator[tuple[int, float]]:
+        rows = [all_rows[place] for place in left]
         for batch in self._batches(rows, 0, widest):
             logits, _ = batch.prefill()
             for own, place in zip(logits, batch.places, strict=False):
                 tokens, start = rows[place]
-                scores[place] = sum(
-                    _log_probability(own[step], token) for step, token in enumerate(tokens[start:])
-                )
-        remaining = iter(scores)
-        return [[next(remaining) for _ in request.options] for request in requests]
+                steps = enumerate(tokens[start:])
+                yield left[place], sum(_log_probability(own[step], token) for step, token in steps)
 
     def _check_no_thinking(self, prompt: str) -> None:
         tag = self._prompts.opening(prompt)
@@ -142,7 +164,7 @@ class OnnxDecoder:
 
         cache, running = JointRows(self._session), list[AnswerRow]()
         for batch, prompts in batches:
-            while running and len(running) + len(batch) > self._batch_size:
+            while running and len(running) + len(batch) > self._batch.rows:
                 yield from self._step(cache, running)
             logits, own = prompts.prefill()
             for place, row in enumerate(batch):
@@ -212,6 +234,8 @@ class OnnxDecoder:
             return
         session = self._session
         lengths = [len(tokens) for tokens, _ in rows]
+        row_tokens = max(lengths) + (new_tokens + self._thinking_room(max(lengths)))
+        self._batch.fit(session.token_bytes * row_tokens, on_cpu=self._device == "cpu")
         session.reach.check(lengths, new_tokens, str(self._folder.path))
 
         def width(done: int, rest: int) -> int:
@@ -264,11 +288,15 @@ class OnnxDecoder:
 
         return DecoderSession(self._folder, device=self._device, threads=self._threads)
 
+    def _forget_blocks(self) -> None:
+        """Let go of what was kept for batches of another size."""
+        self.__dict__.pop("_blocks", None)
+
     @cached_property
     def _blocks(self) -> PromptBlocks:
         from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks
 
-        return PromptBlocks(self._session, 1 if self._session.one_by_one else self._batch_size)
+        return PromptBlocks(self._session, 1 if self._session.one_by_one else self._batch.rows)
 
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

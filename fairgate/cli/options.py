@@ -35,6 +35,15 @@ class _Share(click.FloatRange):
         return share
 
 
+class _BatchSize(click.IntRange):
+    """A number of rows, or `auto`, which is None."""
+
+    name = "auto or integer range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "auto" else super().convert(value, param, ctx)
+
+
 SHARE = _Share(0, 1, min_open=True)
 DATE = click.DateTime(["%Y-%m-%d"])
 
@@ -60,10 +69,12 @@ _PLACES = (
 _MACHINE = (
     click.option(
         "--batch-size",
-        type=click.IntRange(1, 1024),
-        default=16,
+        type=_BatchSize(1, 1024),
+        metavar="auto|NUMBER",
+        default="auto",
         show_default=True,
-        help="Prompts that run together; never changes a result.",
+        help="Prompts that run together; auto fits memory. Halved where memory runs out. Never "
+        "changes a result.",
     ),
     click.option(
         "--threads",
@@ -170,7 +181,7 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
     return Runtime(
         root=root or Path(),
         cache=cache or (Path(named) if named else Path(".fairgate")),
-        batch_size=options.pop("batch_size", 16),
+        batch_size=options.pop("batch_size", None),
         threads=options.pop("threads", 0),
         device=options.pop("device", "cpu"),
         allow_python=options.pop("allow_python", False),

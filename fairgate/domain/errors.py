@@ -70,6 +70,15 @@ class ModelError(FairGateError):
     """A model folder, graph or tokenizer cannot be used, or the model crashed."""
 
 
+class OutOfMemoryError(ModelError):
+    """A model had no room for its rows; fewer at once may fit."""
+
+    def __init__(self, what: str, next_step: str) -> None:
+        """Take what failed, and what to do where nothing is tried again."""
+        super().__init__(f"{what}. {next_step}")
+        self.what = what
+
+
 class WorkerError(FairGateError):
     """A worker of a run cannot be started, is lost again and again, or sends what is no answer."""
 

@@ -22,7 +22,8 @@ class Runtime:
 
     root: Path = field(default_factory=Path)
     cache: Path = Path(".fairgate")
-    batch_size: int = 16
+    batch_size: int | None = None
+    """Rows that models run together; None: as many as memory holds."""
     threads: int = 0
     device: str = "cpu"
     allow_python: bool = False

@@ -104,7 +104,7 @@ def open_here(chosen: GeneratorPolicy, resources: Resources) -> Generator:
     """Return the model as it runs in this process; nothing is loaded before it is asked."""
     from fairgate.adapters.onnx_decoder import OnnxDecoder
 
-    return OnnxDecoder(
+    decoder = OnnxDecoder(
         resources.model_folder(chosen.model, chosen.revision),
         decoding=chosen.chosen_decoding,
         chat=chosen.chat,
@@ -112,6 +112,8 @@ def open_here(chosen: GeneratorPolicy, resources: Resources) -> Generator:
         threads=resources.runtime.threads,
         device=resources.runtime.device,  # type: ignore[arg-type]
     )
+    resources.collect(decoder.notices)
+    return decoder
 
 
 def argument_contradictions(system: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -68,7 +68,8 @@ class _Forced(TokenDecoder):
     def all_logits(self, prompts, forced, *, batch_size):
         """Return `[prompts, steps, vocabulary]`."""
         self.forced, self.logits = forced, [[] for _ in prompts]
-        self._batch_size = batch_size
+        self._batch.rows = batch_size
+        self._forget_blocks()
         self.answers(prompts)
         return np.stack([np.stack(steps) for steps in self.logits])
 

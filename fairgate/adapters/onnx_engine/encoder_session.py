@@ -15,7 +15,7 @@ from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
 from fairgate.adapters.onnx_engine.graph_outputs import output_names
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device, open_session
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 States = npt.NDArray[np.float32]
 
@@ -63,6 +63,8 @@ class EncoderSession:
         self._device: Device = device
         self._threads = threads
         self._pooled = pooled
+        self._most: int | None = None
+        """Rows that run at once, once memory ran out."""
         self._outputs = (vector,) if pooled else TOKEN_STATES
 
     @cached_property
@@ -82,10 +84,26 @@ class EncoderSession:
         return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
 
     def run(self, rows: Sequence[Row], width: int) -> States:
-        """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools."""
+        """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
+
+        Where memory has no room for all rows, half as many run at once from then on.
+        """
+        try:
+            if self._most is None or len(rows) <= self._most:
+                return self._run(rows, width)
+        except OutOfMemoryError:
+            if len(rows) == 1:
+                raise
+            self._most = len(rows) // 2
+        # Behind the handler, so that nothing of what failed is held any longer.
+        most = self._most or len(rows)
+        parts = [rows[start : start + most] for start in range(0, len(rows), most)]
+        return np.concatenate([self.run(part, width) for part in parts])
+
+    def _run(self, rows: Sequence[Row], width: int) -> States:
         if self._pooled and len(rows) == 1:
             # A lone vector would take other kernels: it runs beside its own copy.
-            return self.run([*rows, *rows], width)[:1]
+            return self._run([*rows, *rows], width)[:1]
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
         for place, row in enumerate(rows):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
 
 _MEMORY = (
-    "Memory ran out: lower --batch-size, use a machine or a card with more memory, or export the "
-    "model in a smaller precision (`fairgate export MODEL --precision int8`)."
+    "Memory ran out: use a machine or a card with more memory, raise the limit of the container or "
+    "of `ulimit -v`, use fewer --workers, or export the model in a smaller precision "
+    "(`fairgate export MODEL --precision int8`)."
 )
 _NO_KERNEL = (
     "This ONNX Runtime cannot compute with an operator or a number format of the graph (bfloat16 "
@@ -30,7 +31,7 @@ _CUDA = (
     "device: cpu."
 )
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("allocate memory", "bad allocation", "bad_alloc", "out of memory"), _MEMORY),
+    (("allocate memory", "bad allocation", "bad_alloc", "alloc_failed", "out of memory"), _MEMORY),
     (("not_implemented", "bfloat16", "no op registered", "not a registered function"), _NO_KERNEL),
     (("unsupported model ir version", "onnx runtime only *guarantees*"), _NEWER),
     (("external data", "external initializer", "out of bounds or can not be read"), _EXTERNAL),
@@ -44,7 +45,8 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
 def mapped_errors(what: str, next_step: str) -> Iterator[None]:
     """Turn whatever ONNX Runtime raises in the block into a ModelError with a next step.
 
-    `next_step` is the advice for errors that do not name their cause.
+    `next_step` is the advice for errors that do not name their cause. A lack of memory is an
+    OutOfMemoryError.
     """
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -66,9 +68,10 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
         yield
     except raised as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())
-        raise ModelError(
-            f"{what}: {harmless(reason[:400])}. {_advice(reason, next_step)}"
-        ) from error
+        said, advice = f"{what}: {harmless(reason[:400])}", _advice(reason, next_step)
+        if isinstance(error, MemoryError) or advice is _MEMORY:
+            raise OutOfMemoryError(said, _MEMORY) from error
+        raise ModelError(f"{said}. {advice}") from error
 
 
 def _advice(reason: str, otherwise: str) -> str:

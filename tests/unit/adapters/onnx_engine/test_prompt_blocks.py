@@ -45,7 +45,7 @@ class Recorder(TokenDecoder):
         self.bits = {}
         self._session.cuts_freely &= freely
         if kept_bytes is not None:
-            self._blocks = PromptBlocks(self._session, self._batch_size, kept_bytes)
+            self._blocks = PromptBlocks(self._session, self._batch.rows, kept_bytes)
 
     def _take(self, row, logits):
         self.bits.setdefault(row.position, []).append(logits.tobytes())

@@ -203,7 +203,7 @@ def test_only_a_lack_of_memory_is_called_a_lack_of_memory(tmp_path):
         [value("x", TensorProto.FLOAT, [1]), value("s", TensorProto.INT64, [1])], [value("y", TensorProto.FLOAT, None)],
     )  # fmt: skip
     file = saved(tmp_path, model_of(graph))
-    with pytest.raises(ModelError, match=r"Memory ran out: lower --batch-size"):
+    with pytest.raises(ModelError, match=r"Memory ran out: use a machine"):
         run(file, x=np.zeros(1, np.float32), s=np.array([1 << 45]))
     with pytest.raises(ModelError) as refused:
         run(saved(tmp_path, computing(TensorProto.FLOAT)), x=np.zeros((2, 5), np.float32))
