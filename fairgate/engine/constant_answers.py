@@ -100,18 +100,27 @@ def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
 def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
     """Return every readable answer once; a source's own answer is shared by its pairs."""
     found: dict[tuple[str, str], ReadAnswer] = {}
+    known: dict[tuple[object, ...], ReadAnswer] = {}
     for one in judged:
         unit = one.unit
+        if unit.follows is None:
+            continue
+        about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
         for role, key in unit.asks.items():
             reading = one.readings[role]
-            if unit.follows is not None and reading.value is not None:
-                is_open = bool(unit.verdicts)
-                found[unit.suite, key] = ReadAnswer(
+            if reading.value is None:
+                continue
+            is_plain = unit.is_control or role == _SOURCE
+            name = (unit.suite, about, is_open, is_plain, reading.value, reading.shown)
+            answer = known.get(name)
+            if answer is None:
+                answer = known[name] = ReadAnswer(
                     suite=unit.suite,
-                    about=unit.follows or unit.cluster,
+                    about=about,
                     value=reading.shown if is_open else str(reading.value),
                     shown="" if is_open else reading.shown,
                     is_open=is_open,
-                    is_plain=unit.is_control or role == _SOURCE,
+                    is_plain=is_plain,
                 )
+            found[unit.suite, key] = answer
     return list(found.values())

@@ -38,11 +38,17 @@ class Crossing:
             for name, suite in suites.items()
             if suite.crossing is not None and suite.crossing != "off"
         }
-        known = {(c.suite, c.key): c for c in answered.plan.cases if c.suite in crossing}
         cases: dict[tuple[str, str], Case] = {}
         judged = answered.judged if crossing else ()
         most = {name: suites[name].most_crossed for name in crossing}
-        for item in _drawn(judged, answered.executions, crossing, most, seed):
+        drawn = list(_drawn(judged, answered.executions, crossing, most, seed))
+        wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item)}
+        known = {
+            (case.suite, case.key): case
+            for case in answered.plan.cases
+            if case.suite in crossing and (case.suite, case.key) in wanted
+        }
+        for item in drawn:
             unit = item.unit
             again = suites[unit.suite].repeats + 1
             source, follow_up = (known[unit.suite, key] for key in keys_of(item))

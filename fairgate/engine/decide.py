@@ -131,10 +131,16 @@ def _is_open(rule: RuleResult) -> bool:
 
 def _missing(judged: Sequence[Judged]) -> list[str]:
     keys: dict[str, None] = {}
+    lacking: dict[int, list[str]] = {}
     for item in judged:
-        for role, key in item.unit.asks.items():
-            if item.readings[role].reason is Reason.MISSING:
-                keys[key] = None
+        roles = lacking.get(id(item.readings))
+        if roles is None:
+            found = item.readings.items()
+            roles = [role for role, reading in found if reading.reason is Reason.MISSING]
+            lacking[id(item.readings)] = roles
+        for role in roles:
+            if role in item.unit.asks:
+                keys[item.unit.asks[role]] = None
     return list(keys)
 
 

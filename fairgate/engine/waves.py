@@ -59,12 +59,15 @@ class Judgements:
     def next(self, answered: Answered, seed: int) -> Sequence[Case]:
         """Return what judges are asked; a pair without a response, or too long, is not judged."""
         del seed
-        cases = answered.plan.cases
-        queries = {(case.suite, case.key): case.query for case in cases if case.judge is None}
+        asked = [case for case in answered.plan.cases if case.judge is not None]
+        shown = {(case.suite, key) for case in asked for key in case.judged}
+        queries = {
+            (case.suite, case.key): case.query
+            for case in answered.plan.cases
+            if shown and (case.suite, case.key) in shown
+        }
         found = []
-        for case in cases:
-            if case.judge is None:
-                continue
+        for case in asked:
             source, follow_up = case.judged
             responses = [said_in(answered, case.suite, key, whole=True) for key in case.judged]
             if all(responses):

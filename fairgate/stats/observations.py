@@ -161,9 +161,9 @@ def cluster_totals(obs: Observations) -> ClusterTotals:
 def _informative(clusters: Integers, values: Floats) -> int:
     if not len(values):
         return 0
-    above = np.unique(clusters[values > values.min()])
-    below = np.unique(clusters[values < values.max()])
-    return min(len(above), len(below))
+    above = np.bincount(clusters[values > values.min()])
+    below = np.bincount(clusters[values < values.max()])
+    return min(int(np.count_nonzero(above)), int(np.count_nonzero(below)))
 
 
 def select(obs: Observations, where: Flags) -> Observations:
