@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.batch_size import MOST
-from fairgate.adapters.onnx_engine.batches import batches_by_width, padded_width
-from fairgate.adapters.onnx_engine.encoder_session import EncoderSession
+from fairgate.adapters.onnx_engine.encoder_session import EncoderSession, States
 from fairgate.adapters.onnx_engine.encoder_settings import classifier_settings
 from fairgate.adapters.onnx_engine.encoder_tokens import EncoderTokens
 from fairgate.adapters.onnx_engine.folder import ModelFolder
@@ -83,14 +82,17 @@ class OnnxClassifier:
         """Return what each text is, in order. Raises ModelError."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         rows = self._tokens.rows(new) if new else []
-        width_of = padded_width if self._session.pads else int
-        lengths = [len(row.ids) for row in rows]
-        for width, positions in batches_by_width(lengths, self._batch_size, width_of):
-            batch = [rows[position] for position in positions]
-            logits = self._session.run(batch, self._tokens.fitting(width)).astype(np.float64)
+
+        def take(places: list[int], states: States) -> dict[str, Classified]:
+            logits = states.astype(np.float64)
             self._check(logits)
-            for position, scores in zip(positions, logits, strict=True):
-                self._known[new[position]] = decided(scores, self._groups)
+            return {
+                new[place]: decided(scores, self._groups)
+                for place, scores in zip(places, logits, strict=True)
+            }
+
+        for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
+            self._known |= part
         return [self._known[text] for text in texts]
 
     def _check(self, logits: Scores) -> None:

@@ -16,9 +16,12 @@ import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.attention_settings import rotary_switch
 from fairgate.adapters.onnx_engine.batch_size import MOST
-from fairgate.adapters.onnx_engine.batches import batches_by_width, padded_width
 from fairgate.adapters.onnx_engine.encoder_modules import has_further_modules
-from fairgate.adapters.onnx_engine.encoder_session import EncoderSession, Row, pools_by_itself
+from fairgate.adapters.onnx_engine.encoder_session import (
+    EncoderSession,
+    Row,
+    pools_by_itself,
+)
 from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice, read_settings
 from fairgate.adapters.onnx_engine.encoder_tokens import EncoderTokens
 from fairgate.adapters.onnx_engine.folder import ModelFolder
@@ -97,15 +100,17 @@ class OnnxEncoder:
         left_out = 0
         if self._prompt and not self.settings.includes_prompt:
             left_out = self._tokens.prompt_length(self._prompt)
+        self._check_lengths([len(row.ids) for row in rows])
+
+        def take(places: list[int], states: Vectors) -> dict[str, Vectors]:
+            return {
+                unique[place]: self._vector(state, rows[place], left_out)
+                for place, state in zip(places, states, strict=True)
+            }
+
         vectors: dict[str, Vectors] = {}
-        lengths = [len(row.ids) for row in rows]
-        self._check_lengths(lengths)
-        width_of = padded_width if self._session.pads else int
-        for width, positions in batches_by_width(lengths, self._batch_size, width_of):
-            batch = [rows[position] for position in positions]
-            states = self._session.run(batch, self._tokens.fitting(width))
-            for position, row, state in zip(positions, batch, states, strict=True):
-                vectors[unique[position]] = self._vector(state, row, left_out)
+        for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
+            vectors |= part
         result = np.stack([vectors[text] for text in texts])
         if not np.isfinite(result).all():
             raise ModelError(

@@ -1,15 +1,22 @@
-"""Runs an encoder graph: rows of tokens in, states of the tokens (or vectors of texts) out."""
+"""Runs an encoder graph: rows of tokens in, states of the tokens (or vectors of texts) out.
+
+Batches run at the same time, each on one thread: several threads on one batch would wait for each
+other after every product.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.batches import batches_by_width, padded_width
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
 from fairgate.adapters.onnx_engine.graph_outputs import output_names
@@ -18,6 +25,7 @@ from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 States = npt.NDArray[np.float32]
+Result = TypeVar("Result")
 
 TOKEN_STATES = ("last_hidden_state", "token_embeddings")
 POOLED = "sentence_embedding"
@@ -58,10 +66,13 @@ class EncoderSession:
         pooled: bool = False,
         vector: str = POOLED,
     ) -> None:
-        """Name folder and device; `pooled` reads the output `vector`, one row a text."""
+        """Name folder and device; `pooled` reads the output `vector`, one row a text.
+
+        `threads` batches run at the same time on the CPU, 0: as many as there are processors.
+        """
         self._folder = folder
         self._device: Device = device
-        self._threads = threads
+        self._threads = 1 if device != "cpu" else threads or len(os.sched_getaffinity(0))
         self._pooled = pooled
         self._most: int | None = None
         """Rows that run at once, once memory ran out."""
@@ -83,6 +94,38 @@ class EncoderSession:
         coarse = any("float16" in node.type for node in self._session.get_outputs())
         return bool(np.abs(alone - shared).max() <= size * (1e-2 if coarse else 1e-3))
 
+    def each_batch(
+        self,
+        rows: Sequence[Row],
+        batch_size: int,
+        fitting: Callable[[int], int],
+        take: Callable[[list[int], States], Result],
+    ) -> Iterator[Result]:
+        """Yield `take(places, states)` for batches of rows, each row once; `take` runs in threads.
+
+        `batch_size` rows run at a time, `fitting` keeps widths within the model's. What a row gets
+        depends on no other row and on no number of threads.
+        """
+        if not rows:
+            return
+        lengths = [len(row.ids) for row in rows]
+        width_of = padded_width if self.pads else int  # loads the graph, before there are threads
+        most = -(-min(batch_size, len(rows)) // self._threads)
+        batches = list(batches_by_width(lengths, most, width_of))
+
+        def work(batch: tuple[int, list[int]]) -> Result:
+            width, places = batch
+            return take(places, self.run([rows[place] for place in places], fitting(width)))
+
+        if self._threads == 1 or len(batches) < 2:
+            yield from map(work, batches)
+            return
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            yield from pool.map(work, reversed(batches))  # the widest first: none is left for last
+        finally:
+            pool.shutdown(cancel_futures=True)
+
     def run(self, rows: Sequence[Row], width: int) -> States:
         """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
 
@@ -94,7 +137,7 @@ class EncoderSession:
         except OutOfMemoryError:
             if len(rows) == 1:
                 raise
-            self._most = len(rows) // 2
+            self._most = min(self._most or len(rows), len(rows) // 2)
         # Behind the handler, so that nothing of what failed is held any longer.
         most = self._most or len(rows)
         parts = [rows[start : start + most] for start in range(0, len(rows), most)]
@@ -146,7 +189,7 @@ class EncoderSession:
 
     @cached_property
     def _session(self) -> Any:
-        return open_session(self._folder.graph, device=self._device, threads=self._threads)
+        return open_session(self._folder.graph, device=self._device, threads=1)
 
     @cached_property
     def _inputs(self) -> dict[str, str]:
