@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+import onnxruntime
 import pytest
 from faults.test_whole_runs import Place
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
+from fairgate.adapters.result_store import SqliteResultStore
 from fairgate.domain.errors import ExitCode
 
 
@@ -75,3 +82,77 @@ def test_memory_that_holds_fewer_prompts_is_told_and_changes_no_byte(place, monk
     assert place.run("--cache", "other") == 0
     assert place.record() == expected
     assert "memory ran out with 16 prompts at a time" in place.err
+
+
+@pytest.mark.skipif(
+    "CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="CUDA is here"
+)
+def test_a_gpu_that_is_not_there_ends_the_run_with_what_is_installed(place):
+    assert place.run("--device", "cuda") == ExitCode.EXECUTION
+    assert f"installed: onnxruntime {onnxruntime.__version__}" in place.err
+    assert "install `fairgate[cuda]` instead of `fairgate[cpu]`, or use device: cpu" in place.err
+    assert not (place.root / "out").exists()
+    assert place.run() == 0
+
+
+def test_a_disk_that_fills_in_the_answer_store_loses_nothing(place, answered, monkeypatch):
+    # SQLite's own error of a full disk: the file may have no more pages than it has by now.
+    put, kept = SqliteResultStore.put_many, []
+
+    def on_a_full_disk(self, kind, items):
+        items = list(items)
+        if kind == "answer" and kept:
+            [pages] = self._connection.execute("PRAGMA page_count").fetchone()
+            self._connection.execute(f"PRAGMA max_page_count = {pages}")
+            items = [(key, value + " " * 9000) for key, value in items]
+        put(self, kind, items)
+        if kind == "answer":
+            kept.extend(key for key, _ in items)
+
+    monkeypatch.setattr(SqliteResultStore, "put_many", on_a_full_disk)
+    monkeypatch.setattr("fairgate.engine.execute._batches", one_by_one)
+    assert place.run() == ExitCode.EXECUTION
+    assert "store.sqlite: the disk is full; results stored so far are kept" in place.err
+    assert "--cache" in place.err
+    assert not (place.root / "out").exists()
+    assert len(kept) == 1
+    monkeypatch.undo()
+    with sqlite3.connect(place.root / "cache" / "store.sqlite") as stored:
+        [number] = stored.execute("SELECT count(*) FROM results WHERE kind = 'answer'").fetchone()
+    stored.close()
+    assert number == 1
+    os.chdir(place.root)
+    assert place.run() == 0
+
+
+def one_by_one(answers):
+    return ([answer] for answer in answers)
+
+
+def test_a_disk_that_fills_while_the_record_is_written_leaves_the_earlier_run(
+    place, answered, monkeypatch
+):
+    assert place.run() == 0
+    before = {path.name: path.read_bytes() for path in (place.root / "out").iterdir()}
+    (place.root / "sources.jsonl").write_text(
+        '{"id": "s9", "text": "The pool was clean and warm."}\n', encoding="utf-8"
+    )
+    place.policy(metric="asr/retrieval")
+    fsync = os.fsync
+
+    def on_a_full_disk(descriptor):
+        if "/out/" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", on_a_full_disk)
+    assert place.run() == ExitCode.EXECUTION
+    assert "the disk is full" in place.err
+    assert "--out" in place.err
+    after = {path.name: path.read_bytes() for path in (place.root / "out").iterdir()}
+    assert after == before
+    asked = len(answered)
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert place.run() == 0
+    assert len(answered) == asked
+    assert (place.root / "out" / "run.json").read_bytes() != before["run.json"]

@@ -30,13 +30,29 @@ _CUDA = (
     "CUDA failed: see `nvidia-smi` for the driver and for memory that other programs hold, or use "
     "device: cpu."
 )
+_DRIVER = (
+    "NVIDIA's driver is older than the CUDA of this ONNX Runtime: install a newer one (CUDA 13 "
+    "needs driver 580, `nvidia-smi` shows yours), or the last ONNX Runtime for CUDA 12 (`pip "
+    "install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or use device: cpu."
+)
+_NO_CARD = (
+    "No NVIDIA card can be used here: see `nvidia-smi`, CUDA_VISIBLE_DEVICES and whether the "
+    "container was given the card (`--gpus all`), or use device: cpu."
+)
+_OTHER_CARD = (
+    "This build of ONNX Runtime has no code for this card: install another version of "
+    "onnxruntime-gpu, or use device: cpu."
+)
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("allocate memory", "bad allocation", "bad_alloc", "alloc_failed", "out of memory"), _MEMORY),
     (("not_implemented", "bfloat16", "no op registered", "not a registered function"), _NO_KERNEL),
     (("unsupported model ir version", "onnx runtime only *guarantees*"), _NEWER),
     (("external data", "external initializer", "out of bounds or can not be read"), _EXTERNAL),
     (("protobuf parsing failed", "invalid_protobuf", "modelproto does not have"), _CUT_OFF),
-    (("cuda failure", "cudnn failure", "cublas failure"), _CUDA),
+    (("driver version is insufficient", "insufficientdriver", "cuda failure 35:"), _DRIVER),
+    (("no cuda-capable device", "cuda failure 100:", "invalid device ordinal"), _NO_CARD),
+    (("no kernel image", "unsupported toolchain", "cuda failure 209:"), _OTHER_CARD),
+    (("cuda failure", "cudnn failure", "cublas failure", "cuda error"), _CUDA),
 )
 """What a message contains, in lower case, and the next step that follows from it; first wins."""
 

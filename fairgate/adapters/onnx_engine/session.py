@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairgate.adapters.onnx_engine.batch_scaling import refuse_batch_scaling
-from fairgate.adapters.onnx_engine.cuda import CUDA, OPTIONS, obstacle, quiet_start
+from fairgate.adapters.onnx_engine.cuda import (
+    CUDA,
+    OPTIONS,
+    installed_builds,
+    obstacle,
+    quiet_start,
+)
 from fairgate.adapters.onnx_engine.half_angles import refuse_half_angles
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.domain.errors import ModelError
@@ -116,6 +122,10 @@ _ATTENTION = (
     "GroupQueryAttention computes on CUDA in fp16 or bf16 only: build the model again with "
     "`--precision fp16 --execution_provider cuda`, or export it with `fairgate export MODEL`"
 )
+_INSTEAD = (
+    "Both builds are the same package to Python: uninstall `onnxruntime`, then install "
+    "`fairgate[cuda]` instead of `fairgate[cpu]`"
+)
 _SUPPORTED = "Export the model in fp16 or fp32 with `fairgate export MODEL`"
 
 
@@ -128,7 +138,7 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
     if CUDA not in available:
         raise ModelError(
             "device 'cuda' was asked for, but this ONNX Runtime has no CUDA support (it has "
-            f"{', '.join(available)}). Install `fairgate[cuda]` instead of `fairgate[cpu]`, or "
-            "use device: cpu."
+            f"{', '.join(available)}; installed: {installed_builds()}). {_INSTEAD}, or use "
+            "device: cpu."
         )
     return [(CUDA, OPTIONS), "CPUExecutionProvider"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import types
+from importlib import metadata
 
 import numpy as np
 import onnxruntime
@@ -11,7 +12,7 @@ import pytest
 from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import TensorProto, helper
 
-from fairgate.adapters.onnx_engine.cuda import obstacle
+from fairgate.adapters.onnx_engine.cuda import installed_builds, obstacle
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import open_session
 from fairgate.domain.errors import ModelError
@@ -110,6 +111,68 @@ def test_a_gpu_that_does_not_start_is_an_error_with_the_library_that_is_missing(
     with pytest.raises(ModelError, match="check `nvidia-smi` for the driver and the card"):
         on_cuda({CPU: ["Shape", "Cast"]})
     assert capfd.readouterr() == ("", "")
+
+
+class OldDriver:
+    """A driver library that serves CUDA 12.4, as `cuDriverGetVersion` counts."""
+
+    def __init__(self, failed=0):
+        self._failed = failed
+
+    def cuDriverGetVersion(self, number):  # noqa: N802 its name
+        number._obj.value = 12040
+        return self._failed
+
+
+@pytest.mark.parametrize(
+    ("built_for", "failed", "said"),
+    [
+        ("13.0", 0, "the NVIDIA driver serves CUDA 12.4, and this ONNX Runtime needs CUDA 13"),
+        ("12.8", 0, "check `nvidia-smi` for the driver and the card"),
+        ("", 0, "check `nvidia-smi`"),
+        ("13.0", 1, "check `nvidia-smi`"),
+    ],
+)
+def test_a_driver_that_is_too_old_is_told_with_both_versions(
+    on_cuda, monkeypatch, built_for, failed, said
+):
+    monkeypatch.setattr(onnxruntime, "cuda_version", built_for, raising=False)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _path: OldDriver(failed))
+    with pytest.raises(ModelError) as refused:
+        on_cuda({CPU: ["Shape", "Cast"]})
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (
+            "CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version ; GPU=0",
+            "NVIDIA's driver is older than the CUDA of this ONNX Runtime: install a newer one",
+        ),
+        ("CUDA failure 100: no CUDA-capable device is detected ; GPU=-1", "CUDA_VISIBLE_DEVICES"),
+        ("CUDA error cudaErrorNoKernelImageForDevice:no kernel image is available", "this card"),
+        ("CUDA failure 2: out of memory ; GPU=0 ; hostname=runner", "Memory ran out"),
+        ("CUDNN failure 1001: CUDNN_STATUS_NOT_INITIALIZED", "CUDA failed: see `nvidia-smi`"),
+    ],
+)
+def test_what_cuda_says_comes_with_the_step_that_helps(raised, said):
+    with pytest.raises(ModelError) as refused, mapped_errors("the graph", "Export it again."):
+        raise onnxruntime.capi.onnxruntime_pybind11_state.EPFail(f"[ONNXRuntimeError] {raised}")
+    assert said in str(refused.value)
+    assert "Export it again." not in str(refused.value)
+
+
+def test_the_installed_builds_of_the_runtime_are_named(monkeypatch):
+    assert installed_builds() == f"onnxruntime {onnxruntime.__version__}"
+    monkeypatch.setattr(metadata, "version", lambda _: "1.2")
+    assert installed_builds().startswith("onnxruntime 1.2 and onnxruntime-gpu 1.2")
+
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    assert installed_builds() == "none"
 
 
 def test_a_missing_cuda_library_is_named_with_what_brings_it(monkeypatch):
