@@ -11,9 +11,10 @@ from typing import Any
 
 from fairgate.adapters.baseline_files import dump_baseline
 from fairgate.adapters.files.json_file import read_json_object, read_whole
+from fairgate.adapters.files.recorded import execution_lines
 from fairgate.composition.accepted_runs import locate_references
 from fairgate.composition.planning import plan_lines
-from fairgate.composition.run_folder import RunFolder, check_run, execution_lines, replay
+from fairgate.composition.run_folder import RunFolder, check_run, replay
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.gate import GateInput, GateRun
@@ -107,9 +108,9 @@ def members_of(
         "policy.json": policy_json(given.policy),
         "plan.jsonl": _lines(_hashes(files.plan) if redact else files.plan),
         "executions.jsonl": _lines(
-            _hashes(execution_lines(done.executions))
+            _hashes(execution_lines(done.executions.values()))
             if redact
-            else execution_lines(done.executions)
+            else execution_lines(done.executions.values())
         ),
         "rows.jsonl": _lines(json.dumps(row, allow_nan=False) for row in rows),
         "tables.json": as_json(tables),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
-from fairgate.adapters.files.recorded import execution_to, read_recorded
+from fairgate.adapters.files.recorded import execution_lines, read_recorded
 from fairgate.adapters.files.shard_folder import MANIFEST, is_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
@@ -22,14 +22,12 @@ from fairgate.domain.outcomes import SlowerPace
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
 from fairgate.engine.gate import GateInput, GateRun, run_gate
-from fairgate.engine.ports import SILENT, Executed
+from fairgate.engine.ports import SILENT
 from fairgate.engine.references import NO_REFERENCES, References
 from fairgate.reports.formats import FORMATS
 
 if TYPE_CHECKING:
     from fairgate.systems.recorded import Recording
-
-_AS_LINE = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,9 @@ def write_run(
         folder.path,
         {
             **{name: _rendered(name, text) for name, text in reports.items()},
-            folder.executions.name: (f"{line}\n" for line in execution_lines(run.executions)),
+            folder.executions.name: (
+                f"{line}\n" for line in execution_lines(run.executions.values())
+            ),
             folder.stop_rules.name: (f"{rules}\n",),
         },
     )
@@ -132,12 +132,6 @@ def _no_run(run: Path, error: DataError) -> DataError:
     return DataError(
         f"{run}: is no folder of a run ({error}); name the one that `fairgate run --out` wrote"
     )
-
-
-def execution_lines(executions: Executed) -> Iterator[str]:
-    """Yield a line for each execution, readable as `system: {recorded: …}`."""
-    for execution in executions.values():
-        yield _AS_LINE(execution_to(execution))
 
 
 def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:

@@ -140,6 +140,9 @@ def _plain(value: object) -> object:
     return value
 
 
+_AS_LINE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
     records = chain(
@@ -152,7 +155,7 @@ def rows_jsonl(result: GateResult) -> Iterator[str]:
 
 
 def _pair(row: PairRow) -> dict[str, object]:
-    distance, changes, rrs, overlap = (_plain(row.score(name)) for name in SCORES)
+    distance, changes, rrs, overlap = (_number(row.score(name)) for name in SCORES)
     return {
         "key": row.key,
         "suite": row.suite,
@@ -169,8 +172,12 @@ def _pair(row: PairRow) -> dict[str, object]:
         "label_changes": changes,
         "rrs": rrs,
         "overlap": overlap,
-        "margin": _plain(row.answer.margin),
+        "margin": _number(row.answer.margin),
     }
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _verdict(claim: Claim) -> str:

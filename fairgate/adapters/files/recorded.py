@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,8 @@ _PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels")
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
+_MOST_TEXTS = 1000
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class RecordedAnswers:
@@ -225,15 +228,42 @@ def _number(value: object, place: str) -> float | None:
 
 def execution_to(execution: Execution) -> dict[str, Any]:
     """Return an execution as a line of a recording holds it."""
-    row: dict[str, Any] = {"suite": execution.suite, "key": execution.key}
-    row["response"] = execution.response
-    if execution.margin is not None:
-        row["margin"] = execution.margin
+    row = _answer_to(execution)
     if execution.documents is not None:
         row["documents"] = [document_to(document) for document in execution.documents]
     if execution.options:
         row["options"] = list(execution.options)
     return row
+
+
+def _answer_to(execution: Execution) -> dict[str, Any]:
+    row: dict[str, Any] = {"suite": execution.suite, "key": execution.key}
+    row["response"] = execution.response
+    if execution.margin is not None:
+        row["margin"] = execution.margin
+    return row
+
+
+def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
+    """Yield the line of each execution: what `execution_to` gives, as JSON.
+
+    Answers that lie near each other share documents, so their text is made once.
+    """
+    known: dict[int, tuple[Sequence[Document], str]] = {}
+    for execution in executions:
+        parts = [_AS_JSON(_answer_to(execution))[:-1]]
+        documents = execution.documents
+        if documents is not None:
+            listed, text = known.get(id(documents), (None, ""))
+            if listed is not documents:
+                text = _AS_JSON([document_to(document) for document in documents])
+                if len(known) >= _MOST_TEXTS:
+                    known.clear()
+                known[id(documents)] = documents, text
+            parts.append(f'"documents": {text}')
+        if execution.options:
+            parts.append(f'"options": {_AS_JSON(list(execution.options))}')
+        yield ", ".join(parts) + "}"
 
 
 def document_to(document: Document) -> dict[str, Any]:

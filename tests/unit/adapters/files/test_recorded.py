@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairgate.adapters.files.recorded import read_recorded
+from fairgate.adapters.files.recorded import execution_lines, execution_to, read_recorded
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import Document, Execution
 
 
 def recorded(tmp_path, *records):
@@ -153,3 +153,23 @@ def test_an_answer_is_held_once_for_the_suite_that_asks(tmp_path):
     assert answers.lookup("a", "s1") == one
     assert answers.keys() == [("", "s1"), ("", "s2")]
     assert ("c", "s1") in answers
+
+
+def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_before():
+    shared = (Document(id="1", text='a "é" \u2028', score=0.1 + 0.2), Document())
+    equal = (Document(id="1", text='a "é" \u2028', score=0.1 + 0.2), Document())
+    lists = [shared, equal, shared, (), None, (Document(label="x"),), shared, [], ()]
+    executions = [
+        Execution(
+            key=f"s1#é/{n}", suite="ü" * (n % 2), documents=documents,
+            response=[None, "", "a, b"][n % 3], margin=[None, 0.5, 1e-07][n % 3],
+            options=[(), ("A", "B")][n % 2],
+        )
+        for n, documents in enumerate(lists)
+    ]  # fmt: skip
+    expected = [json.dumps(execution_to(one), ensure_ascii=False) for one in executions]
+    assert list(execution_lines(executions)) == expected
+    # Made as they are asked for: the next list may lie where the one before did.
+    many = (Execution(key=str(n), suite="", documents=(Document(id=str(n)),)) for n in range(5000))
+    for n, line in enumerate(execution_lines(many)):
+        assert json.loads(line)["documents"] == [{"id": str(n)}]
