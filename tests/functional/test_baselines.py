@@ -176,7 +176,7 @@ def folder_bytes(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("after", range(7))
+@pytest.mark.parametrize("after", range(6))  # stop-rule.json has these bytes already
 def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
     before = folder_bytes(accepted.root / "out")
     sync, left = os.fsync, [after]
@@ -196,6 +196,28 @@ def test_a_full_disk_leaves_the_earlier_run_whole(accepted, monkeypatch, after):
     assert code == 4
     assert "the disk is full" in accepted.err
     assert folder_bytes(accepted.root / "out") == before
+
+
+@pytest.mark.parametrize("command", ["accept", "anchor"])
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_full_disk_leaves_the_earlier_baseline_whole(accepted, monkeypatch, command, call):
+    accepted.run("baseline", "anchor", "out", "--reason", "start", "--date", "2026-01-01")
+    before = folder_bytes(accepted.root / "baselines")
+    accepted.answers(regressed)
+    accepted.run("run", "policy.yaml", "--out", "out")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        if call == "write":
+            patched.setattr("fairgate.adapters.files.durable.DurableFile.write", full)
+        else:
+            patched.setattr(os, call, full)
+        assert accepted.run("baseline", command, "out", "--reason", "worse") == 4
+    assert "the disk is full; what was there before is unchanged" in accepted.err
+    assert folder_bytes(accepted.root / "baselines") == before
+    assert accepted.run("baseline", "verify", "baselines/small.json") == 0
 
 
 def test_a_template_that_is_not_there_is_no_full_or_read_only_folder(accepted, monkeypatch):

@@ -83,18 +83,17 @@ def read_recorded(path: str) -> RecordedAnswers:
     answers to one key, and a file without any line.
     """
     executions: dict[tuple[str, str], Execution] = {}
-    lines: dict[tuple[str, str], int] = {}
     seen = SeenDocuments()
     for line, record in read_json_objects(path):
         execution = execution_from(record, f"{path}:{line}", seen)
         name = (execution.suite, execution.key)
-        first = lines.setdefault(name, line)
-        if executions.setdefault(name, execution) != execution:
+        first = executions.setdefault(name, execution)
+        if first is not execution and first != execution:
             raise DataError(
                 f"{path}:{line}: key {capped(execution.key)} was answered differently on line "
-                f"{first}; expected one answer a key: remove one of the two"
+                f"{_line_of(path, name)}; expected one answer a key: remove one of the two"
             )
-    _refuse_shadows(path, executions, lines)
+    _refuse_shadows(path, executions)
     if not executions:
         raise DataError(
             f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}: '
@@ -103,16 +102,18 @@ def read_recorded(path: str) -> RecordedAnswers:
     return RecordedAnswers(path, executions)
 
 
-def _refuse_shadows(
-    path: str,
-    executions: Mapping[tuple[str, str], Execution],
-    lines: Mapping[tuple[str, str], int],
-) -> None:
+def _line_of(path: str, name: tuple[str, str]) -> int:
+    """Return the first line of a suite and key; read again, because it is asked of wrong files."""
+    found = read_json_objects(path)
+    return next(line for line, row in found if (row.get("suite") or "", row.get("key")) == name)
+
+
+def _refuse_shadows(path: str, executions: Mapping[tuple[str, str], Execution]) -> None:
     """Raise DataError where a line for one suite and a line for all suites answer differently."""
     for (suite, key), execution in executions.items():
         general = executions.get(("", key))
         if suite and general is not None and replace(general, suite=suite) != execution:
-            one, other = sorted((lines[suite, key], lines["", key]))
+            one, other = sorted(_line_of(path, (each, key)) for each in (suite, ""))
             raise DataError(
                 f"{path}:{other}: key {capped(key)} is answered differently on line {one}: one of "
                 f"the lines is for suite {capped(suite)}, the other for every suite; name the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -173,3 +174,23 @@ def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_befor
     many = (Execution(key=str(n), suite="", documents=(Document(id=str(n)),)) for n in range(5000))
     for n, line in enumerate(execution_lines(many)):
         assert json.loads(line)["documents"] == [{"id": str(n)}]
+
+
+def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path):
+    documents = [{"id": f"d{n}", "label": "toxic", "score": 0.5} for n in range(4)]
+    rows = (
+        {"key": f"s{n // 30}#{n % 30}", "response": f"Positive {n}.", "documents": documents}
+        for n in range(3000)
+    )
+    recorded(tmp_path, *rows)
+    tracemalloc.start()
+    answers = read_recorded(str(tmp_path / "answers.jsonl"))
+    live, peak = tracemalloc.get_traced_memory()
+    assert peak < 1.25 * live
+    tracemalloc.reset_peak()
+    held = [answers.lookup(*name) for name in list(answers.keys())]
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in execution_lines(held):
+        pass
+    assert tracemalloc.get_traced_memory()[1] - before < 0.25 * live
+    tracemalloc.stop()
