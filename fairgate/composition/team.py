@@ -7,9 +7,6 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.workers import Executor, Team
 from fairgate.systems.catalogue import kind_of
-from fairgate.systems.judges import JudgePolicy
-from fairgate.systems.onnx_generator import GeneratorPolicy
-from fairgate.systems.worker import worker_side
 
 
 def team_for(loaded: LoadedPolicy, runtime: Runtime) -> Team | None:
@@ -36,6 +33,9 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime) -> Team | None:
 
 
 def _runs_a_model(loaded: LoadedPolicy) -> bool:
+    from fairgate.systems.judges import JudgePolicy
+    from fairgate.systems.onnx_generator import GeneratorPolicy
+
     policy = loaded.policy
     judges = policy.judge.generators if isinstance(policy.judge, JudgePolicy) else ()
     return kind_of(policy.system).runs_a_model(policy.system) or any(
@@ -47,5 +47,6 @@ def _executor(runtime: Runtime) -> Executor:
     chosen = runtime.workers
     assert chosen is not None  # noqa: S101 - asked before
     from fairgate.adapters.worker_processes import WorkerProcesses
+    from fairgate.systems.worker import worker_side
 
     return WorkerProcesses(chosen.count, runtime.threads, worker_side)
