@@ -68,10 +68,13 @@ class DecoderGraph:
     """None: the file as it is."""
 
 
-def read_decoder_graph(graph_file: Path, *, attends_to_all: bool) -> DecoderGraph:
+def read_decoder_graph(
+    graph_file: Path, *, attends_to_all: bool, joins: bool = False
+) -> DecoderGraph:
     """Return the facts of a graph and the graphs to try.
 
     `attends_to_all`: whether every layer attends to the whole text, as far as the folder says.
+    `joins`: whether a second way to attend is wanted, see `joint_attention`.
     A file that cannot be read is left to the session that opens it, which reports the error.
     Raises ModelError without the package `onnx`.
     """
@@ -93,7 +96,7 @@ def read_decoder_graph(graph_file: Path, *, attends_to_all: bool) -> DecoderGrap
     better: list[bytes] = []
     if cut_to_positions(model):
         better.append(bytes(model.SerializeToString()))
-    if attends_to_all and not facts.windows and join_attention(model):
+    if joins and attends_to_all and not facts.windows and join_attention(model):
         better.insert(0, bytes(model.SerializeToString()))
     return DecoderGraph(facts=facts, contents=(*better, whole))
 

@@ -68,7 +68,9 @@ class DecoderSession:
         self._folder = folder
         self._device: Device = device
         window = read_attention_settings(folder).window
-        graph = read_decoder_graph(folder.graph, attends_to_all=window is None)
+        graph = read_decoder_graph(
+            folder.graph, attends_to_all=window is None, joins=device == "cpu"
+        )
         self._session = self._open(graph, threads)
         self._inputs = {node.name: node for node in self._session.get_inputs()}
         outputs = [node.name for node in self._session.get_outputs()]

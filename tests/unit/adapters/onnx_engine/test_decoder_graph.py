@@ -39,7 +39,7 @@ def test_a_builders_graph_tells_its_windows_and_gets_caches_that_grow():
 
 
 def test_the_embedded_graph_is_left_on_disk_but_for_cut_and_joint_steps():
-    graph = read_decoder_graph(DEMO / "model.onnx", attends_to_all=True)
+    graph = read_decoder_graph(DEMO / "model.onnx", attends_to_all=True, joins=True)
     joined, cut, whole = graph.contents
     assert joined is not None
     assert cut is not None
