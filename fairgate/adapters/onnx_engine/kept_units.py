@@ -22,6 +22,9 @@ class KeptUnits:
         self._window = Window(carried=[], units=0)
         self._stores: list[npt.NDArray[Any]] = []
         """Per input of the cache an array `[heads, units, grain * size]`."""
+        self._room: list[npt.NDArray[Any]] = []
+        """Per input the memory of the cache that was put together last: new memory costs as much
+        as what is copied to it."""
 
     def begin(self, window: Window) -> None:
         """Keep what a window takes over from the one before it, and nothing else."""
@@ -33,15 +36,23 @@ class KeptUnits:
         self._window = window
 
     def before(self, pieces: Sequence[Piece]) -> Cache | None:
-        """Return the cache in front of pieces that begin at one place; None at the beginning."""
+        """Return the cache in front of pieces that begin at one place; None at the beginning.
+
+        It lasts until the next one.
+        """
         units = pieces[0].start // self._grain
         if not units:
             return None
         paths = [np.array(self._window.paths[one.place][:units]) for one in pieces]
         arrays = []
-        for store in self._stores:
+        for number, store in enumerate(self._stores):
             heads, _, unit = store.shape
-            whole = np.empty((len(pieces), heads, units, unit), dtype=store.dtype)
+            size = len(pieces) * heads * units * unit
+            if len(self._room) <= number:
+                self._room.append(np.empty(0, dtype=store.dtype))
+            if self._room[number].size < size:
+                self._room[number] = np.empty(size, dtype=store.dtype)
+            whole = self._room[number][:size].reshape(len(pieces), heads, units, unit)
             for row, path in zip(whole, paths, strict=True):
                 store.take(path, axis=1, out=row, mode="clip")  # "raise" would copy twice
             arrays.append(whole.reshape(len(pieces), heads, units * self._grain, -1))

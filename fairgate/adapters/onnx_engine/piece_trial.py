@@ -27,13 +27,13 @@ _OTHERS = [[(7 * place + n) % _TOKENS for place in range(75)] for n in (1, 2)]
 def reads_in_any_pieces(session: DecoderSession) -> bool:
     """Return whether logits, keys and values of a row are the same bits in other pieces.
 
-    The row is read by itself in blocks, and beside others, in pieces of other widths and with more
-    padding. Both ways it is as long as most prompts' unlike parts.
+    The row is read by itself in blocks, beside others in pieces of other widths and with more
+    padding, and in two pieces without any. It is as long as most prompts' unlike parts.
     """
     try:
         alone = _bits(session, [_ROW], cuts=(0, 32, 64), slots=80)
         beside = _bits(session, [*_OTHERS, _ROW], cuts=(0, 8, 48), slots=96)
-        last = _bits(session, [_ROW], cuts=(0, 72), slots=80)
+        last = _bits(session, [_ROW], cuts=(0, 72), slots=75)
     except ModelError:
         return False
     return all(

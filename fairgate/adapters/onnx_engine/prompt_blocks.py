@@ -133,7 +133,10 @@ class PromptBlocks:
         """Run pieces of one place and width; keep what others need of them."""
         rows = [prompts[one.place].tokens[one.start : one.end] for one in pieces]
         before = kept.before(pieces) if kept is not None else None
-        logits, cache = self._session.prefill(rows, pieces[0].width, read, before)
+        width = pieces[0].width
+        if kept is not None and self._session.cuts_freely and self._session.joins:
+            width = min(width, max(2, *map(len, rows)))  # nothing depends on the slots behind
+        logits, cache = self._session.prefill(rows, width, read, before)
         if kept is not None:
             kept.keep(pieces, cache)
         return logits, cache

@@ -219,3 +219,19 @@ def test_nothing_is_tried_where_caches_stay_on_their_device(monkeypatch):
     session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
     assert not session.shares
     assert not tried
+
+
+def test_prompts_that_are_cut_freely_run_without_padding(monkeypatch):
+    engine = Recorder(DEMO, 1, threads=1)
+    if not (engine._session.cuts_freely and engine._session.joins):
+        pytest.skip("bits depend on the piece on this processor")
+    widths, prefill = [], engine._session.prefill
+    monkeypatch.setattr(
+        engine._session,
+        "prefill",
+        lambda rows, width, *given: widths.append(width) or prefill(rows, width, *given),
+    )
+    engine.answers([tokens(BLOCK + 3), tokens(5), tokens(1)])
+    assert sorted(widths) == [5, BLOCK + 3]  # the widest of a batch decides
+    engine.answers([tokens(1)])
+    assert widths[2:] == [2]
