@@ -49,9 +49,10 @@ def test_a_killed_process_costs_what_it_had_not_answered_and_interrupts_reach_no
     assert found == dict(enumerate(map(answer_to, requests)))
     assert Counter(log.read_text().split()) == Counter(request.prompt for request in requests)
     assert "ended by signal 9, as where memory is short" in team.notices[0]
-    assert [machine["threads"] for machine in team.machines] == ["1"] * 3
+    assert {machine["threads"] for machine in team.machines} == {"1"}
     running = pids(processes)
-    assert len(alive(running)) == 2
+    assert running
+    assert alive(running) == running
     team.close()
     assert not alive(running)
     assert not pids(processes)
