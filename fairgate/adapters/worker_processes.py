@@ -7,24 +7,15 @@ import itertools
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
-from multiprocessing import resource_tracker
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Protocol
 
+from fairgate.adapters.spawning import Side, no_interrupts
 from fairgate.domain.errors import WorkerError
 from fairgate.engine.workers import Received
 
 _SECONDS_TO_END = 5.0
-
-
-class Side(Protocol):
-    """What a worker does with a task."""
-
-    def answer(self, task: str) -> Iterator[str]:
-        """Yield the replies to a task."""
-        ...
 
 
 class WorkerProcesses:
@@ -59,7 +50,7 @@ class WorkerProcesses:
             target=_work, args=(there, self._side, self._threads), daemon=True
         )
         try:
-            with _no_interrupts():
+            with no_interrupts():
                 process.start()
         except OSError as error:
             here.close()
@@ -113,18 +104,6 @@ class WorkerProcesses:
             return f"ended with status {code}"
         memory = ", as where memory is short" if -code == signal.SIGKILL else ""
         return f"ended by signal {-code}{memory}"
-
-
-@contextlib.contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Start a process that never sees Ctrl-C, from its first instruction on."""
-    # Where this process is not running yet, starting it would let interrupts through again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(pipe: Connection, side: Callable[[int], Side], threads: int) -> None:

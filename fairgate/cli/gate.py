@@ -87,13 +87,13 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:
     from fairgate.composition.pace import paced
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
+    from fairgate.composition.team import on_its_machines
     from fairgate.engine.gate import run_gate
     from fairgate.reports.formats import chosen
 
-    formats = chosen(options["formats"])
-    runtime = runtime_of(options)
+    formats, runtime = chosen(options["formats"]), runtime_of(options)
     progress = profile = Profile(progress_for(quiet=options["quiet"]))
-    limit = options["limit"]
+    limit, report_only = options["limit"], options["report_only"]
     with profile.part("read policy and plan"):
         loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
@@ -103,7 +103,7 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:
             given = composition.gate_input(locate_references(loaded, policy, named))
         with profile.part("ask, judge, decide"):
             done = paced(run_gate(given, composition.system, progress), composition, given)
-    report_only = options["report_only"]
+        given, done = on_its_machines(given, done, composition.environment)
     with profile.part("build reports"):
         view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
     with profile.part("write files"):

@@ -97,9 +97,20 @@ _WORKERS = (
     click.option(
         "--workers",
         type=click.IntRange(1, 1000),
-        default=1,
         metavar="N",
         help="Ask models in N processes, by source; never changes a result.",
+    ),
+    click.option(
+        "--executor",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Where --workers run: on this machine, or as actors of a Ray cluster.",
+    ),
+    click.option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="Ray's head as HOST:PORT; `local` starts a cluster of its own for the run.",
     ),
 )
 
@@ -192,8 +203,17 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
 
 
 def _workers_of(options: dict[str, Any]) -> Workers | None:
-    count: int = options.pop("workers", 1)
-    return None if count == 1 else Workers(count=count)
+    count: int | None = options.pop("workers", None)
+    is_ray = options.pop("executor", "local") == "ray"
+    address: str | None = options.pop("ray_address", None)
+    if address is not None and not is_ray:
+        raise UsageError("--ray-address names a Ray cluster; add --executor ray, or leave it out")
+    if is_ray and (count is None or address is None):
+        lacking = "--workers N" if count is None else "--ray-address HOST:PORT (or `local`)"
+        raise UsageError(f"--executor ray needs {lacking}: how many actors, in which cluster")
+    if count is None or (count == 1 and not is_ray):
+        return None
+    return Workers(count=count, ray_address=address)
 
 
 def json_option(command: Command) -> Command:

@@ -19,7 +19,7 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import must_match, with_texts_of
-from fairgate.engine.environment import environment_notices
+from fairgate.engine.environment import environment_notices, of_machines
 from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices
@@ -123,11 +123,17 @@ class Composition:
         """Return what is under test and where it runs, by fingerprint."""
         return Provenance(
             under_test=self.system.under_test() if under_test is None else under_test,
-            environment=describe_environment(self._runtime.device),
+            environment=self.environment,
             fairgate=__version__,
             policy_path=self._loaded.parsed.path,
             commit=current_commit(self._runtime.root),
         )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the libraries and processors of this machine and, once they ran, the workers'."""
+        workers = () if self._team is None else self._team.machines
+        return of_machines([describe_environment(self._runtime.device), *workers])
 
     @contextmanager
     def serving(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
+from fairgate.engine.environment import of_machines
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import Progress, SystemUnderTest, Vectors
 from fairgate.engine.references import References
@@ -223,11 +224,8 @@ def _read(found: Found, loaded: LoadedPolicy) -> ReadShard:
 
 
 def _environment(shards: Sequence[Found]) -> dict[str, str]:
-    """Return where the answers were made; of parts on different machines, every value."""
-    tables = [one.manifest.environment for one in shards]
-    names = dict.fromkeys(name for table in tables for name in table)
-    values = {name: sorted({table.get(name, "none") for table in tables}) for name in names}
-    return {name: " | ".join(each) for name, each in values.items()}
+    """Return where the answers were made."""
+    return of_machines([one.manifest.environment for one in shards])
 
 
 def _left_out(count: int) -> str:

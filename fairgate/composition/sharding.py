@@ -8,7 +8,6 @@ from itertools import chain
 from pathlib import Path
 
 from fairgate import __version__
-from fairgate.adapters.environment import describe_environment
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.lines import file_sha256
 from fairgate.adapters.files.shard_folder import Manifest, write_shard
@@ -54,7 +53,7 @@ def run_shard(
         sources=len({case.cluster for case in part.cases}),
         questions=len(answered.answers),
         under_test=under_test,
-        environment=describe_environment(runtime.device),
+        environment=composition.environment,
         **expected(loaded, runtime),  # type: ignore[arg-type]
     )
     keep_output_out_of_git(folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.baseline import Baseline
 
@@ -26,3 +28,10 @@ def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]
     where = "; ".join(changed)
     drift = "answers with a margin below `unstable_margin` are unstable rather than violated"
     return [f"the baseline was made in another environment ({where}): {drift}, others may drift"]
+
+
+def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return one environment for several machines: where they differ, every value."""
+    names = dict.fromkeys(name for table in tables for name in table)
+    values = {name: sorted({table.get(name, "none") for table in tables}) for name in names}
+    return {name: " | ".join(each) for name, each in values.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -69,9 +70,9 @@ class WorkerSide:
         model = self._models[asks.model]
         if model.fingerprint != asks.fingerprint:
             raise ModelError(
-                f"a worker on {self._machine.get('node', 'this machine')} has another model than "
-                "this run, under the same name; expected the same files everywhere: copy them, or "
-                "name a folder that all machines share"
+                f"the worker on {platform.node()} has other files of the model than this run has "
+                "under this name; expected the same everywhere: copy them, or name a folder that "
+                "all machines share"
             )
         return model
 

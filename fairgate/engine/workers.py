@@ -130,7 +130,7 @@ class Team:
         self.notices: list[str] = []
         """Which workers were lost. Not part of a result."""
         self.machines: list[Mapping[str, str]] = []
-        """What each worker says about its libraries and processor, and its FairGate version."""
+        """What each worker says about its libraries and processor."""
 
     @property
     def most(self) -> int:

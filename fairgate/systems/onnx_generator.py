@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
+from fairgate import __version__
 from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
@@ -97,7 +98,8 @@ def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
         "device": runtime.device,
         "confined": runtime.confined,
     }
-    return json.dumps({"generator": chosen.model_dump(mode="json"), "runtime": how})
+    named = {"fairgate": __version__, "generator": chosen.model_dump(mode="json"), "runtime": how}
+    return json.dumps(named)
 
 
 def open_here(chosen: GeneratorPolicy, resources: Resources) -> Generator:

@@ -50,6 +50,22 @@ def test_what_is_no_number_of_workers_is_refused(workspace, number):
     assert "--workers" in workspace.err
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--executor", "ray"), "--executor ray needs --workers N"),
+        (("--executor", "ray", "--workers", "2"), "needs --ray-address HOST:PORT"),
+        (("--executor", "ray", "--ray-address", "h:1"), "needs --workers N"),
+        (("--workers", "2", "--ray-address", "h:1"), "add --executor ray"),
+        (("--ray-address", "h:1"), "add --executor ray"),
+        (("--executor", "spark", "--workers", "2"), "'spark' is not one of"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(workspace, options, says):
+    assert workspace.run("run", "policy.yaml", *options) == 2
+    assert says in " ".join(workspace.err.split())
+
+
 JUDGED = {
     "suites": [
         {"id": "s", "sources": "meta-fair", "relations": ["meta-fair/mr1-single-attribute"]}

@@ -130,7 +130,7 @@ def test_workers_that_never_begin_are_not_started_for_ever():
 
 def test_a_worker_with_other_model_files_answers_nothing():
     generator, _ = spread(Here(1, first), fingerprint="other")
-    with pytest.raises(ModelError, match="on here has another model than this run"):
+    with pytest.raises(ModelError, match="has other files of the model than this run has"):
         list(generator.generate(questions([1])))
 
 

@@ -1,0 +1,171 @@
+"""A run over a Ray cluster: the bytes of one process, and clear words where there is no cluster."""
+
+import json
+import os
+import signal
+import socket
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.shards import whole
+from fakes.workers import answer_to, questions, scripted_side, side_that_cannot_start, spread
+
+from fairgate.adapters import ray_actors
+from fairgate.adapters.ray_actors import RayActors
+from fairgate.cli import main
+from fairgate.domain.errors import WorkerError
+
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
+POLICY = {
+    "version": 1,
+    "name": "w",
+    "system": {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}},
+    "suites": [
+        {
+            "id": "s",
+            "task": "sentiment",
+            "sources": "sources.jsonl",
+            "perturbations": ["gender", "age"],
+        }
+    ],
+    "gates": [{"metric": "asr/generation/controlled", "max": 0.9}],
+}
+
+
+@pytest.fixture
+def policy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": f"s{n}", "text": f"Text number {n} is fine."} for n in range(8)]
+    Path("sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("p.yaml").write_text(json.dumps(POLICY))
+
+
+def actors():
+    """Return the processes of this machine's Ray actors."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            title = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if title.startswith(b"ray::_Actor"):
+            found.append(int(folder.name))
+    return found
+
+
+def call(*arguments):
+    return main(list(arguments))
+
+
+def test_a_run_whose_actor_is_killed_gives_the_bytes_of_one_process(
+    cluster, policy, monkeypatch, capsys
+):
+    expected = whole(call, "p.yaml", "--threads", "1", "--cache", "one")
+    sent, received, killed = [], Counter(), []
+    send, receive = RayActors.send, RayActors.receive
+
+    def sending(self, worker, task):
+        sent.append((worker, json.loads(task)["positions"]))
+        send(self, worker, task)
+
+    def receiving(self):
+        found = receive(self)
+        received["all"] += '"position": null' not in (found.text or '"position": null')
+        if received["all"] == 5 and not killed:
+            killed.append(actors()[0])
+            os.kill(killed[0], signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(RayActors, "send", sending)
+    monkeypatch.setattr(RayActors, "receive", receiving)
+    options = ("--workers", "2", "--executor", "ray", "--ray-address", cluster)
+    assert whole(call, "p.yaml", *options, "--cache", "of-ray") == expected
+    assert killed
+    assert "a worker was lost (ActorDiedError" in capsys.readouterr().err
+    rows = expected["executions.jsonl"].decode().splitlines()
+    assert received["all"] <= len(rows), "no answer is taken twice"
+    assert sum(len(positions) for _, positions in sent) > received["all"], (
+        "and some are asked again"
+    )
+    sent.clear()
+    assert whole(call, "p.yaml", *options, "--cache", "of-ray") == expected
+    assert not sent, "what is stored joins no cluster"
+
+
+def test_an_actor_that_kills_itself_costs_what_it_had_not_answered(cluster, tmp_path):
+    log = tmp_path / "log"
+    executor = RayActors(2, 0, scripted_side, cluster)
+    script = {"kill": "s2", "times": 1, "mark": str(tmp_path), "log": str(log)}
+    generator, team = spread(executor, **script)
+    requests = questions([3, 3, 3, 3])
+    assert dict(generator.generate(requests)) == dict(enumerate(map(answer_to, requests)))
+    asked = Counter(log.read_text().split())
+    assert set(asked) == {request.prompt for request in requests}
+    # Each actor is given two sources; what was on its way when one died is asked again.
+    assert asked.total() <= len(requests) + 6
+    assert {machine["threads"] for machine in team.machines} == {"1"}
+    assert len(team.notices) == 1
+    team.close()
+    end = time.monotonic() + 20
+    while actors() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not actors()
+
+
+def test_a_crash_of_every_actor_over_one_source_ends_with_its_name(cluster, tmp_path):
+    executor = RayActors(1, 1, scripted_side, cluster)
+    generator, team = spread(executor, crash="s1", times=99, mark=str(tmp_path))
+    with pytest.raises(WorkerError, match=r"source 's1' was lost 3 times, at last: ValueError"):
+        list(generator.generate(questions([1, 1])))
+    team.close()
+
+
+def test_actors_that_cannot_start_or_have_no_place_end_the_run(cluster):
+    generator, team = spread(RayActors(1, 1, side_that_cannot_start, cluster))
+    with pytest.raises(WorkerError, match="3 workers in a row ended before their first answer"):
+        list(generator.generate(questions([1])))
+    team.close()
+    with pytest.raises(WorkerError, match=r"has 2 CPUs on 1 machines, too few for 3 workers"):
+        RayActors(3, 0, scripted_side, cluster).start()
+    executor = RayActors(1, 9, scripted_side, cluster)
+    executor._cluster = replace(executor._cluster, seconds_to_begin=1.0)
+    generator, team = spread(executor)
+    with pytest.raises(WorkerError, match=r"have not begun after 1 s; each waits for 9 free CPUs"):
+        list(generator.generate(questions([1])))
+    team.close()
+
+
+def test_a_cluster_that_is_gone_is_an_error_and_no_verdict(cluster):
+    executor = RayActors(1, 1, scripted_side, cluster)
+    generator, team = spread(executor, slow="s0")
+    coming = generator.generate(questions([1, 1]))
+    next(coming)
+    executor._driver[0].kill()
+    with pytest.raises(WorkerError, match="the connection to the cluster is lost"):
+        next(coming)
+    team.close()
+
+
+def test_what_is_no_cluster_is_left_after_a_while(monkeypatch):
+    monkeypatch.setattr(ray_actors, "_SECONDS_TO_JOIN", 3.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        executor = RayActors(1, 1, scripted_side, f"127.0.0.1:{port}")
+        with pytest.raises(WorkerError, match="did not answer as a Ray cluster within 3 s"):
+            executor.start()
+        executor.close()
+
+
+def test_an_address_where_nothing_listens_is_exit_code_4_at_once(policy, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    options = ("--workers", "2", "--executor", "ray", "--quiet", "--ray-address")
+    began = time.monotonic()
+    assert call("run", "p.yaml", *options, f"127.0.0.1:{port}") == 4
+    assert time.monotonic() - began < 30
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"'127.0.0.1:{port}': nothing can be reached there (Connection refused)" in said
+    assert "ray start --head" in said
