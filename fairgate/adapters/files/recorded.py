@@ -24,6 +24,7 @@ _DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
 _MOST_TEXTS = 1000
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+_MOST_LISTS = 50_000
 
 
 class RecordedAnswers:
@@ -128,14 +129,27 @@ class SeenDocuments:
         """Begin with none."""
         self.lists = SharedDocuments()
         self._known: dict[tuple[object, ...], Document] = {}
+        self._known_lists: dict[tuple[object, ...], tuple[Document, ...]] = {}
+
+    def documents(self, values: Sequence[object], place: str) -> tuple[Document, ...]:
+        """Return the documents that a recording's objects are. Raises DataError."""
+        name = tuple(field for value in values for field in _named(value))
+        try:
+            found = self._known_lists.get(name)
+        except TypeError:  # a list is no text; which field holds it is said below
+            name = ()
+            found = None
+        if found is None:
+            found = self.lists.held(
+                self.document(value, f"{place}: documents[{i}]") for i, value in enumerate(values)
+            )
+            if name and len(self._known_lists) < _MOST_LISTS:
+                self._known_lists[name] = found
+        return found
 
     def document(self, value: object, place: str) -> Document:
         """Return the document that a recording's object is. Raises DataError."""
-        if not isinstance(value, dict) or not value.keys() <= _DOCUMENT_KEYS:
-            return _document(value, place)
-        id_, score = value.get("id"), value.get("score")
-        # With the types, because 1, 1.0 and True are equal and not equally valid.
-        name = (type(id_), id_, value.get("text"), value.get("label"), type(score), score)
+        name = _named(value)
         try:
             found = self._known.get(name)
         except TypeError:  # a list is no text; which field holds it is said below
@@ -145,6 +159,15 @@ class SeenDocuments:
             if len(self._known) < MOST_SHARED:
                 self._known[name] = found
         return found
+
+
+def _named(value: object) -> tuple[object, ...]:
+    """Return what tells documents apart before they are checked: equal ones are equally valid."""
+    if not isinstance(value, dict) or not value.keys() <= _DOCUMENT_KEYS:
+        return (value,)
+    id_, score = value.get("id"), value.get("score")
+    # With the types, because 1, 1.0 and True are equal and not equally valid.
+    return type(id_), id_, value.get("text"), value.get("label"), type(score), score
 
 
 def execution_from(record: Mapping[str, Any], place: str, seen: SeenDocuments) -> Execution:
@@ -197,9 +220,7 @@ def _documents(value: object, place: str, seen: SeenDocuments) -> tuple[Document
             f"{place}: documents is {capped(value)}; expected a list of at most "
             f"{_MOST_DOCUMENTS:,} objects in rank order, or null"
         )
-    return seen.lists.held(
-        seen.document(item, f"{place}: documents[{i}]") for i, item in enumerate(value)
-    )
+    return seen.documents(value, place)
 
 
 def _document(value: object, place: str) -> Document:
