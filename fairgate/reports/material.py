@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+
+import numpy as np
 
 from fairgate.domain.cases import Case
 from fairgate.domain.measurements import Measurements
@@ -58,8 +59,7 @@ class Material:
     def shown_beside(self, other: Beside) -> Material:
         """Return the same run beside something else; what was looked up is not looked up again."""
         found = copy.copy(self)
-        for name in ("unchanged_before", "changed_before"):
-            found.__dict__.pop(name, None)
+        found.__dict__.pop("_before", None)
         found.__dict__["beside"] = other
         return found
 
@@ -88,31 +88,50 @@ class Material:
         """Return the judged question items in the order of the plan."""
         return list(judged_rows.question_rows(self.result))
 
-    @cached_property
-    def cases(self) -> Mapping[tuple[str, str], Case]:
-        """Return every case of the plan, by suite and key, with the responses that it embeds."""
-        cases = {(case.suite, case.key): case for case in self.result.plan.cases}
-        return cases | {(c.suite, c.key): c for c in self.run.added if c.embeds is not None}
+    def planned(self, suite: str, key: str) -> Case | None:
+        """Return a case as it was asked, with the response that it embeds; None: none is planned.
+
+        Readings know all that were asked, so that no run of a million pairs indexes them again.
+        """
+        known = self.run.readings.get(suite)
+        found = None if known is None else known.case(key)
+        return self._unasked.get((suite, key)) if found is None else found
+
+    def case(self, suite: str, key: str) -> Case:
+        """Return the same of a case that is planned. Raises KeyError."""
+        found = self.planned(suite, key)
+        if found is None:
+            raise KeyError((suite, key))
+        return found
 
     @cached_property
-    def unchanged_before(self) -> AbstractSet[tuple[str, str]]:
-        """Return the pairs whose answer was unchanged then, by suite and key."""
-        return self._found_before(0.0)
+    def _unasked(self) -> Mapping[tuple[str, str], Case]:
+        known = self.run.readings
+        return {
+            (case.suite, case.key): case
+            for case in self.result.plan.cases
+            if case.suite not in known or case.key not in known[case.suite]
+        }
+
+    def was_unchanged(self, row: PairRow) -> bool:
+        """Return whether a pair's answer was decided and unchanged then."""
+        return self._before.get(row.suite, {}).get(row.key) == 0
+
+    def was_changed(self, row: PairRow) -> bool:
+        """Return whether a pair's answer was changed then."""
+        return self._before.get(row.suite, {}).get(row.key) == 1
 
     @cached_property
-    def changed_before(self) -> AbstractSet[tuple[str, str]]:
-        """Return the pairs whose answer was changed then, by suite and key."""
-        return self._found_before(1.0)
-
-    def _found_before(self, claim: float) -> AbstractSet[tuple[str, str]]:
-        found: set[tuple[str, str]] = set()
+    def _before(self) -> Mapping[str, Mapping[str, int]]:
+        """Return suite to pair to its main claim in what the run is shown beside; -1: undecided."""
+        found: dict[str, Mapping[str, int]] = {}
         run = self.beside.run
         for suite, known in run.suites.items() if run else ():
             values = known.table.values
             column = values.get("controlled", values.get("generation"))
             if column is not None:
-                decided = zip(known.table.keys, column.tolist(), strict=True)
-                found.update((suite, key) for key, value in decided if value == claim)
+                claims = np.nan_to_num(column, nan=-1.0).astype(np.int8).tolist()
+                found[suite] = dict(zip(known.table.keys, claims, strict=True))
         return found
 
     def identities(self, suite: str) -> dict[str, Identity]:

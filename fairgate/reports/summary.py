@@ -231,7 +231,7 @@ def example(material: Material) -> Inline:
     is_about_answers = subject(material) is Subject.ANSWERS
     if row is None or material.result.outcome is not Outcome.FAIL or not is_about_answers:
         return ""
-    query = material.cases[row.suite, row.source].query
+    query = material.case(row.suite, row.source).query
     source = _closed(excerpt(redacted(query, material.options.redact)))
     if not row.names_speaker:
         return _of_two_texts(material, row, source)
@@ -272,7 +272,7 @@ def _closed(quote: str) -> str:
 
 def _of_two_texts(material: Material, row: PairRow, source: str) -> Inline:
     """Return the example of a relation that changes the text itself."""
-    query = material.cases[row.suite, row.key].query
+    query = material.case(row.suite, row.key).query
     return [
         "For example, ",
         Span(source, Kind.QUOTE),

@@ -51,6 +51,10 @@ class Readings:
         """Return whether a case is planned."""
         return key in self._cases
 
+    def case(self, key: str) -> Case | None:
+        """Return a case as it was asked; None where it was not."""
+        return self._cases.get(key)
+
     @property
     def keys(self) -> Sequence[str]:
         """Return the keys of all cases, in the order in which they were added."""

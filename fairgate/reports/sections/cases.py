@@ -75,7 +75,7 @@ def unreadable_answers(material: Material) -> Iterator[Block]:
     if not found or not (lost or material.result.outcome is Outcome.INCONCLUSIVE):
         return
     first = found[0]
-    asked = material.cases[first.suite, first.key]
+    asked = material.case(first.suite, first.key)
     alike = [row for row in found if (row.suite, row.relation) == (first.suite, first.relation)]
     texts = list(dict.fromkeys(_quoted(material, row) for row in alike))[:_UNREADABLE]
     expected: list[str | Span] = ["Asked was ", Span(asked.instruction, Kind.QUOTE)]
@@ -136,13 +136,12 @@ def clearest_cases(material: Material) -> list[PairRow]:
     neutral answers and from the one without a speaker, then the widest answer margin, then the
     order of the plan. Further cases of the same sources follow.
     """
-    satisfied = material.unchanged_before
     places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
 
     def clearness(row: PairRow) -> tuple[bool, int, bool, float]:
         margin = row.answer.margin
         return (
-            (row.suite, row.key) not in satisfied,
+            not material.was_unchanged(row),
             places.get(row.term, len(places)),
             row.verdict("generation") != 1.0,
             -(margin if margin is not None else -1.0),
@@ -160,12 +159,12 @@ def clearest_cases(material: Material) -> list[PairRow]:
 
 def _case(material: Material, row: PairRow, of_source: Sequence[PairRow]) -> CaseItem:
     """Return a case with what a reader needs to judge it; `of_source` are its source's changes."""
-    source, follow_up = (material.cases[row.suite, key].query for key in (row.source, row.key))
+    source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
     options, known = material.options, material.run.executions
     left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
     explain = command(_explain(options, row)) if options.has_explain else code(row.key)
     return CaseItem(
-        title=_title(row, is_new=(row.suite, row.key) in material.unchanged_before),
+        title=_title(row, is_new=material.was_unchanged(row)),
         text=_difference(source, follow_up, options),
         facts=[
             *_response(right, row.answer, options),

@@ -66,16 +66,11 @@ def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowse
 
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     changed = [
-        (NEW if (row.suite, row.key) in material.unchanged_before else CHANGED, row)
-        for row in clearest_cases(material)
+        (NEW if material.was_unchanged(row) else CHANGED, row) for row in clearest_cases(material)
     ]
     tests = [row for row in material.pairs if not row.is_control]
     undecided = [(UNDECIDED, row) for row in tests if isinstance(row.claim, Reason)]
-    fixed = [
-        (FIXED, row)
-        for row in tests
-        if row.claim is False and (row.suite, row.key) in material.changed_before
-    ]
+    fixed = [(FIXED, row) for row in tests if row.claim is False and material.was_changed(row)]
     return changed + undecided + fixed
 
 
@@ -172,7 +167,7 @@ class _Data:
             documents = execution.documents if execution else None
             self._sources[where] = [
                 self._texts.place(row.source, _KEY),
-                self._cut(self._material.cases[where].query, self._of_source.most),
+                self._cut(self._material.case(*where).query, self._of_source.most),
                 self._answer(row.source_answer),
                 self._response(execution, row.source_answer),
                 len(documents or ()),
@@ -200,8 +195,9 @@ class _Data:
 
         Places are in UTF-16 units, as browsers count. Of hidden texts everything is replaced.
         """
-        known, most = self._material.cases, self._of_source.most
-        source, follow_up = (known[row.suite, key].query for key in (row.source, row.key))
+        most = self._of_source.most
+        keys = (row.source, row.key)
+        source, follow_up = (self._material.case(row.suite, key).query for key in keys)
         if self._redact == "hash":
             return 0, len(kept(source, "hash", most)), self._cut(follow_up, most)
         head = common(source, follow_up)

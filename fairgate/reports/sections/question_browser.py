@@ -54,7 +54,7 @@ def _answered(row: QuestionRow) -> str:
 
 
 def _item(material: Material, row: QuestionRow) -> CaseItem:
-    case = material.cases.get((row.suite, row.key))
+    case = material.planned(row.suite, row.key)
     title: Words = [
         Span(_answered(row), tone=Tone.STRONG),
         f" instead of {_right(row)}: {row.condition} context, setting ",
@@ -118,7 +118,7 @@ class _Data:
         return self._cut(text, self._of_response.most)
 
     def _item(self, row: QuestionRow) -> int:
-        case = self._material.cases.get((row.suite, row.key))
+        case = self._material.planned(row.suite, row.key)
         query = self._cut(case.text or case.query, self._of_item) if case else 0
         options = [self._cut(one, 80) for one in case.options] if case else []
         return self._items.setdefault((query, tuple(options)), len(self._items))
