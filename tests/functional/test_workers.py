@@ -4,11 +4,14 @@ import json
 
 import pytest
 from fakes.shards import in_parts, merged, taken, whole
+from fakes.workers import Here
 
 from fairgate.composition.loading import load_policy
 from fairgate.composition.team import team_for
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime, Workers
+from fairgate.engine.worker_side import WorkerSide
+from fairgate.systems.worker import worker_side
 
 HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}}
 SUITE = {
@@ -118,3 +121,56 @@ def test_one_worker_is_this_process_which_may_ask_anybody(workspace):
     (workspace.root / "answers.jsonl").write_text('{"key": "s1", "response": "a"}\n')
     assert workspace.run("run", "policy.yaml", "--workers", "1", "--out", "out") in (0, 1, 5)
     assert taken("out")
+
+
+class Elsewhere(WorkerSide):
+    """A worker in this process that says it runs on another machine."""
+
+    def __init__(self, threads):
+        side = worker_side(threads)
+        super().__init__(side._open, {**side._machine, "cpu": "other"})
+
+
+def in_this_process(monkeypatch, side):
+    """Let runs have workers without processes; return what starts them."""
+    executors = []
+
+    def executor(runtime):
+        executors.append(Here(runtime.workers.count, lambda busy: (busy[-1], False), side))
+        return executors[-1]
+
+    monkeypatch.setattr("fairgate.composition.team._executor", executor)
+    return executors
+
+
+def test_workers_on_other_machines_are_in_the_record_and_in_a_notice(workspace, monkeypatch):
+    workspace.sources(3)
+    write(workspace)
+    expected = whole(workspace.run, "p.yaml", "--cache", "one")
+    in_this_process(monkeypatch, Elsewhere)
+    found = whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2")
+    environment = json.loads(found["run.json"])["provenance"]["environment"]
+    assert sorted(environment["cpu"].split(" | ")) == sorted(
+        ["other", json.loads(expected["run.json"])["provenance"]["environment"]["cpu"]]
+    )
+    assert "workers ran on machines that are not alike (cpu: " in found["report.md"].decode()
+    assert found["rows.jsonl"] == expected["rows.jsonl"]
+    again = whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2")
+    assert again == expected, "stored answers have no machine"
+
+
+def test_a_judge_of_recorded_answers_is_asked_by_workers(workspace, monkeypatch):
+    (workspace.root / "answers.jsonl").touch()
+    judge = {"id": "j", "generators": [{"model": "demo-slm", "decoding": {"max_new_tokens": 4}}]}
+    suite = {**JUDGED["suites"][0], "limit": 4}
+    recorded = {"recorded": "answers.jsonl"}
+    write(workspace, system=recorded, judge=judge, suites=[suite], gates=JUDGED["gates"])
+    assert workspace.run("plan", "p.yaml") == 0
+    keys = [json.loads(line)["key"] for line in workspace.out.splitlines()]
+    rows = [json.dumps({"key": key, "response": f"Yes, {key}."}) + "\n" for key in keys]
+    (workspace.root / "answers.jsonl").write_text("".join(rows))
+    expected = whole(workspace.run, "p.yaml", "--cache", "one")
+    executors = in_this_process(monkeypatch, worker_side)
+    assert whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2") == expected
+    assert executors[0].sent
+    assert executors[0].closed == 1
