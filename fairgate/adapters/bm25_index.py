@@ -79,11 +79,15 @@ class Bm25Index:
         return None
 
     def _search(self, query: str, top_k: int) -> list[Document]:
-        terms = [term for term in tokens(query) if term in self._vocabulary]
+        index, vocabulary = self._index
+        terms = [term for term in tokens(query) if term in vocabulary]
         scores = np.zeros(len(self._documents), dtype=np.float64)
         if terms:
-            scores = np.asarray(self._index.get_scores(terms), dtype=np.float64)
-        rows, rounded = ranked(np.arange(len(scores)), scores, _DECIMALS)
+            scores = np.asarray(index.get_scores(terms), dtype=np.float64)
+        # Rounding moves a score by half a unit of the last place: what is below cannot belong.
+        least = np.partition(scores, -top_k)[-top_k] - 2 * 10.0**-_DECIMALS
+        near = np.flatnonzero(scores >= least)
+        rows, rounded = ranked(near, scores[near], _DECIMALS)
         best = zip(rows[:top_k].tolist(), rounded[:top_k].tolist(), strict=True)
         return [as_found(self._documents[row], score) for row, score in best]
 
@@ -92,15 +96,8 @@ class Bm25Index:
         return all_documents(self._corpus)
 
     @cached_property
-    def _terms(self) -> list[list[str]]:
-        return [tokens(document.text) or [""] for document in self._documents]
-
-    @cached_property
-    def _vocabulary(self) -> frozenset[str]:
-        return frozenset(term for terms in self._terms for term in terms)
-
-    @cached_property
-    def _index(self) -> Any:
+    def _index(self) -> tuple[Any, frozenset[str]]:
+        """Return the index and its terms."""
         try:
             import bm25s
         except ImportError as error:
@@ -108,6 +105,7 @@ class Bm25Index:
                 "the retriever `bm25` needs bm25s, which is not installed: "
                 "pip install 'fairgate[bm25]'"
             ) from error
+        terms = [tokens(document.text) or [""] for document in self._documents]
         index = bm25s.BM25(method=_METHOD, k1=_K1, b=_B)
-        index.index(self._terms, show_progress=False)
-        return index
+        index.index(terms, show_progress=False)
+        return index, frozenset(term for each in terms for term in each)

@@ -23,6 +23,7 @@ _DECIMALS = 5
 _FLOAT32_STEP = 2.0**-23
 _SEARCH_BYTES = 64 << 20
 """Most memory that the float32 products of one step take."""
+_ROWS_AT_ONCE = 8192
 
 
 class InnerProductIndex:
@@ -93,4 +94,6 @@ class InnerProductIndex:
 
     @cached_property
     def _longest(self) -> float:
-        return float(np.linalg.norm(self._vectors.astype(np.float64), axis=1).max())
+        blocks = range(0, len(self._vectors), _ROWS_AT_ONCE)
+        wide = (self._vectors[i : i + _ROWS_AT_ONCE].astype(np.float64) for i in blocks)
+        return max(float(np.linalg.norm(block, axis=1).max()) for block in wide)

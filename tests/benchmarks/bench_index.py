@@ -1,11 +1,13 @@
 """Time and memory of the dense index by number of documents, vectors of a scripted embedder.
 
 Run: python tests/benchmarks/bench_index.py --documents 10000 100000 1000000 [--queries 2048]
+     python tests/benchmarks/bench_index.py --documents 4000 --model minilm
 
 Each step is a process of its own, so that its peak of memory is its own: the index is built from
 nothing, the queries are searched in the index on disk, and the index is built again after every
 hundredth document has changed. Documents come from a JSONL file, vectors of 384 numbers from the
-text's hash, so that only the index costs. Prints the exponents between the sizes: 1 is linear.
+text's hash, so that only the index costs; with `--model minilm` the encoder's. Prints what the
+change costs of a build from nothing, and the exponents between the sizes: 1 is linear.
 """
 
 from __future__ import annotations
@@ -59,7 +61,26 @@ def write_corpus(path: Path, documents: int, *, changed: bool) -> None:
             file.write(json.dumps(record) + "\n")
 
 
-def step(name: str, place: Path, queries: int) -> None:
+def counted(model: str) -> ScriptedEmbedder:
+    """Return an embedder that counts what it is asked for."""
+    if model == "scripted":
+        return ScriptedEmbedder()
+    from fairgate.adapters.embedded_names import find
+    from fairgate.adapters.onnx_encoder import OnnxEncoder
+
+    encoder = OnnxEncoder(find("models", model, Path()))
+
+    class Counting(ScriptedEmbedder):
+        fingerprint = encoder.fingerprint
+
+        def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            self.asked += len(texts)
+            return encoder.embed(texts)
+
+    return Counting()
+
+
+def step(name: str, place: Path, queries: int, model: str) -> None:
     """Do one step in this process; print what it took as JSON."""
     from fairgate.adapters.embedding_cache import CachedEmbedder
     from fairgate.adapters.faiss_index.flat_index import FlatIndex
@@ -68,7 +89,7 @@ def step(name: str, place: Path, queries: int) -> None:
     from fairgate.domain.corpora import CorpusSpec
 
     corpus = CorpusFile(CorpusSpec(path=str(place / name.partition("-")[2])))
-    embedder = ScriptedEmbedder()
+    embedder = counted(model)
     store = SqliteResultStore(place / "store.sqlite")
     index = FlatIndex(corpus, CachedEmbedder(embedder, store), cache_dir=place)
     start, used = time.perf_counter(), os.times()
@@ -83,11 +104,11 @@ def step(name: str, place: Path, queries: int) -> None:
     print(json.dumps({"wall": seconds, "busy": busy, "embedded": embedder.asked}))
 
 
-def run_step(name: str, place: Path, queries: int) -> tuple[float, float]:
+def run_step(name: str, place: Path, queries: int, model: str) -> tuple[float, float]:
     """Return processor seconds and peak MiB of a step."""
     command = [sys.executable, __file__, "--step", name, "--place", str(place)]
     process = subprocess.Popen(
-        [*command, "--queries", str(queries)], stdout=subprocess.PIPE, text=True
+        [*command, "--queries", str(queries), "--model", model], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     found = json.loads(process.stdout.read() or "null")
@@ -104,13 +125,17 @@ def run_step(name: str, place: Path, queries: int) -> tuple[float, float]:
     return found["busy"], peak
 
 
-def measure(place: Path, documents: int, queries: int) -> dict[str, tuple[float, float]]:
+def measure(
+    place: Path, documents: int, queries: int, model: str
+) -> dict[str, tuple[float, float]]:
     place.mkdir(parents=True, exist_ok=True)
     for name in ("first.jsonl", "changed.jsonl"):
         write_corpus(place / name, documents, changed=name == "changed.jsonl")
     print(f"{documents:,} documents", flush=True)
     steps = ("build-first.jsonl", "search-first.jsonl", "build-changed.jsonl")
-    found = {name: run_step(name, place, queries) for name in steps}
+    found = {name: run_step(name, place, queries, model) for name in steps}
+    share = found["build-changed.jsonl"][0] / found["build-first.jsonl"][0]
+    print(f"  a change of 1 % costs {100 * share:.1f} % of a build from nothing", flush=True)
     disk = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
     corpora = sum((place / name).stat().st_size for name in ("first.jsonl", "changed.jsonl"))
     print(f"  on disk {(disk - corpora) / 2**20:,.0f} MiB beside the corpora", flush=True)
@@ -121,17 +146,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--queries", type=int, default=2048)
+    parser.add_argument("--model", default="scripted", help="`minilm`: the embedded encoder")
     parser.add_argument("--keep", type=Path, help="folder that is left, to look at it")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
-        step(options.step, options.place, options.queries)
+        step(options.step, options.place, options.queries, options.model)
         return
     with tempfile.TemporaryDirectory() as folder:
         root = options.keep or Path(folder)
         found = [
-            (size, measure(root / str(size), size, options.queries)) for size in options.documents
+            (size, measure(root / str(size), size, options.queries, options.model))
+            for size in options.documents
         ]
     for (few, before), (many, after) in itertools.pairwise(found):
         for name, (busy, peak) in before.items():

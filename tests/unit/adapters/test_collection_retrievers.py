@@ -112,6 +112,19 @@ def test_bm25_scores_are_those_of_the_formula():
         assert document.score == pytest.approx(score(int(document.id[1:])), abs=1e-5)
 
 
+@pytest.mark.parametrize("top_k", [1, 3, 20, 300])
+def test_bm25_gives_the_first_of_all_documents_in_order(top_k):
+    rng = np.random.default_rng(3)
+    texts = [" ".join(rng.choice(list("abcdefgh"), rng.integers(1, 6))) for _ in range(300)]
+    index = Bm25Index(ListCorpus(texts))
+    queries = ["a", "b c c", "h a", "none", "f g h a b"]
+    for some, every in zip(
+        index.retrieve(queries, top_k), index.retrieve(queries, 300), strict=True
+    ):
+        assert some == every[:top_k]
+        assert every == sorted(every, key=lambda d: (-d.score, int(d.id[1:])))
+
+
 def test_bm25_finds_korean_words_behind_particles():
     index = Bm25Index(ListCorpus(["할머니는 전화를 모른다", "손자는 전화를 안다", "비가 온다"]))
     assert index.retrieve(["할머니가 누구?"], 1)[0][0].id == "d0"
