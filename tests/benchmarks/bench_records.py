@@ -1,0 +1,84 @@
+"""Time and memory of a run's files: reading answers and baseline, writing each file.
+
+Run: python tests/benchmarks/bench_records.py FOLDER [--rounds 7]
+
+FOLDER is one that `bench_growth.py --keep` left: policy.yaml, answers.jsonl, baselines/ and out/.
+Prints processor microseconds a pair (medians) and, of what is read, peak against live memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from fairgate.adapters.baseline_files import dump_baseline, load_baseline
+from fairgate.adapters.files.recorded import execution_lines, read_recorded
+from fairgate.composition.presenting import report_texts, view_of
+from fairgate.composition.run_folder import RunFolder, replay, write_run
+from fairgate.domain.runtime import Runtime
+from fairgate.reports.formats import chosen
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    made = work()
+    if not isinstance(made, str) and hasattr(made, "__next__"):
+        for _ in made:
+            pass
+    return time.process_time() - start
+
+
+def peak_to_live(work: Callable[[], object]) -> float:
+    tracemalloc.start()
+    kept = work()
+    live, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del kept
+    return peak / live
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    os.chdir(options.folder)
+    run, given, loaded, _ = replay(Path("out"), Path("policy.yaml"), Runtime())
+    formats = chosen("")
+    view = view_of(run, given, Path("out"), formats, report_only=False)
+    texts = report_texts(view, run, given, loaded, formats)
+    (kept,) = Path("baselines").glob("*.json")
+    text = kept.read_text()
+    baseline = load_baseline(text, str(kept))
+    pairs = len(run.result.judged)
+    reading = {
+        "reading answers.jsonl": partial(read_recorded, "answers.jsonl"),
+        "reading the baseline": partial(load_baseline, text, str(kept)),
+    }
+    with tempfile.TemporaryDirectory() as place:
+        folder = RunFolder(path=Path(place) / "out")
+        work: dict[str, Callable[[], object]] = {
+            **reading,
+            "making the baseline's text": partial(dump_baseline, baseline),
+            "executions.jsonl": lambda: execution_lines(run.executions.values()),
+            **texts,
+            "writing the folder again": partial(write_run, folder, loaded, run, texts),
+        }
+        write_run(folder, loaded, run, texts)
+        for name, one in work.items():
+            found = statistics.median(seconds(one) for _ in range(options.rounds))
+            print(f"{name:28} {1e6 * found / pairs:7.2f} us a pair")
+    for name, one in reading.items():
+        print(f"{name:28} {peak_to_live(one):7.2f} peak to live memory")
+    print(f"baseline {len(text.encode()) / pairs:.1f} bytes a pair, {pairs:,} pairs")
+
+
+if __name__ == "__main__":
+    main()
