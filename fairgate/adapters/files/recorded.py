@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairgate.adapters.files.lines import capped, checked_text, file_sha256
+from fairgate.adapters.files.repeated_documents import RepeatedDocuments
 from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
@@ -85,7 +86,7 @@ def read_recorded(path: str) -> RecordedAnswers:
     """
     executions: dict[tuple[str, str], Execution] = {}
     seen = SeenDocuments()
-    for line, record in read_json_objects(path):
+    for line, record in read_json_objects(path, RepeatedDocuments()):
         execution = execution_from(record, f"{path}:{line}", seen)
         name = (execution.suite, execution.key)
         first = executions.setdefault(name, execution)

@@ -23,6 +23,7 @@ from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
 from fairgate.adapters.files.recorded import SeenDocuments, execution_from, execution_to
+from fairgate.adapters.files.repeated_documents import RepeatedDocuments
 from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
@@ -198,7 +199,7 @@ def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, 
     answers: dict[tuple[str, str], Execution | None] = {}
     unlabelled: dict[tuple[str, str], Execution] = {}
     path, seen = folder / ANSWERS, SeenDocuments()
-    for line, record in read_json_objects(str(path)):
+    for line, record in read_json_objects(str(path), RepeatedDocuments()):
         place = f"{path}:{line}"
         own = dict(record)
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)

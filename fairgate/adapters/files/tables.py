@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -155,14 +156,22 @@ def _read_jsonl(path: str, _columns: Sequence[str] | None) -> Iterator[Row]:
     return (Row(n, line, record) for n, (line, record) in enumerate(read_json_objects(path), 1))
 
 
-def read_json_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield `(line, object)` of a JSON Lines file; blank lines are skipped."""
+_read = partial(read_json, strict=False)
+
+
+def read_json_objects(
+    path: str, read: Callable[[str], Any] = _read
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield `(line, object)` of a JSON Lines file; blank lines are skipped.
+
+    `read` returns the value of a line, or raises JsonError.
+    """
     for line, text in read_lines(path):
         if text.isspace():
             continue
         text = text.rstrip("\r\n")  # noqa: PLW2901 - else the error is said to be on a next line
         try:
-            record = read_json(text, strict=False)
+            record = read(text)
         except JsonError as error:
             place = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
             begin = max(0, error.column - 16)
