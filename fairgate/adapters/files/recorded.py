@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
 _MOST_TEXTS = 1000
+_MOST_LATEST = 4
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 _MOST_LISTS = 50_000
 
@@ -131,9 +133,14 @@ class SeenDocuments:
         self.lists = SharedDocuments()
         self._known: dict[tuple[object, ...], Document] = {}
         self._known_lists: dict[tuple[object, ...], tuple[Document, ...]] = {}
+        # `RepeatedDocuments` gives one object for a list that it meets again.
+        self._latest: deque[tuple[object, tuple[Document, ...]]] = deque(maxlen=_MOST_LATEST)
 
     def documents(self, values: Sequence[object], place: str) -> tuple[Document, ...]:
         """Return the documents that a recording's objects are. Raises DataError."""
+        for latest, documents in self._latest:
+            if latest is values:
+                return documents
         name = tuple(field for value in values for field in _named(value))
         try:
             found = self._known_lists.get(name)
@@ -146,6 +153,7 @@ class SeenDocuments:
             )
             if name and len(self._known_lists) < _MOST_LISTS:
                 self._known_lists[name] = found
+        self._latest.appendleft((values, found))
         return found
 
     def document(self, value: object, place: str) -> Document:
