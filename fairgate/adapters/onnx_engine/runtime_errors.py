@@ -84,10 +84,10 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
         yield
     except raised as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())
-        said, advice = f"{what}: {harmless(reason[:400])}", _advice(reason, next_step)
+        message, advice = f"{what}: {harmless(reason[:400])}", _advice(reason, next_step)
         if isinstance(error, MemoryError) or advice is _MEMORY:
-            raise OutOfMemoryError(said, _MEMORY) from error
-        raise ModelError(f"{said}. {advice}") from error
+            raise OutOfMemoryError(message, _MEMORY) from error
+        raise ModelError(f"{message}. {advice}") from error
 
 
 def _advice(reason: str, otherwise: str) -> str:
