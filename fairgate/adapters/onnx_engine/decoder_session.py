@@ -19,6 +19,7 @@ from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, GraphFacts
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
+from fairgate.adapters.onnx_engine.joint_trial import steps_jointly
 from fairgate.adapters.onnx_engine.piece_trial import reads_in_any_pieces
 from fairgate.adapters.onnx_engine.reach import read_reach
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
@@ -84,7 +85,9 @@ class DecoderSession:
         self.one_by_one = graph.facts.mixes_rows
         """Whether a row must not share a batch with others."""
         halves = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
-        self._tolerance = _COARSE if halves or graph.facts.coarse else _FINE
+        self.is_fine = not halves and not graph.facts.coarse
+        """Whether everything is computed in float32."""
+        self._tolerance = _FINE if self.is_fine else _COARSE
         self._alone = self._try([_SHORT, _SHORT], len(_SHORT))
         self._refuse_dependence_on_companions()
         self.pads = self._padding_is_exact()
@@ -92,7 +95,7 @@ class DecoderSession:
         self._splits = self.selects and self._splitting_is_exact(graph.facts)
         self.cuts_freely = self._splits and reads_in_any_pieces(self)
         """Whether a token's bits are the same in whatever pieces its prompt is read."""
-        self.joins = self._joining_is_exact()
+        self.joins = steps_jointly(self, tolerance=self._tolerance)
         """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
     def prefill(
@@ -146,6 +149,10 @@ class DecoderSession:
         ids = np.asarray(tokens, dtype=np.int64)[:, None]
         logits, _ = self._run(ids, lengths[:, None], cache, np.zeros_like(ids), in_place=True)
         return logits[:, 0]
+
+    def has_input(self, name: str) -> bool:
+        """Return whether the graph that runs has an input of this name."""
+        return name in self._inputs
 
     @property
     def selects(self) -> bool:
@@ -326,35 +333,6 @@ class DecoderSession:
         except ModelError:
             return False
         return self._is_same(few, 1.0) and np.array_equal(few, many)
-
-    def _joining_is_exact(self) -> bool:
-        """Compare a short row stepped in place, beside others and in other slots, with itself.
-
-        Its bits must be the same beside any others; windows and switches count slots.
-        """
-        reach = self.reach
-        counts = reach.slot_window is not None or reach.switch is not None
-        if JOINT_INPUT not in self._inputs or not self.selects or self.one_by_one or counts:
-            return False
-        try:
-            few = self._try_in_place([_SHORT, _SHORT], 1)
-            many = self._try_in_place([_LONG, _SHORT, _LONG[::-1], _SHORT], 40)
-        except ModelError:
-            return False
-        alone = np.broadcast_to(self._alone[1], few.shape)
-        size = max(1.0, float(np.abs(alone).max()))
-        close = np.abs(alone - few).max() <= size * self._tolerance
-        return bool(close) and np.array_equal(few, many)
-
-    def _try_in_place(self, rows: Sequence[Sequence[int]], spare: int) -> Doubles:
-        """Return the last row's logits after the prompt and one token, stepped in place."""
-        from fairgate.adapters.onnx_engine.joint_rows import JointRows
-
-        _, cache = self.prefill(rows, max(map(len, rows)))
-        joint = JointRows(self, spare)
-        joint.join(cache, range(len(rows)))
-        found: Doubles = joint.step([3] * len(rows))[-1].astype(np.float64)
-        return found
 
     def _is_same(self, found: Doubles, share: float) -> bool:
         """Return whether logits are the short row's own, up to a share of the tolerance."""
