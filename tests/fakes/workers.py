@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 from fairgate.domain.errors import ModelError
@@ -28,7 +27,7 @@ def scores_of(request):
 class Scripted:
     """A generator that does to some sources what its script says, and logs what it is asked.
 
-    A script is JSON: `log` is a file; `kill`, `crash`, `fail`, `lie` and `slow` name sources;
+    A script is JSON: `log` is a file; `kill`, `crash`, `fail`, `lie` and `stop` name sources;
     `times` is how often a source is killed, by files that are left behind.
     """
 
@@ -48,8 +47,8 @@ class Scripted:
 
     def _asked(self, request):
         source, script = request.source, self.script
-        if script.get("slow") == source:
-            time.sleep(60)
+        if script.get("stop") == source:
+            signal.pause()
         if script.get("kill") == source and self._once_more(source):
             os.kill(os.getpid(), signal.SIGKILL)
         if script.get("crash") == source and self._once_more(source):

@@ -28,6 +28,7 @@ NEXT_STEPS = (
     "Choose",
     "Use",
     "Install",
+    "install `fairgate[",
     "Keep",
 )
 

@@ -59,7 +59,7 @@ def test_a_killed_process_costs_what_it_had_not_answered_and_interrupts_reach_no
 
 
 def test_an_interrupted_run_leaves_no_process(processes):
-    generator, _ = spread(processes, slow="s1")
+    generator, _ = spread(processes, stop="s1")
     coming = generator.generate(questions([2, 2]))
     found = [next(coming)[0], next(coming)[0]]
     assert sorted(found) == [0, 1]
