@@ -107,13 +107,16 @@ class PromptBlocks:
     def _read(
         self, prompts: Sequence[Prompt], pieces: list[Piece], kept: KeptUnits | None
     ) -> tuple[Logits, Cache]:
-        """Read last pieces; equal prompts, which differ in their seeds, once."""
-        unlike: dict[tuple[int, ...], int] = {}
-        chosen = list(range(len(pieces)))
+        """Read last pieces; equal prompts, which differ in their seeds, once.
+
+        Of equal ones the last is read: what further prompts share of it is kept by its path.
+        """
+        read, chosen = list(pieces), list(range(len(pieces)))
         if self._session.selects:
             keys = [(prompts[n].first_read, *prompts[n].tokens) for n in _places(pieces)]
-            chosen = [unlike.setdefault(key, len(unlike)) for key in keys]
-        read = [pieces[chosen.index(n)] for n in range(max(chosen) + 1)]
+            unlike = dict(zip(keys, pieces, strict=True))
+            read, rows = list(unlike.values()), {key: row for row, key in enumerate(unlike)}
+            chosen = [rows[key] for key in keys]
         if len(read) == 1 and not (kept is not None and self._session.cuts_freely):
             read = read * 2
         if len(pieces) == 1:

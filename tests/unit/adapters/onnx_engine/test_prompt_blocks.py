@@ -9,8 +9,11 @@ import shutil
 import numpy as np
 import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_folder
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
+from fairgate.adapters.onnx_engine import kept_units
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompt_blocks import BLOCK, PromptBlocks
@@ -57,6 +60,18 @@ class Recorder(TokenDecoder):
         return [self.bits[place] for place in range(len(prompts))]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _unwritten_memory_is_no_number():
+    """What is read of kept memory before it was written makes logits NaN, which are refused."""
+
+    def unwritten(like, units):
+        return np.full((like.shape[0], units, like.shape[2]), np.nan, dtype=like.dtype)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kept_units, "_empty", unwritten)
+        yield
+
+
 @pytest.fixture(scope="module", params=[True, False], ids=["cut freely", "in blocks"])
 def freely(request):
     return request.param
@@ -76,6 +91,66 @@ def test_no_bit_depends_on_what_is_shared(alone, freely, kept_bytes, batch_size,
     engine = Recorder(DEMO, 3, freely=freely, **limits)
     assert engine._session.shares
     assert engine.bits_of([PROMPTS[place] for place in order]) == [alone[n] for n in order]
+
+
+@pytest.fixture(scope="module")
+def engines(freely):
+    """Engines of several batch sizes and rooms for what is kept, by both."""
+    sizes = [(batch, kept) for batch in (1, 3, 32) for kept in (0, 200_000, 2**28)]
+    return {
+        (batch, kept): Recorder(
+            DEMO, 2, freely=freely, threads=1, batch_size=batch, kept_bytes=kept
+        )
+        for batch, kept in sizes
+    }
+
+
+@pytest.fixture(scope="module")
+def bits_alone(freely):
+    """Return a prompt's bits by itself, each computed once."""
+    engine, known = Recorder(DEMO, 2, freely=freely, threads=1), {}
+
+    def bits(prompt):
+        key = tuple(prompt)
+        if key not in known:
+            [known[key]] = engine.bits_of([prompt])
+        return known[key]
+
+    return bits
+
+
+@st.composite
+def repeated_prefixes(draw):
+    """Prompts, some several times, that begin or go on like others, often at multiples of 8."""
+    lengths = st.integers(0, 13).map(lambda n: 8 * n) | st.integers(0, 70)
+    prompts = []
+    for _ in range(draw(st.integers(1, 5))):
+        stem = draw(st.sampled_from(prompts)) if prompts else []
+        begin = stem[: draw(st.just(len(stem)) | lengths)]
+        rest, seed = draw(lengths), draw(st.integers(3, 6))
+        prompts.append([*begin, *([seed] * rest)] or [seed])
+    times = [draw(st.sampled_from((1, 1, 2, 3))) for _ in prompts]
+    every = [one for one, many in zip(prompts, times, strict=True) for _ in range(many)]
+    return draw(st.permutations(every))
+
+
+SHORT, LONG, FURTHER = [5] * 8, [5] * 104, [7] * 20
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    repeated_prefixes(),
+    st.sampled_from([1, 3, 32]),
+    st.sampled_from([0, 200_000, 2**28]),
+)
+@example([SHORT, SHORT, SHORT + FURTHER], 32, 2**28)
+@example([LONG, LONG, LONG, LONG + FURTHER], 32, 2**28)
+@example([LONG, LONG + FURTHER, LONG, LONG + FURTHER, LONG + FURTHER * 2], 3, 2**28)
+def test_equal_prompts_that_others_begin_with_change_no_bit(
+    engines, bits_alone, prompts, batch_size, kept_bytes
+):
+    found = engines[batch_size, kept_bytes].bits_of(prompts)
+    assert found == [bits_alone(prompt) for prompt in prompts]
 
 
 def test_an_engine_that_was_stopped_halfway_goes_on_with_the_same_bits(alone, freely):
