@@ -19,9 +19,11 @@ MOST_ROWS = 20_000
 """Cases that a page holds; all of them stand in rows.jsonl."""
 MOST_BYTES = 800_000
 """What the data of one list may take: a page has up to two lists, and stays below 2 MB."""
-_CLEAREST_SHARE = 4
+_LEADING_SHARE = 4
 CLEAREST = 25
 """Cases that a page shows where no script runs."""
+_AIM = 0.9
+"""Share of what fits that a first sample aims at."""
 _FEWEST, _MOST = 40, 400
 """Characters that a text is cut to, however many texts or few there are."""
 _TEXTS, _TEXTS_OF_ROW = 16_000, 2
@@ -44,6 +46,8 @@ class CaseBrowser(Block):
     rows: int
     left_out: int = 0
     """Further cases, which only rows.jsonl holds."""
+    leading: int = 0
+    """How many of the first cases are the clearest ones, which a sample keeps before others."""
     totals: Mapping[str, int] = field(default_factory=dict)
     """Of all cases, how many there are of each kind; needed where some are left out."""
     data: Mapping[str, Json]
@@ -64,30 +68,57 @@ def _as_json(data: Mapping[str, Json]) -> str:
     return text.replace("::", ":\\u003a").replace("##[", "##\\u005b")
 
 
-def sample(rows: Sequence[T], most: int) -> Sequence[T]:
+def sample(rows: Sequence[T], most: int, leading: int) -> Sequence[T]:
     """Return at most `most` rows in their order: the first ones, and of the others evenly many.
 
-    The first ones are a quarter. The same rows give the same sample.
+    The first ones are `leading` rows, at most a quarter; none, and all are spread evenly. The same
+    rows give the same sample.
     """
     if len(rows) <= most:
         return rows
-    first = most // _CLEAREST_SHARE
+    first = min(leading, most // _LEADING_SHARE)
     others, wanted = len(rows) - first, most - first
     return [*rows[:first], *(rows[first + others * n // wanted] for n in range(wanted))]
 
 
 def fitting(
-    rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]]
+    rows: Sequence[T], data_of: Callable[[Sequence[T]], Mapping[str, Json]], leading: int
 ) -> tuple[Sequence[T], Mapping[str, Json]]:
-    """Return as many rows as a page has room for, all or a sample, and the data made of them."""
-    shown = sample(rows, MOST_ROWS)
-    while True:
+    """Return as many rows as a page has room for, all or a sample, and the data made of them.
+
+    A sample keeps `leading` rows before others. The data is made at most ten times, mostly thrice.
+    """
+    shown = sample(rows, MOST_ROWS, leading)
+    data = data_of(shown)
+    size = len(_as_json(data))
+    if size <= MOST_BYTES or len(shown) <= 1:
+        return shown, data
+    one = data_of(rows[:1])
+    measured = [(1, len(_as_json(one))), (len(shown), size)]
+    share = _AIM
+    while size > MOST_BYTES:
+        aim = _rows_on_line(measured[-2], measured[-1])
+        if aim <= 1:
+            aim = _rows_on_line(measured[0], measured[-1])
+        most = int(share * aim)
+        if most <= 1:
+            return rows[:1], one
+        shown = sample(rows, most, leading)
         data = data_of(shown)
         size = len(_as_json(data))
-        if size <= MOST_BYTES or len(shown) <= 1:
-            return shown, data
-        # Texts that cases share do not shrink with them, so aim lower than in proportion.
-        shown = sample(rows, max(1, int(0.9 * len(shown) * MOST_BYTES / size)))
+        measured.append((len(shown), size))
+        # Lower each time, so that few attempts are made however the bytes grow with the rows.
+        share *= share
+    return shown, data
+
+
+def _rows_on_line(one: tuple[int, int], other: tuple[int, int]) -> float:
+    """Return where the line through two pairs of rows and bytes reaches `MOST_BYTES`.
+
+    A line and no proportion, because texts that cases share do not shrink with them.
+    """
+    rise = (one[1] - other[1]) / (one[0] - other[0])
+    return other[0] - (other[1] - MOST_BYTES) / rise if rise > 0 else 0.0
 
 
 @dataclass(slots=True)

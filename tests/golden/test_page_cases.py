@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import json
 import re
 import shlex
@@ -193,15 +192,38 @@ def test_lists_of_long_texts_are_sampled_by_their_bytes(monkeypatch):
     assert f"a sample of {len(data['rows'])} of 9 cases" in text
 
 
-def test_a_sample_has_the_clearest_and_is_spread_evenly():
-    found = browsing.sample(range(100_000), 1000)
-    assert len(set(found)) == 1000
-    assert list(found) == sorted(found)
-    assert list(found[:250]) == list(range(250))
-    steps = {b - a for a, b in itertools.pairwise(found[250:])}
-    assert steps <= {133, 134}
-    assert browsing.sample(range(10), 10) == range(10)
-    assert [len(browsing.sample(range(10), n)) for n in range(1, 10)] == list(range(1, 10))
+def test_a_sample_of_answers_to_questions_is_spread_evenly_and_says_so(monkeypatch):
+    (whole,) = lists(page(social_bias(), bias_baseline()))
+    every = [whole["texts"][row[2]] for row in whole["rows"]]
+    most = len(every) // 2
+    monkeypatch.setattr(browsing, "MOST_ROWS", most)
+    text = page(social_bias(), bias_baseline())
+    assert (
+        f"a sample of {most} of {len(every)} cases, spread evenly over all; its counts are of the "
+    ) in text
+    assert "the clearest" not in text[text.index("This list is") :].partition("</p>")[0]
+    (data,) = lists(text)
+    shown = [data["texts"][row[2]] for row in data["rows"]]
+    assert shown == [every[len(every) * n // most] for n in range(most)]
+
+
+def test_a_sample_of_pairs_keeps_changed_answers_and_spreads_undecided_ones(monkeypatch):
+    def listed():
+        text = page(CANONICAL["no-verdict"](), baseline())
+        (data,) = lists(text)
+        texts = data["texts"]
+        keys = [
+            texts[data["sources"][row[1]][0]] + texts[data["variants"][row[2]][0]]
+            for row in data["rows"]
+        ]
+        return text, keys, [pair_browser.TAGS[row[0]] for row in data["rows"]]
+
+    _, every, tags = listed()
+    assert tags == ["changed"] + ["undecided"] * (len(every) - 1)
+    monkeypatch.setattr(browsing, "MOST_ROWS", 8)
+    text, shown, _ = listed()
+    assert shown == every[:1] + [every[1 + (len(every) - 1) * n // 7] for n in range(7)]
+    assert f"a sample of 8 of {len(every)} cases: the clearest, and of the others" in text
 
 
 def test_without_a_script_the_clearest_cases_stand_there():

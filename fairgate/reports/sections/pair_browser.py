@@ -49,7 +49,8 @@ def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowse
         if choice.run is not None
     }
     rows = [*usual, *_only_beside(material, usual, others)]
-    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others))
+    leading = sum(tag in (NEW, CHANGED) for tag, _ in usual)
+    shown, data = fitting(rows, lambda some: _Data(material, some).whole(others), leading)
     listed = sum(tag != NOT_LISTED for tag, _ in shown)
     return CaseBrowser(
         depth=Depth.PAGE,
@@ -58,6 +59,7 @@ def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowse
         kind="pairs",
         rows=len(usual),
         left_out=len(usual) - listed,
+        leading=leading,
         totals=Counter(tag for tag, _ in usual),
         data=data,
         clearest=CaseList(cases=clearest),

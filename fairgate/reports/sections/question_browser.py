@@ -26,7 +26,7 @@ _KEY = 500
 
 def question_browser(material: Material, rows: Sequence[QuestionRow]) -> CaseBrowser:
     """Return the list of answers to look at, in the order of the plan."""
-    shown, data = fitting(rows, lambda some: _Data(material, some).whole())
+    shown, data = fitting(rows, lambda some: _Data(material, some).whole(), leading=0)
     return CaseBrowser(
         depth=Depth.PAGE,
         id="answers",
