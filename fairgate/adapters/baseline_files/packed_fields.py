@@ -15,6 +15,7 @@ import numpy as np
 from fairgate.adapters.baseline_files.packed_numbers import MOST_BITS, Codes, Counts
 from fairgate.domain.wording import shown
 from fairgate.metrics.table import Column, is_verdict
+from fairgate.stats.levels import Levels
 
 _VERDICTS = (0.0, 1.0, -1.0)
 """Listed whatever a run decided, so that one verdict more does not move the bits of all others."""
@@ -57,9 +58,10 @@ class Field:
 
 def field_of_texts(texts: Sequence[str]) -> tuple[Field, Codes]:
     """Return the numbers of texts, from 1 in the order in which they first come."""
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts), 1)}
-    codes = np.fromiter(map(numbers.__getitem__, texts), dtype=np.uint64, count=len(texts))
-    return Field(max(1, len(numbers).bit_length()), list(numbers)), codes
+    levels = Levels.of(texts)
+    numbers = {text: number for number, text in enumerate(levels.first_rows(), 1)}
+    places = np.asarray([numbers.get(name, 0) for name in levels.names], dtype=np.uint64)
+    return Field(max(1, len(numbers).bit_length()), list(numbers)), places[levels.codes]
 
 
 def field_of_contents(contents: Sequence[str]) -> tuple[Field, Codes]:
@@ -94,7 +96,7 @@ def field_of_numbers(column: Column) -> tuple[Field, Codes]:
 def contents_of(field: Field, codes: Codes) -> list[str]:
     """Return the content of every case. Raises ValueError."""
     if field.values is not None:
-        return texts_of(field, codes, "content")
+        return list(texts_of(field, codes, "content"))
     if field.bits % _DIGIT:
         raise ValueError(f"content is {field.bits} bits wide; expected hexadecimal digits")
     every, digits = codes.astype(">u8").tobytes().hex(), field.bits // _DIGIT
@@ -109,10 +111,13 @@ def clusters_of(field: Field, codes: Codes) -> Counts:
     return codes.astype(np.int64) - 1
 
 
-def texts_of(field: Field, codes: Codes, name: str) -> list[str]:
-    """Return the text of every case. Raises ValueError where one has none."""
+def texts_of(field: Field, codes: Codes, name: str) -> Levels:
+    """Return the text of every case. Raises ValueError where one has none.
+
+    A file may list a text twice: that is one level.
+    """
     values = field.listed(codes, name)
-    return [values[code - 1] for code in codes.tolist()]
+    return Levels.of(values).taken(codes.astype(np.int64) - 1)
 
 
 def numbers_of(field: Field, codes: Codes, name: str) -> Column:

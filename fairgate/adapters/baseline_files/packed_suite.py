@@ -28,6 +28,7 @@ from fairgate.domain.keys import split_variant
 from fairgate.domain.wording import quoted, shown
 from fairgate.engine.baseline import BaselineSuite
 from fairgate.metrics.table import Table
+from fairgate.stats.levels import Levels
 
 
 class _Order:
@@ -55,22 +56,25 @@ def suite_to(suite: BaselineSuite) -> dict[str, Any]:
     """Return what stands in the file: of each source what it was asked, and its cases packed."""
     table, order = suite.table, _Order(suite.table.keys)
     of_variant, of_source = [], {}
-    for name, levels in table.dimensions.items():
-        found = [levels[row] for row in order.rows]
-        if found == [levels[order.first[place]] for place in order.places]:
+    rows = np.asarray(order.rows, dtype=np.int64)
+    first = np.asarray(order.first, dtype=np.int64)[np.asarray(order.places, dtype=np.int64)]
+    for name in table.dimensions:
+        levels = table.dimension(name)
+        if np.array_equal(levels.codes[rows], levels.codes[first]):
             of_variant.append(name)
         else:
-            of_source[name] = field_of_texts(found)
+            of_source[name] = field_of_texts(levels.taken(rows))
     of_source = dict(sorted(of_source.items()))
-    rows = np.asarray(order.rows, dtype=np.int64)
     columns = {
         name: field_of_numbers(column[rows])
         for name, column in sorted(table.values.items())
         if name not in table.not_evaluated
     }
     content = field_of_contents([suite.contents[table.keys[row]] for row in order.rows])
-    clusters = [table.cluster_names[table.clusters[row]] for row in order.rows]
-    own = clusters == [*chain.from_iterable(map(_repeated, order.sources, order.counts.tolist()))]
+    clusters = Levels.of(table.cluster_names).taken(table.clusters[rows])
+    numbers = {name: number for number, name in enumerate(clusters.names)}
+    sources = [numbers.get(source, -1) for source in order.sources]
+    own = np.array_equal(clusters.codes, np.repeat(sources, order.counts))
     cluster = None if own else field_of_texts(clusters)
     packed = [
         content,
@@ -149,7 +153,10 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
         cluster_names=list(sources) if own else list(fields[1 + len(columns)].values or ()),
         control=np.asarray([variant[1] for variant in variants], dtype=bool)[places],
         dimensions={
-            **{n: [variants[place][2 + i] for place in at] for i, n in enumerate(of_variant)},
+            **{
+                n: Levels.of([variant[2 + i] for variant in variants]).taken(places)
+                for i, n in enumerate(of_variant)
+            },
             **{n: texts_of(*next(read), n) for n in of_source},
         },
         values={

@@ -21,6 +21,7 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.baseline import Baseline, BaselineSuite
 from fairgate.metrics.table import Table
+from fairgate.stats.levels import Levels
 
 OLD = Path(__file__).parents[2] / "data" / "baseline_format_2.json"
 PROVENANCE = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
@@ -142,6 +143,54 @@ def test_whatever_the_cases_they_come_back(data):
     back = replace(made, suites={"s": suite_from("s", json.loads(text)["suites"]["s"])})
     assert cases(back) == cases(made)
     assert dump_baseline(back) == text
+
+
+def test_rows_that_were_left_out_and_other_numbers_of_equal_levels_change_no_byte():
+    """A table is written by what its rows say, however its levels are numbered."""
+    whole = PLANTED.suites["s"].table
+    who = ["zyxw"[row * row % 4] for row in range(len(whole.keys))]
+    levels = {"term": whole.dimensions["term"], "who": who}
+    part = replace(whole, dimensions=levels).of_rows(np.arange(len(who))[::-3])
+    contents = {key: PLANTED.suites["s"].contents[key] for key in part.keys}
+    names = sorted({*levels["term"], *who, "unused"})
+    numbered = {
+        name: Levels(np.asarray([names.index(text) for text in found]), names)
+        for name, found in part.dimensions.items()
+    }
+    clusters = ["unused", *reversed(part.cluster_names)]
+    other = replace(
+        part,
+        dimensions=numbered,
+        cluster_names=clusters,
+        clusters=np.asarray([clusters.index(part.cluster_names[c]) for c in part.clusters]),
+    )
+    rows = {key: part.cluster_names[c] for key, c in zip(part.keys, part.clusters, strict=True)}
+    texts = {name: list(found) for name, found in part.dimensions.items()}
+    plain = table_of(rows, part.values, texts)
+    wanted = dump_baseline(baseline_of(plain, contents))
+    assert dump_baseline(baseline_of(part, contents)) == wanted
+    assert dump_baseline(baseline_of(other, contents)) == wanted
+    of_others = replace(other, cluster_names=[f"{name}!" for name in clusters])
+    assert '"cluster": {' in dump_baseline(baseline_of(of_others, contents))
+
+
+def test_levels_are_read_as_numbers_and_a_text_that_a_file_lists_twice_is_one():
+    rows = {f"s{n}#a/{v}": f"s{n}" for n in range(4) for v in "xyz"}
+    dimensions = {"term": [key[-1] for key in rows], "who": [key[1] for key in rows]}
+    made = baseline_of(table_of(rows, {}, dimensions), dict.fromkeys(rows, "0123456789"))
+
+    def twice(suite):
+        suite["source_dimensions"]["who"]["values"] = ["a", "b", "a", "b"]
+        suite["variants"][2][2] = "x"
+
+    table = load_baseline(altered(twice, dump_baseline(made)), "b.json").suites["s"].table
+    assert table.dimension("who").names == ("a", "b")
+    assert list(table.dimension("who")) == [*"aaabbbaaabbb"]
+    assert table.dimension("term").names == ("x", "y")
+    assert list(table.dimension("term")) == [*"xyx"] * 4
+    assert table.slice_mask({"who": "b", "term": "x"}).tolist() == [
+        who == "b" and term == "x" for who, term in zip("aaabbbaaabbb", "xyx" * 4, strict=True)
+    ]
 
 
 @given(
@@ -268,6 +317,9 @@ class TestDamage:
             (lambda s: s["columns"]["overlap"].__setitem__("values", list("abcde")), "expected numbers"),
             (lambda s: s["columns"]["overlap"].__setitem__("values", [9.0] * 5), "overlap holds 9"),
             (lambda s: s["variants"].pop(), "variants of 29"),
+            (lambda s: s["variants"][3].__setitem__(2, [1]), "unhashable"),
+            (lambda s: s["variants"][3].__setitem__(2, 1), "term is 1; expected a text"),
+            (lambda s: s["variants"][3].pop(), "IndexError"),
             (lambda s: s["variants"].__setitem__(1, s["variants"][0]), "the same key"),
             (lambda s: s.__setitem__("source_dimensions", {"condition": {"bits": 1}}), "characters"),
             (lambda s: s.__setitem__("cluster", {"bits": 0}), "expected 1 to 64"),
