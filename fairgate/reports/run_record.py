@@ -140,9 +140,6 @@ def _plain(value: object) -> object:
     return value
 
 
-_AS_LINE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-
-
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
     records = chain(
