@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
 
 from fairgate.adapters.spawning import Side
@@ -47,6 +49,49 @@ class _Refused(Exception):  # noqa: N818 - a sentence for the run
     """The cluster cannot do what the run needs."""
 
 
+class _RunEnded(Exception):  # noqa: N818 - no error: the driver ends with its run
+    """The run has closed its end of the pipe."""
+
+
+class _Run:
+    """The run, as the driver speaks with it.
+
+    What it says is read at once, on a thread: were it read between two messages to the run, both
+    could wait for ever for the other to read.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._heard: SimpleQueue[bytes | None] = SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self._heard.put(self._pipe.recv_bytes())
+        self._heard.put(None)
+
+    @property
+    def has_spoken(self) -> bool:
+        """Return whether `hear` returns at once."""
+        return not self._heard.empty()
+
+    def hear(self) -> dict[str, Any]:
+        """Wait for the next message."""
+        found = self._heard.get()
+        if found is None:
+            raise _RunEnded
+        message: dict[str, Any] = json.loads(found)
+        return message
+
+    def tell(self, **message: object) -> None:
+        """Send a message."""
+        try:
+            self._pipe.send_bytes(json.dumps(message).encode())
+        except OSError as error:
+            raise _RunEnded from error
+
+
 def drive(pipe: Connection, cluster: Cluster) -> None:
     """Join the cluster, and pass texts on until the run closes the pipe.
 
@@ -55,22 +100,22 @@ def drive(pipe: Connection, cluster: Cluster) -> None:
     """
     # Ray reports usage to its makers, unless it is told not to before it is imported.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    with contextlib.suppress(EOFError, OSError):
+    run = _Run(pipe)
+    with contextlib.suppress(_RunEnded):
         try:
             import ray
 
             _join(ray, cluster)
             actors = _Actors(ray, cluster)
-            _say(pipe, joined=True)
-            actors.serve(pipe)
-        except (EOFError, OSError):
+            run.tell(joined=True)
+            actors.serve(run)
+        except _RunEnded:
             raise
         except _Refused as error:
-            _say(pipe, error=str(error))
-        except Exception as error:  # noqa: BLE001 - whatever Ray raises
+            run.tell(error=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever Ray raises, OSError among it
             reason = f"{type(error).__name__}: {_first_line(error)}"
-            _say(
-                pipe,
+            run.tell(
                 error=f"the Ray cluster at {cluster.address} cannot be used ({reason}); expected "
                 "the same versions of Ray and Python here as there, and room for another program",
             )
@@ -95,10 +140,6 @@ def _leave() -> None:
         ray.shutdown()
 
 
-def _say(pipe: Connection, **message: object) -> None:
-    pipe.send_bytes(json.dumps(message).encode())
-
-
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or ["no reason is known"]
     return lines[0][:_MOST_CHARACTERS]
@@ -118,19 +159,19 @@ class _Actors:
         self._silent_since: dict[int, float] = {}
         """Actors that have a task and have never sent anything, and since when."""
 
-    def serve(self, pipe: Connection) -> None:
-        """Do what the run says. Raises EOFError when it has ended."""
+    def serve(self, run: _Run) -> None:
+        """Do what the run says. Raises _RunEnded when it has ended."""
         while True:
             # With nothing to wait for, the run alone can go on.
-            while pipe.poll(None if not self._replies else 0):
-                self._obey(**json.loads(pipe.recv_bytes()))
+            while run.has_spoken or not self._replies:
+                self._obey(**run.hear())
             replies = list(self._replies.items())
             ready, _ = self._ray.wait(
                 [reply for _, reply in replies], num_returns=1, timeout=_SECONDS_A_LOOK
             )
             for worker, reply in replies:
                 if any(reply is one for one in ready):
-                    self._pass_on(worker, pipe)
+                    self._pass_on(worker, run)
             self._require_beginning()
 
     def _obey(self, *, start: int = 0, worker: int = 0, task: str = "", stop: int = 0) -> None:
@@ -145,17 +186,17 @@ class _Actors:
             method = self._actors[worker].answer.options(num_returns="streaming")
             self._replies[worker] = method.remote(task)
 
-    def _pass_on(self, worker: int, pipe: Connection) -> None:
+    def _pass_on(self, worker: int, run: _Run) -> None:
         try:
             text = self._ray.get(next(self._replies[worker]))
         except StopIteration:  # all of its task is sent
             del self._replies[worker]
         except self._ray.exceptions.RayError as error:
             self._forget(worker)
-            _say(pipe, worker=worker, lost=f"{type(error).__name__}: {_first_line(error)}")
+            run.tell(worker=worker, lost=f"{type(error).__name__}: {_first_line(error)}")
         else:
             self._silent_since.pop(worker, None)
-            _say(pipe, worker=worker, text=text)
+            run.tell(worker=worker, text=text)
 
     def _forget(self, worker: int) -> None:
         for table in (self._actors, self._replies, self._silent_since):
