@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from fairgate.domain.errors import WorkerError
 from fairgate.domain.executions import Answer, GenerationRequest
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Generator
-from fairgate.engine.stored import answer_from
+from fairgate.engine.stored import answer_from, scores_from
 from fairgate.engine.worker_messages import Asks, Way
 from fairgate.engine.workers import Team
 
@@ -51,18 +50,14 @@ class SpreadGenerator:
         """Return the log-probability (nats) of each option of each request."""
         found: dict[int, list[float]] = {}
         for position, value in self._team.ask(self._asks(Way.SCORE), requests):
-            if not _are_scores(value, len(requests[position].options)):
+            scores = scores_from(value, len(requests[position].options))
+            if scores is None:
                 raise _unsound(requests[position])
-            found[position] = cast("list[float]", value)
+            found[position] = scores
         return [found[position] for position in range(len(requests))]
 
     def _asks(self, way: Way) -> Asks:
         return Asks(model=self._model, fingerprint=self.fingerprint, way=way)
-
-
-def _are_scores(value: object, count: int) -> bool:
-    is_list = isinstance(value, list) and len(value) == count
-    return is_list and all(type(one) is float for one in cast("list[object]", value))
 
 
 def _unsound(request: GenerationRequest) -> WorkerError:

@@ -174,7 +174,18 @@ def test_what_is_no_reply_ends_the_run(text):
 
 
 @pytest.mark.parametrize(
-    "value", ["[1.0]", '[1.0, "a"]', "[1.0, true]", "5", '{"0": 1.0}'], ids=range(5)
+    "value",
+    [
+        "[1.0]",
+        '[1.0, "a"]',
+        "[1.0, true]",
+        "[1.0, NaN]",
+        "[-Infinity, 1.0]",
+        "[1.0, 1e999]",
+        "5",
+        '{"0": 1.0}',
+    ],
+    ids=range(8),
 )
 def test_what_are_no_scores_ends_the_run(value):
     class Liar:
