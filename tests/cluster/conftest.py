@@ -13,7 +13,9 @@ def cluster():
     import ray
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+        # Of this tree, whatever tree the environment has installed.
+        tests = Path(__file__).parents[1]
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (tests, tests.parent))))
         patch.setenv("RAY_worker_niceness", "0")
         ray.init(
             address="local",
