@@ -48,7 +48,7 @@ class OnnxDecoder:
         *,
         decoding: Decoding,
         chat: Chat = NO_CHAT,
-        batch_size: int | None = MOST,
+        batch_size: int | BatchSize | None = MOST,
         threads: int = 0,
         device: Device = "cpu",
     ) -> None:
@@ -59,7 +59,7 @@ class OnnxDecoder:
         self._folder = ModelFolder.find(Path(model_dir))
         self._decoding = decoding
         self._chat = chat
-        self._batch = BatchSize(batch_size)
+        self._batch = batch_size if isinstance(batch_size, BatchSize) else BatchSize(batch_size)
         self._threads = threads
         self._device: Device = device
 

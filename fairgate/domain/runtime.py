@@ -24,6 +24,8 @@ class Runtime:
     cache: Path = Path(".fairgate")
     batch_size: int | None = None
     """Rows that models run together; None: as many as memory holds."""
+    sharing: int = 1
+    """In a worker: how many workers the run has, which may share one machine's memory."""
     threads: int = 0
     device: str = "cpu"
     allow_python: bool = False

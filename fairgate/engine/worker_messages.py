@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
@@ -46,6 +46,8 @@ class Reply:
     crashed: str | None = None
     """An error that nobody expected."""
     is_done: bool = False
+    notices: Sequence[str] = ()
+    """With `is_done`: what users should know of how the model ran, each once."""
 
 
 def task_to(asks: Asks, requests: Mapping[int, GenerationRequest]) -> str:
@@ -95,6 +97,8 @@ def _is_sound(reply: Reply) -> bool:
     is_table = isinstance(machine, dict) and all(isinstance(one, str) for one in machine.values())
     return (
         (machine is None or is_table)
+        and isinstance(reply.notices, list | tuple)
+        and all(isinstance(one, str) for one in reply.notices)
         and (position is None or type(position) is int)
         and all(part is None or isinstance(part, str) for part in (reply.failed, reply.crashed))
     )

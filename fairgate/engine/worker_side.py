@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from fairgate.domain.errors import ExitCode, FairGateError, ModelError
 from fairgate.domain.executions import GenerationRequest
@@ -20,28 +21,45 @@ _MOST_CHARACTERS = 200
 _SCORED_AT_ONCE = 64
 
 
+class Model(Generator, Protocol):
+    """A generator that says how it ran."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """Return what users should know so far; it grows."""
+        ...
+
+
 class WorkerSide:
     """Answers tasks one after the other; keeps every model that it has opened."""
 
-    def __init__(self, open_model: Callable[[str], Generator], machine: Mapping[str, str]) -> None:
-        """Take what opens a model by its name, and what is known of this machine."""
+    def __init__(
+        self, open_model: Callable[[str], Model], machine: Callable[[], Mapping[str, str]]
+    ) -> None:
+        """Take what opens a model by its name, and what tells about this machine.
+
+        Both are called when a task is answered, so that the run learns why they fail.
+        """
         self._open = open_model
         self._machine = machine
         self._has_greeted = False
-        self._models: dict[str, Generator] = {}
+        self._models: dict[str, Model] = {}
+        self._told: Counter[str] = Counter()
+        """How many notices of each model the run has."""
 
     def answer(self, task: str) -> Iterator[str]:
         """Yield the replies to a task, the last one says that it is done or failed.
 
         Raises nothing but what ends the process.
         """
-        if not self._has_greeted:
-            self._has_greeted = True
-            yield reply_to(Reply(machine=self._machine))
         try:
-            for position, value in self._answers(*task_from(task)):
+            if not self._has_greeted:
+                self._has_greeted = True
+                yield reply_to(Reply(machine=self._machine()))
+            asks, requests = task_from(task)
+            for position, value in self._answers(asks, requests):
                 yield reply_to(Reply(position=position, value=value))
-            yield reply_to(Reply(is_done=True))
+            yield reply_to(Reply(is_done=True, notices=self._new_notices(asks.model)))
         except GeneratorExit:
             raise
         except FairGateError as error:
@@ -64,7 +82,12 @@ class WorkerSide:
             scores = cast("OptionScorer", model).score_options(asked[part])
             yield from zip(positions[part], scores, strict=True)
 
-    def _model(self, asks: Asks) -> Generator:
+    def _new_notices(self, name: str) -> list[str]:
+        notices = list(self._models[name].notices)[self._told[name] :]
+        self._told[name] += len(notices)
+        return notices
+
+    def _model(self, asks: Asks) -> Model:
         if asks.model not in self._models:
             self._models[asks.model] = self._open(asks.model)
         model = self._models[asks.model]

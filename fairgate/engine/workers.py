@@ -23,6 +23,9 @@ MOST_TRIES = 3
 _MOST_AT_ONCE = 512
 """Most questions that a worker is given at once, unless one source has more."""
 _FEWEST_AT_ONCE = 16
+_MOST_NOTICES = 20
+"""Most that one task may add: a batch of 1024 is halved ten times."""
+_MOST_CHARACTERS = 300
 _NEXT = (
     "what was answered is stored: run again to go on, with fewer --workers where memory is short, "
     "or without --workers to see the error in one process"
@@ -128,7 +131,8 @@ class Team:
         self._greeted: set[int] = set()
         self._failed_starts = 0
         self.notices: list[str] = []
-        """Which workers were lost. Not part of a result."""
+        """Which workers were lost, and what their models say of how they ran. Not part of a
+        result."""
         self.machines: list[Mapping[str, str]] = []
         """What each worker says about its libraries and processor."""
 
@@ -194,11 +198,17 @@ class Team:
         elif reply.is_done and not task.left:
             del self._busy[worker]
             self._idle.append(worker)
+            self._note(reply.notices)
         else:
             raise WorkerError(
                 "a worker sent an answer to a question that it was not asked, or ended before all "
                 f"were answered ({len(task.left):,} are left); {_NEXT}"
             )
+
+    def _note(self, notices: Sequence[str]) -> None:
+        """Keep what models of workers say of how they ran: several say the same."""
+        texts = [harmless(text[:_MOST_CHARACTERS]) for text in notices[:_MOST_NOTICES]]
+        self.notices += [text for text in dict.fromkeys(texts) if text not in self.notices]
 
     def _lose(self, worker: int, why: str, wanted: _Wanted) -> None:
         """Give what a lost worker had not answered to others. Raises WorkerError after some."""

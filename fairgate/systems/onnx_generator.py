@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
@@ -18,6 +18,9 @@ from fairgate.engine.spread_generator import SpreadGenerator
 from fairgate.schema.fields import Text
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.resources import Resources
+
+if TYPE_CHECKING:
+    from fairgate.adapters.onnx_decoder import OnnxDecoder
 
 
 def _plain(value: object) -> bool | int | float | str:
@@ -81,13 +84,15 @@ def open_generator(chosen: GeneratorPolicy, resources: Resources) -> Generator:
     """Return the model, which the run's workers ask where it has some; nothing is loaded yet."""
     here, team = open_here(chosen, resources), resources.team
     if team is None:
+        resources.collect(here.notices)
         return here
     return SpreadGenerator(here, named_for_workers(chosen, resources.runtime), team)
 
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
     """Return what tells a worker which model it opens, as plain values; see `systems.worker`."""
-    is_elsewhere = runtime.workers is not None and runtime.workers.ray_address is not None
+    workers = runtime.workers
+    is_elsewhere = workers is not None and workers.ray_address is not None
     places = [
         place.absolute() if is_elsewhere else place for place in (runtime.root, runtime.cache)
     ]
@@ -95,6 +100,7 @@ def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
         "root": str(places[0]),
         "cache": str(places[1]),
         "batch_size": runtime.batch_size,
+        "sharing": 1 if workers is None else workers.count,
         "device": runtime.device,
         "confined": runtime.confined,
     }
@@ -102,20 +108,19 @@ def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
     return json.dumps(named)
 
 
-def open_here(chosen: GeneratorPolicy, resources: Resources) -> Generator:
+def open_here(chosen: GeneratorPolicy, resources: Resources) -> OnnxDecoder:
     """Return the model as it runs in this process; nothing is loaded before it is asked."""
     from fairgate.adapters.onnx_decoder import OnnxDecoder
+    from fairgate.adapters.onnx_engine.batch_size import BatchSize
 
-    decoder = OnnxDecoder(
+    return OnnxDecoder(
         resources.model_folder(chosen.model, chosen.revision),
         decoding=chosen.chosen_decoding,
         chat=chosen.chat,
-        batch_size=resources.runtime.batch_size,
+        batch_size=BatchSize(resources.runtime.batch_size, resources.runtime.sharing),
         threads=resources.runtime.threads,
         device=resources.runtime.device,  # type: ignore[arg-type]
     )
-    resources.collect(decoder.notices)
-    return decoder
 
 
 def argument_contradictions(system: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -10,8 +10,8 @@ from fairgate import __version__
 from fairgate.adapters.environment import describe_environment
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SILENT, Generator
-from fairgate.engine.worker_side import WorkerSide
+from fairgate.engine.ports import SILENT
+from fairgate.engine.worker_side import Model, WorkerSide
 from fairgate.systems.onnx_generator import GeneratorPolicy, open_here
 from fairgate.systems.resources import Resources
 
@@ -19,7 +19,7 @@ from fairgate.systems.resources import Resources
 def worker_side(threads: int) -> WorkerSide:
     """Return what a worker does, whose models use so many threads."""
 
-    def opened(name: str) -> Generator:
+    def opened(name: str) -> Model:
         """Open what `named_for_workers` names: a folder of a model, and never code."""
         found = json.loads(name)
         if found["fairgate"] != __version__:
@@ -33,4 +33,4 @@ def worker_side(threads: int) -> WorkerSide:
         chosen = GeneratorPolicy.model_validate(found["generator"])
         return open_here(chosen, Resources(runtime, SILENT))
 
-    return WorkerSide(opened, describe_environment("cpu"))
+    return WorkerSide(opened, lambda: describe_environment("cpu"))

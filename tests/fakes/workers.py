@@ -28,17 +28,20 @@ class Scripted:
     """A generator that does to some sources what its script says, and logs what it is asked.
 
     A script is JSON: `log` is a file; `kill`, `crash`, `fail`, `lie` and `stop` name sources;
+    `notices` are texts by source, said with each of its answers;
     `times` is how often a source is killed, by files that are left behind.
     """
 
     def __init__(self, name):
         self.script = json.loads(name)
         self.fingerprint = self.script.get("fingerprint", FINGERPRINT)
+        self.notices = []
 
     def generate(self, requests):
         for position, request in reversed(list(enumerate(requests))):
             self._asked(request)
             yield position, answer_to(request)
+            self.notices += self.script.get("notices", {}).get(request.source, ())
 
     def score_options(self, requests):
         for request in requests:
@@ -72,11 +75,19 @@ class Scripted:
 
 
 def scripted_side(threads):
-    return WorkerSide(Scripted, {"node": "here", "fairgate": "1", "threads": str(threads)})
+    machine = {"node": "here", "fairgate": "1", "threads": str(threads)}
+    return WorkerSide(Scripted, lambda: machine)
 
 
 def side_that_cannot_start(threads):
     raise ValueError(f"no {threads}")
+
+
+def side_of_a_broken_machine(threads):
+    def machine():
+        raise ValueError("what is no number of a processor")
+
+    return WorkerSide(Scripted, machine)
 
 
 class Here:

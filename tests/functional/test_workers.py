@@ -6,6 +6,8 @@ import pytest
 from fakes.shards import in_parts, merged, taken, whole
 from fakes.workers import Here
 
+from fairgate.adapters.onnx_engine import batch_size
+from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.composition.loading import load_policy
 from fairgate.composition.team import team_for
 from fairgate.domain.errors import UsageError
@@ -128,7 +130,7 @@ class Elsewhere(WorkerSide):
 
     def __init__(self, threads):
         side = worker_side(threads)
-        super().__init__(side._open, {**side._machine, "cpu": "other"})
+        super().__init__(side._open, lambda: {**side._machine(), "cpu": "other"})
 
 
 def in_this_process(monkeypatch, side):
@@ -157,6 +159,40 @@ def test_workers_on_other_machines_are_in_the_record_and_in_a_notice(workspace, 
     assert found["rows.jsonl"] == expected["rows.jsonl"]
     again = whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2")
     assert again == expected, "stored answers have no machine"
+
+
+def test_workers_share_the_memory_that_batches_are_fitted_to(workspace, monkeypatch):
+    workspace.sources(3)
+    write(workspace)
+    asked = []
+    monkeypatch.setattr(batch_size, "free_bytes", asked.append)
+    auto = ("--batch-size", "auto", "--cache")
+    expected = whole(workspace.run, "p.yaml", *auto, "one")
+    assert set(asked) == {1}
+    asked.clear()
+    in_this_process(monkeypatch, worker_side)
+    assert whole(workspace.run, "p.yaml", *auto, "many", "--workers", "3") == expected
+    assert asked == [3, 3, 3]
+
+
+def test_that_memory_ran_out_in_a_worker_is_told_once(workspace, monkeypatch):
+    """Each of the workers halves its own batch, and says so of itself."""
+    workspace.sources(3)
+    write(workspace)
+    expected = whole(workspace.run, "p.yaml", "--cache", "one")
+    run = DecoderSession._run
+
+    def short_of_memory(self, ids, *given, **options):
+        if len(ids) > 4:
+            raise MemoryError
+        return run(self, ids, *given, **options)
+
+    monkeypatch.setattr(DecoderSession, "_run", short_of_memory)
+    for options in (("--cache", "here"), ("--cache", "many", "--workers", "2")):
+        if "--workers" in options:
+            in_this_process(monkeypatch, worker_side)
+        assert whole(workspace.run, "p.yaml", *options) == expected
+        assert workspace.err.count("memory ran out with 16 prompts at a time") == 1
 
 
 def test_a_judge_of_recorded_answers_is_asked_by_workers(workspace, monkeypatch):

@@ -31,8 +31,12 @@ _ALONE = (
 class BatchSize:
     """How many rows run together from now on."""
 
-    def __init__(self, rows: int | None) -> None:
-        """Take a number; None fits it to the memory that is free when rows are first run."""
+    def __init__(self, rows: int | None, sharing: int = 1) -> None:
+        """Take a number; None fits it to the memory that is free when rows are first run.
+
+        `sharing` is how many processes run a model in that memory.
+        """
+        self._sharing = sharing
         self.rows = MOST if rows is None else max(1, rows)
         self._fits = rows is not None
         self.notices: list[str] = []
@@ -46,7 +50,7 @@ class BatchSize:
         if self._fits:
             return
         self._fits = True
-        free = free_bytes() if on_cpu else None
+        free = free_bytes(self._sharing) if on_cpu else None
         self.rows = MOST if on_cpu else _MOST_ELSEWHERE
         if free is not None:
             self.rows = max(1, min(self.rows, free // (_SHARE * max(1, row_bytes))))

@@ -17,11 +17,17 @@ _CGROUPS = (
 """Limit and use of a container, in version 2 and 1."""
 
 
-def free_bytes() -> int | None:
-    """Return the least of what the machine, the container and `ulimit -v` leave; None: unknown."""
-    found = [_in_kilobytes(_SYSTEM, "MemAvailable:"), _under_ulimit()]
+def free_bytes(sharing: int = 1) -> int | None:
+    """Return the least of what the machine, the container and `ulimit -v` leave; None: unknown.
+
+    So many processes share machine and container, and each has its equal part; `ulimit -v` is each
+    one's own.
+    """
+    found = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
     found += [_difference(limit, used) for limit, used in _CGROUPS]
-    return min((max(0, each) for each in found if each is not None), default=None)
+    parts = [None if each is None else each // sharing for each in found]
+    known = [each for each in (*parts, _under_ulimit()) if each is not None]
+    return min((max(0, each) for each in known), default=None)
 
 
 def _under_ulimit() -> int | None:

@@ -11,6 +11,7 @@ from fakes.workers import (
     answer_to,
     questions,
     scripted_side,
+    side_of_a_broken_machine,
     side_that_cannot_start,
     spread,
 )
@@ -97,6 +98,14 @@ def test_processes_that_cannot_start_end_the_run(capfd):
     generator, _ = spread(executor)
     with pytest.raises(WorkerError, match=r"3 workers in a row .*\(ended with status 1\)"):
         list(generator.generate(questions([1, 1])))
+    executor.close()
+
+
+def test_why_a_process_cannot_begin_reaches_the_run():
+    executor = WorkerProcesses(1, 1, side_of_a_broken_machine)
+    generator, _ = spread(executor)
+    with pytest.raises(WorkerError, match=r"in a row .*ValueError: what is no number of a proc"):
+        list(generator.generate(questions([1])))
     executor.close()
 
 

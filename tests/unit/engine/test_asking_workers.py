@@ -4,7 +4,15 @@ import json
 from collections import Counter
 
 import pytest
-from fakes.workers import Here, answer_to, questions, scores_of, scripted_side, spread
+from fakes.workers import (
+    Here,
+    answer_to,
+    questions,
+    scores_of,
+    scripted_side,
+    side_of_a_broken_machine,
+    spread,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,6 +152,43 @@ def test_answers_that_nobody_waits_for_end_their_workers():
     assert len(list(generator.generate(questions([2])))) == 2
 
 
+def test_what_models_of_workers_say_of_how_they_ran_is_told_once():
+    notices = {"s0": ["halved", "halved again"], "s1": ["halved"], "s2": ["halved"]}
+    executor = Here(2, first)
+    generator, team = spread(executor, notices=notices)
+    for _ in range(3):
+        list(generator.generate(questions([1, 1, 1])))
+    assert executor.started == 2
+    assert sorted(team.notices) == ["halved", "halved again"]
+
+
+def test_a_worker_sends_each_notice_with_the_task_that_it_is_of():
+    side = scripted_side(1)
+    model = json.dumps({"notices": {"s0": ["one"], "s1": ["two", "three"]}})
+    told = []
+    for source in ("s0", "s1", "s5"):
+        asks = Asks(model=model, fingerprint="scripted/1", way=Way.GENERATE)
+        task = task_to(asks, {0: GenerationRequest(prompt="p", source=source)})
+        told.append([reply_from(text).notices for text in side.answer(task)][-1])
+    assert told == [["one"], ["two", "three"], []]
+
+
+def test_what_a_worker_says_is_harmless_and_short():
+    hostile = ["\x1b[2J::error::\n" + "x" * 10_000, *(f"notice {n}" for n in range(1000))]
+    generator, team = spread(Here(1, first), notices={"s0": hostile})
+    list(generator.generate(questions([1])))
+    assert len(team.notices) <= 20
+    assert len("".join(team.notices)) < 1000
+    assert "\x1b" not in team.notices[0]
+    assert "::error::" not in team.notices[0]
+
+
+def test_why_a_worker_cannot_tell_its_machine_ends_the_run_with_the_reason():
+    generator, _ = spread(Here(1, first, side_of_a_broken_machine))
+    with pytest.raises(WorkerError, match=r"3 workers in a row .*ValueError: what is no number"):
+        list(generator.generate(questions([1])))
+
+
 LIES = [
     '{"position": 0, "value": {"text": 5}}',
     '{"position": 0, "value": {"text": "a", "margin": NaN}}',
@@ -157,6 +202,9 @@ LIES = [
     "not JSON",
     '{"machine": {"cpu": 5}}',
     '{"failed": 7}',
+    '{"is_done": true, "notices": "text"}',
+    '{"is_done": true, "notices": [5]}',
+    '{"is_done": true, "notices": null}',
     "{}",
     "[" * 5000,
 ]
@@ -232,7 +280,7 @@ def test_a_worker_opens_each_model_once_and_greets_once():
         opened.append(name)
         return scripted_side(1)._open(name)
 
-    side = WorkerSide(opening, {"node": "n"})
+    side = WorkerSide(opening, lambda: {"node": "n"})
     task = task_to(Asks(model="{}", fingerprint="scripted/1", way=Way.GENERATE), {})
     replies = [reply_from(text) for _ in range(3) for text in side.answer(task)]
     assert opened == ["{}"]
@@ -244,6 +292,6 @@ def test_a_usage_error_of_a_worker_stays_one():
     def opening(name):
         raise UsageError("no such thing")
 
-    generator, _ = spread(Here(1, first, lambda threads: WorkerSide(opening, {})))
+    generator, _ = spread(Here(1, first, lambda threads: WorkerSide(opening, dict)))
     with pytest.raises(UsageError, match=r"^no such thing$"):
         list(generator.generate(questions([1])))
