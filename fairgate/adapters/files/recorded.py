@@ -259,20 +259,23 @@ def _number(value: object, place: str) -> float | None:
 
 def execution_to(execution: Execution) -> dict[str, Any]:
     """Return an execution as a line of a recording holds it."""
-    row = _answer_to(execution)
+    row = dict(_fields_of(execution))
     if execution.documents is not None:
         row["documents"] = [document_to(document) for document in execution.documents]
-    if execution.options:
-        row["options"] = list(execution.options)
     return row
 
 
-def _answer_to(execution: Execution) -> dict[str, Any]:
-    row: dict[str, Any] = {"suite": execution.suite, "key": execution.key}
-    row["response"] = execution.response
+def _fields_of(execution: Execution) -> Iterator[tuple[str, Any]]:
+    """Yield what a line holds, name by name; the documents as they are."""
+    yield "suite", execution.suite
+    yield "key", execution.key
+    yield "response", execution.response
     if execution.margin is not None:
-        row["margin"] = execution.margin
-    return row
+        yield "margin", execution.margin
+    if execution.documents is not None:
+        yield "documents", execution.documents
+    if execution.options:
+        yield "options", list(execution.options)
 
 
 def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
@@ -282,19 +285,24 @@ def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
     """
     known: dict[int, tuple[Sequence[Document], str]] = {}
     for execution in executions:
-        parts = [_AS_JSON(_answer_to(execution))[:-1]]
-        documents = execution.documents
-        if documents is not None:
-            listed, text = known.get(id(documents), (None, ""))
-            if listed is not documents:
-                text = _AS_JSON([document_to(document) for document in documents])
-                if len(known) >= _MOST_TEXTS:
-                    known.clear()
-                known[id(documents)] = documents, text
-            parts.append(f'"documents": {text}')
-        if execution.options:
-            parts.append(f'"options": {_AS_JSON(list(execution.options))}')
-        yield ", ".join(parts) + "}"
+        parts = [
+            f'"{name}": {_text_of(value, known) if name == "documents" else _AS_JSON(value)}'
+            for name, value in _fields_of(execution)
+        ]
+        yield "{" + ", ".join(parts) + "}"
+
+
+def _text_of(
+    documents: Sequence[Document], known: dict[int, tuple[Sequence[Document], str]]
+) -> str:
+    """Return documents as JSON, from `known` where the same ones stand there; else add them."""
+    listed, text = known.get(id(documents), (None, ""))
+    if listed is not documents:
+        text = _AS_JSON([document_to(document) for document in documents])
+        if len(known) >= _MOST_TEXTS:
+            known.clear()
+        known[id(documents)] = documents, text
+    return text
 
 
 def document_to(document: Document) -> dict[str, Any]:
