@@ -79,21 +79,26 @@ class IndexBuilder:
             earlier = EarlierVectors(self._path.parent, self._embedder.fingerprint, writer.rows)
             missing = earlier.missing
             self._progress.start("index", total, total - len(missing))
-            if isinstance(self._embedder, StoringEmbedder) and total > MOST_IN_STORE:
-                self._embedder = self._embedder.storing_in(UnfinishedVectors(self._path))
-            writer.write_vectors(self._vectors(writer, earlier, missing))
+            embedder = self._embedder
+            if isinstance(embedder, StoringEmbedder) and total > MOST_IN_STORE:
+                embedder = embedder.storing_in(UnfinishedVectors(self._path))
+            writer.write_vectors(self._vectors(embedder, writer, earlier, missing))
             writer.finish(fingerprint=self._path.name, corpus=self._corpus.fingerprint)
             self._progress.finish()
         UnfinishedVectors(self._path).remove()
 
     def _vectors(
-        self, writer: IndexWriter, earlier: EarlierVectors, missing: npt.NDArray[np.int64]
+        self,
+        embedder: Embedder,
+        writer: IndexWriter,
+        earlier: EarlierVectors,
+        missing: npt.NDArray[np.int64],
     ) -> Iterator[Vectors]:
         """Yield the vectors of all documents in document order, block by block."""
         start = 0
         for first in range(0, max(1, len(missing)), _EMBED_AT_ONCE):
             new = missing[first : first + _EMBED_AT_ONCE]
-            vectors = self._embedded(writer.texts(new.tolist()))
+            vectors = _embedded(embedder, writer.texts(new.tolist()))
             if earlier.dimensions and len(new) and vectors.shape[1] != earlier.dimensions:
                 raise RetrievalError(
                     f"the embedder {self._embedder.fingerprint[:60]!r} gave vectors of "
@@ -116,21 +121,22 @@ class IndexBuilder:
             self._progress.advance(len(new))
             start = end
 
-    def _embedded(self, texts: list[str]) -> Vectors:
-        if not texts:
-            return np.zeros((0, 0), dtype=np.float32)
-        vectors = self._embedder.embed(texts)
-        norms = np.linalg.norm(vectors, axis=1)
-        if len(vectors) != len(texts) or not np.allclose(norms, 1.0, atol=LENGTH_TOLERANCE):
-            raise RetrievalError(
-                f"the embedder {self._embedder.fingerprint[:60]!r} gave {len(vectors)} vectors "
-                f"for {len(texts)} texts, lengths {norms.min():.4f} to {norms.max():.4f}; "
-                "expected one vector of length 1 a text: normalise its output"
-            )
-        return vectors
-
     def _forget(self, keys: npt.NDArray[Any]) -> None:
         """Remove vectors from the store, by key."""
         if isinstance(self._embedder, StoringEmbedder) and len(keys):
             whole = np.ascontiguousarray(keys).astype("<u8", copy=False)
             self._embedder.forget([row.tobytes().hex() for row in whole])
+
+
+def _embedded(embedder: Embedder, texts: list[str]) -> Vectors:
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    vectors = embedder.embed(texts)
+    norms = np.linalg.norm(vectors, axis=1)
+    if len(vectors) != len(texts) or not np.allclose(norms, 1.0, atol=LENGTH_TOLERANCE):
+        raise RetrievalError(
+            f"the embedder {embedder.fingerprint[:60]!r} gave {len(vectors)} vectors "
+            f"for {len(texts)} texts, lengths {norms.min():.4f} to {norms.max():.4f}; "
+            "expected one vector of length 1 a text: normalise its output"
+        )
+    return vectors

@@ -10,7 +10,7 @@ from fakes.embedder import HashEmbedder
 
 from fairgate.adapters import result_store
 from fairgate.adapters.embedding_cache import CachedEmbedder
-from fairgate.adapters.faiss_index import index_room
+from fairgate.adapters.faiss_index import index_builder, index_room
 from fairgate.adapters.faiss_index.flat_index import FlatIndex
 from fairgate.adapters.result_store import SqliteResultStore
 
@@ -91,16 +91,23 @@ def test_an_index_in_use_stays(cache):
     assert cache.names == {last, *names[1 - MOST_VERSIONS :]}
 
 
-def test_what_no_index_holds_any_more_leaves_the_store(cache):
+@pytest.mark.parametrize("greater_from", [None, 0, 1, 2, 3, MOST_VERSIONS + 1])
+def test_what_no_index_holds_any_more_leaves_the_store(cache, monkeypatch, greater_from):
+    """From the version `greater_from` on, the corpus is too great for vectors in the store."""
     store = SqliteResultStore(cache.root / "store.sqlite")
     remembers = CachedEmbedder(HashEmbedder(), store)
     remembers.embed(["a query"])
-    for number in range(MOST_VERSIONS + 2):
+    numbers = range(MOST_VERSIONS + 2)
+    for number in numbers:
+        if number == greater_from:
+            monkeypatch.setattr(index_builder, "MOST_IN_STORE", len(TEXTS))
         cache.used(version(number), remembers)
     inner = HashEmbedder()
-    texts = [*TEXTS, "a query", *(f"version {n}" for n in range(MOST_VERSIONS + 2))]
-    CachedEmbedder(inner, store).embed(texts)
-    assert sorted(inner.embedded) == ["version 0", "version 1"]
+    CachedEmbedder(inner, store).embed([*TEXTS, "a query", *(f"version {n}" for n in numbers)])
+    stored = range(MOST_VERSIONS + 2 if greater_from is None else greater_from)
+    kept = {f"version {n}" for n in stored if n >= 2} | set(TEXTS if stored else [])
+    assert {*TEXTS, *(f"version {n}" for n in numbers)} - set(inner.embedded) == kept
+    assert "a query" not in inner.embedded
     store.close()
 
 
