@@ -1,8 +1,9 @@
 """A fully stored gate of 2,100 pairs: time, memory, and what it imports.
 
-Run: python tests/benchmarks/bench_cached_gate.py [RUNS]. The first, unmeasured run fills the store.
+Run: python tests/benchmarks/bench_cached_gate.py [--runs 5]. The first, unmeasured run fills the store.
 """
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -33,7 +34,9 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{time.perf_counter() - start:.2f} s inside python, {peak:.0f} MB, heavy imports: {heavy}, exit {code}", file=sys.stderr)
 """
 
-runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--runs", type=int, default=5)
+runs = parser.parse_args().runs
 with tempfile.TemporaryDirectory() as folder:
     place = Path(folder)
     (place / "policy.yaml").write_text(POLICY)

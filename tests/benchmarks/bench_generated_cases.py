@@ -3,6 +3,7 @@
 Run: python tests/benchmarks/bench_generated_cases.py [GENERATOR] [T]. A new process for every size.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -17,14 +18,19 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"CPU {time.process_time() - start:.1f} s, peak {peak:.0f} MB, exit {code}", file=sys.stderr)
 """
 
-generator = sys.argv[1] if len(sys.argv) > 1 else "genfair"
-strength = sys.argv[2] if len(sys.argv) > 2 else "2"
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("generator", nargs="?", default="genfair")
+parser.add_argument("strength", nargs="?", default="2", metavar="T")
+options = parser.parse_args()
 for count in (1_000, 10_000, 100_000):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "cases.jsonl"
-        command = ["generate", generator, "--limit", str(count), "--t", strength, "--out", str(out)]
+        command = ["generate", options.generator, "--limit", str(count), "--t", options.strength]
         done = subprocess.run(
-            [sys.executable, "-c", PROBE, *command], capture_output=True, text=True, check=True
+            [sys.executable, "-c", PROBE, *command, "--out", str(out)],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         with out.open("rb") as file:
             written = sum(1 for _ in file) - 1

@@ -10,8 +10,8 @@ over sources.
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from itertools import islice
 from pathlib import Path
 
@@ -92,4 +92,6 @@ def main(budget):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 500)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sources", type=int, nargs="?", default=500)
+    main(parser.parse_args().sources)

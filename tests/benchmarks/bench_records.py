@@ -1,8 +1,9 @@
 """Time and memory of a run's files: reading answers and baseline, writing each file.
 
-Run: python tests/benchmarks/bench_records.py FOLDER [--rounds 7]
+Run: python tests/benchmarks/bench_records.py [FOLDER] [--rounds 7]
 
-FOLDER is one that `bench_growth.py --keep` left: policy.yaml, answers.jsonl, baselines/ and out/.
+FOLDER is that of one size below what `bench_growth.py --keep` left: policy.yaml, answers.jsonl,
+baselines/ and out/. Without it the inputs of 10,000 pairs are made first, in the same way.
 Prints processor microseconds a pair (medians) and, of what is read, peak against live memory.
 """
 
@@ -17,6 +18,8 @@ import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+from bench_growth import measure as run_growth
 
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.adapters.files.recorded import execution_lines, read_recorded
@@ -44,12 +47,9 @@ def peak_to_live(work: Callable[[], object]) -> float:
     return peak / live
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
-    os.chdir(options.folder)
+def measure(place: Path, rounds: int) -> None:
+    """Print what each file of the run in this folder takes."""
+    os.chdir(place)
     run, given, loaded, _ = replay(Path("out"), Path("policy.yaml"), Runtime())
     formats = chosen("")
     view = view_of(run, given, Path("out"), formats, report_only=False)
@@ -62,8 +62,8 @@ def main() -> None:
         "reading answers.jsonl": partial(read_recorded, "answers.jsonl"),
         "reading the baseline": partial(load_baseline, text, str(kept)),
     }
-    with tempfile.TemporaryDirectory() as place:
-        folder = RunFolder(path=Path(place) / "out")
+    with tempfile.TemporaryDirectory() as again:
+        folder = RunFolder(path=Path(again) / "out")
         work: dict[str, Callable[[], object]] = {
             **reading,
             "making the baseline's text": partial(dump_baseline, baseline),
@@ -73,11 +73,24 @@ def main() -> None:
         }
         write_run(folder, loaded, run, texts)
         for name, one in work.items():
-            found = statistics.median(seconds(one) for _ in range(options.rounds))
+            found = statistics.median(seconds(one) for _ in range(rounds))
             print(f"{name:28} {1e6 * found / pairs:7.2f} us a pair")
     for name, one in reading.items():
         print(f"{name:28} {peak_to_live(one):7.2f} peak to live memory")
     print(f"baseline {len(text.encode()) / pairs:.1f} bytes a pair, {pairs:,} pairs")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    if options.folder:
+        measure(options.folder, options.rounds)
+        return
+    with tempfile.TemporaryDirectory() as made:
+        run_growth(Path(made), 10_000)
+        measure(Path(made), options.rounds)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ The server waits 50 ms and answers, in a process of its own; 16 questions are un
 time, and the rate beside that of bare sockets asked before and after, on any.
 """
 
+import argparse
 import asyncio
 import json
 import multiprocessing
 import resource
-import sys
 import time
 
 from fairgate.adapters.applications.json_paths import json_path
@@ -96,6 +96,9 @@ def bare_seconds(count, delay):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("counts", type=int, nargs="*", default=[2000, 8000])
+    counts = parser.parse_args().counts
     ideal = CONCURRENCY / DELAY
     seconds_for(CONCURRENCY, DELAY)  # imports and the first connections
     half = QUESTIONS // 2
@@ -106,7 +109,7 @@ def main():
     print(f"{rate:.0f} questions/s of {ideal:.0f} ideal: {rate / ideal:.1%}")
     print(f"bare sockets: {QUESTIONS / bare / ideal:.1%}, so {bare / needed:.1%} of theirs")
     print(f"{1000 * worked / QUESTIONS:.2f} ms of processor time a question")
-    for count in map(int, sys.argv[1:] or ("2000", "8000")):
+    for count in counts:
         needed, _, memory = seconds_for(count, 0.0)
         print(
             f"{count:,} questions without delay: {count / needed:.0f}/s, {memory:.0f} MiB at most"

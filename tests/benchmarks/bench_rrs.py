@@ -1,5 +1,6 @@
 """RRS of a million pairs at k = 4; run: python tests/benchmarks/bench_rrs.py."""
 
+import argparse
 import resource
 import time
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from fairgate.metrics.retriever_robustness import mean_distances
 
+argparse.ArgumentParser(description=__doc__).parse_args()
 PAIRS = 1_000_000
 rng = np.random.default_rng(0)
 for documents in (5_000, 50_000):

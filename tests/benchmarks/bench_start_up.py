@@ -1,10 +1,11 @@
 """What every start costs: `--help`, `check`, a stored gate of 3,000 pairs, the first prompt's tokens.
 
-Run: python tests/benchmarks/bench_start_up.py OTHER [RUNS]. OTHER is another checkout, an older one
+Run: python tests/benchmarks/bench_start_up.py OTHER [--rounds 15]. OTHER is another checkout, an older one
 say; the two take turns, each in a folder of its own, with byte code made before. Prints medians of
 processor time and wall time, and the medians of the ratios of pairs.
 """
 
+import argparse
 import compileall
 import os
 import resource
@@ -45,8 +46,11 @@ STARTS = {
     "stored gate": (CALL, RUN),
     "first tokens": (TOKENS, []),
 }
-TREES = [Path(__file__).parents[2], Path(sys.argv[1]).resolve()]
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 15
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("other", type=Path, metavar="OTHER")
+parser.add_argument("--rounds", type=int, default=15)
+OPTIONS = parser.parse_args()
+TREES = [Path(__file__).parents[2], OPTIONS.other.resolve()]
 WRITES = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -76,7 +80,7 @@ with tempfile.TemporaryDirectory() as folder:
             start(tree, places[-1], CALL, arguments)
     for name, (code, arguments) in STARTS.items():
         times: list[list[tuple[float, float]]] = [[], []]
-        for turn in range(ROUNDS + 1):
+        for turn in range(OPTIONS.rounds + 1):
             for which in (0, 1) if turn % 2 else (1, 0):
                 found = start(TREES[which], places[which], code, arguments)
                 if turn:  # the first fills the disk's cache

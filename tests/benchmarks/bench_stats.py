@@ -7,6 +7,7 @@ Each size runs in a process of its own, so that peak memory is its own.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -16,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairgate.stats.bootstrap import BootstrapSettings, bootstrap, bootstrap_many
+from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.evidence import RegressionSettings
 from fairgate.stats.identity import identity_test
 from fairgate.stats.observations import Observations, cluster_totals, pair_by_key
@@ -62,7 +63,7 @@ def one_size(pairs: int) -> None:
     settings = BootstrapSettings()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     times = {
-        "interval": timed(lambda: bootstrap(cluster_totals(now), settings, seed=1)),
+        "interval": timed(lambda: bootstrap_many([cluster_totals(now)], settings, seed=1)),
         "regression of verdicts": timed(lambda: compare(now, base)),
         "regression of scores": timed(lambda: compare(scores, old)),
         "identity test": timed(
@@ -81,9 +82,15 @@ def many_slices() -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    one = parser.parse_args().one
+    if one:
+        one_size(one)
+        return
     many_slices()
     for size in SIZES:
-        command = [sys.executable, __file__, str(size)]
+        command = [sys.executable, __file__, "--one", str(size)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         found = json.loads(done.stdout)
         shown = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found["times"].items())
@@ -91,7 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        one_size(int(sys.argv[1]))
-    else:
-        main()
+    main()
