@@ -24,7 +24,7 @@ from fairgate.adapters.onnx_engine.piece_trial import reads_in_any_pieces
 from fairgate.adapters.onnx_engine.reach import read_reach
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device, open_session
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 Logits = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
@@ -194,6 +194,8 @@ class DecoderSession:
         for content in better:
             try:
                 return open_session(file, device=self._device, threads=threads, content=content)
+            except OutOfMemoryError:
+                raise  # else bits would depend on the memory that is free
             except ModelError:
                 pass  # the graph as it stands on disk decides, and explains itself
         return open_session(file, device=self._device, threads=threads, content=last)
@@ -312,6 +314,8 @@ class DecoderSession:
         """Compare a short row that shares a padded batch with the same row by itself."""
         try:
             shared = self._try([_LONG, _SHORT], 16)
+        except OutOfMemoryError:
+            raise
         except ModelError:
             return False
         return self._is_same(shared, 1.0)
@@ -330,6 +334,8 @@ class DecoderSession:
         try:
             few = self._try([_SHORT, _SHORT], len(_LONG), head=2)
             many = self._try([_LONG, _SHORT, _LONG[::-1], _SHORT], len(_LONG), head=2)
+        except OutOfMemoryError:
+            raise
         except ModelError:
             return False
         return self._is_same(few, 1.0) and np.array_equal(few, many)

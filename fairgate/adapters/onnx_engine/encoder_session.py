@@ -87,6 +87,8 @@ class EncoderSession:
         alone = self.run([short, short], 3)[-1]
         try:
             shared = self.run([long, short], 16)[-1]
+        except OutOfMemoryError:
+            raise  # else bits would depend on the memory that is free
         except ModelError:
             return False
         shared = shared[:3] if shared.ndim > 1 else shared

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.joint_rows import JointRows
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import DecoderSession, Logits
@@ -44,6 +44,8 @@ def steps_jointly(session: DecoderSession, *, tolerance: float) -> bool:
     try:
         few, own = _stepped(session, [_ROW, _ROW], spare=1)
         many, _ = _stepped(session, [_OTHERS[0], _ROW, _OTHERS[1], _OTHERS[0]], spare=40)
+    except OutOfMemoryError:
+        raise  # else bits would depend on the memory that is free
     except ModelError:
         return False
     allowed = tolerance if session.is_fine else tolerance * _STEPS_APART

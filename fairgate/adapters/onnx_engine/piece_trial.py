@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
@@ -34,6 +34,8 @@ def reads_in_any_pieces(session: DecoderSession) -> bool:
         alone = _bits(session, [_ROW], cuts=(0, 32, 64), slots=80)
         beside = _bits(session, [*_OTHERS, _ROW], cuts=(0, 8, 48), slots=96)
         last = _bits(session, [_ROW], cuts=(0, 72), slots=75)
+    except OutOfMemoryError:
+        raise  # else bits would depend on the memory that is free
     except ModelError:
         return False
     return all(
