@@ -27,7 +27,7 @@ from fairgate.oracles.stopping import STOP_RULE
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
     from fairgate.adapters.onnx_engine.joint_rows import JointRows
-    from fairgate.adapters.onnx_engine.prompt_blocks import PromptBatch, PromptBlocks, Read
+    from fairgate.adapters.onnx_engine.prompt_blocks import PromptBatch, Read
 
 _COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this share of its rows still runs."""
@@ -79,38 +79,42 @@ class OnnxDecoder:
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
-        answer = partial(self._generate, requests)
-        return self._batch.halving(len(requests), answer, self._forget_blocks)
+        if not requests:
+            return
+        prompts = self._prompts.encode([request.prompt for request in requests])
+        widest = self._prepare(prompts, self._decoding.max_new_tokens)
+        answer = partial(self._generate, requests, prompts, widest)
+        yield from self._batch.halving(len(requests), answer)
 
     def _generate(
-        self, all_requests: Sequence[GenerationRequest], left: Sequence[int]
+        self,
+        requests: Sequence[GenerationRequest],
+        prompts: Sequence[list[int]],
+        widest: int | None,
+        left: Sequence[int],
     ) -> Iterator[tuple[int, Answer]]:
         """Yield the answers to those that are left, by their positions among all."""
-        requests = [all_requests[position] for position in left]
-        prompts = self._prompts.encode([request.prompt for request in requests])
-        widest = self._check_lengths(prompts, self._decoding.max_new_tokens)
-        # Equal prompts, which differ in their seeds, come into one batch and are read once.
-        order = sorted(range(len(prompts)), key=prompts.__getitem__)
         rows = [
             AnswerRow(
                 position=position,
-                prompt=prompt,
+                prompt=prompts[position],
                 prompts=self._prompts,
                 decoding=self._decoding,
-                stop=request.ends_with,
-                rng=np.random.default_rng(request.seed),
-                trace=self._trace(request),
-                opening=self._prompts.opening(request.prompt),
-                may_think_for=self._thinking_room(len(prompt)),
+                stop=requests[position].ends_with,
+                rng=np.random.default_rng(requests[position].seed),
+                trace=self._trace(requests[position]),
+                opening=self._prompts.opening(requests[position].prompt),
+                may_think_for=self._thinking_room(len(prompts[position])),
             )
-            for position, request, prompt in ((left[n], requests[n], prompts[n]) for n in order)
+            # Equal prompts, which differ in their seeds, come into one batch and are read once.
+            for position in sorted(left, key=prompts.__getitem__)
         ]
         read = [(row.prompt, len(row.prompt)) for row in rows]
         batches = (
             ([rows[place] for place in batch.places], batch)
             for batch in self._batches(read, self._decoding.max_new_tokens, widest)
         )
-        if rows and self._session.joins:
+        if self._session.joins:
             yield from self._answer_jointly(batches)
             return
         for batch, read_together in batches:
@@ -129,9 +133,10 @@ class OnnxDecoder:
             prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
             start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
             rows += [(tokens, max(1, start)) for tokens in full]
-        widest = self._check_lengths([tokens for tokens, _ in rows], 0)
-        score = partial(self._score, rows, widest)
-        found = dict(self._batch.halving(len(rows), score, self._forget_blocks))
+        if not rows:
+            return [[] for _ in requests]
+        score = partial(self._score, rows, self._prepare([tokens for tokens, _ in rows], 0))
+        found = dict(self._batch.halving(len(rows), score))
         remaining = iter([found[place] for place in range(len(rows))])
         return [[next(remaining) for _ in request.options] for request in requests]
 
@@ -230,13 +235,9 @@ class OnnxDecoder:
     def _batches(
         self, rows: Sequence[Read], new_tokens: int, widest: int | None
     ) -> Iterator[PromptBatch]:
-        if not rows:
-            return
+        from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks
+
         session = self._session
-        lengths = [len(tokens) for tokens, _ in rows]
-        row_tokens = max(lengths) + (new_tokens + self._thinking_room(max(lengths)))
-        self._batch.fit(session.token_bytes * row_tokens, on_cpu=self._device == "cpu")
-        session.reach.check(lengths, new_tokens, str(self._folder.path))
 
         def width(done: int, rest: int) -> int:
             if not session.pads:
@@ -245,7 +246,21 @@ class OnnxDecoder:
             left = None if widest is None else widest - done
             return session.reach.width(rest, new_tokens + thinking, left)
 
-        yield from self._blocks.batches(rows, width)
+        blocks = PromptBlocks(session, 1 if session.one_by_one else self._batch.rows)
+        return blocks.batches(rows, width)
+
+    def _prepare(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
+        """Load the model and choose how many prompts run together; return the widest there may be.
+
+        That is None where the model's context is unknown. Raises ModelError where prompts are too
+        long, or where memory has no room for the model, for which fewer prompts make none.
+        """
+        widest, lengths = self._check_lengths(prompts, new_tokens), [*map(len, prompts)]
+        row_tokens = max(lengths) + (new_tokens + self._thinking_room(max(lengths)))
+        row_bytes = self._session.token_bytes * row_tokens
+        self._batch.fit(row_bytes, on_cpu=self._device == "cpu")
+        self._session.reach.check(lengths, new_tokens, str(self._folder.path))
+        return widest
 
     def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
         """Return the longest prompt for the model's context; None where it is unknown."""
@@ -287,16 +302,6 @@ class OnnxDecoder:
         from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 
         return DecoderSession(self._folder, device=self._device, threads=self._threads)
-
-    def _forget_blocks(self) -> None:
-        """Let go of what was kept for batches of another size."""
-        self.__dict__.pop("_blocks", None)
-
-    @cached_property
-    def _blocks(self) -> PromptBlocks:
-        from fairgate.adapters.onnx_engine.prompt_blocks import PromptBlocks
-
-        return PromptBlocks(self._session, 1 if self._session.one_by_one else self._batch.rows)
 
 
 def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:

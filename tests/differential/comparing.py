@@ -69,7 +69,6 @@ class _Forced(TokenDecoder):
         """Return `[prompts, steps, vocabulary]`."""
         self.forced, self.logits = forced, [[] for _ in prompts]
         self._batch.rows = batch_size
-        self._forget_blocks()
         self.answers(prompts)
         return np.stack([np.stack(steps) for steps in self.logits])
 

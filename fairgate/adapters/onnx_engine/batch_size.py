@@ -59,12 +59,11 @@ class BatchSize:
         self,
         number: int,
         run: Callable[[Sequence[int]], Iterator[tuple[int, Result]]],
-        forget: Callable[[], object] = lambda: None,
     ) -> Iterator[tuple[int, Result]]:
         """Yield `(place, result)` for the places 0 to `number`, as `run` gives them for those left.
 
-        Where memory runs out, `forget` is called and the rest is run again, half as many rows at
-        once. Raises ModelError where there is no room for one.
+        Where memory runs out, the rest is run again, half as many rows at once. Raises ModelError
+        where there is no room for one.
         """
         left: Sequence[int] = range(number)
         while left:
@@ -82,7 +81,6 @@ class BatchSize:
             left = [place for place in left if place not in done] if reason else []
             if left:
                 self._halve(reason)
-                forget()
 
     def _halve(self, reason: str) -> None:
         if self.rows == 1:

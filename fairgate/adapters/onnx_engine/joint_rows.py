@@ -33,10 +33,6 @@ class JointRows:
         self._rows = 0
         self._bound: list[Any] = []
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self._rows
-
     def join(self, cache: Cache, places: Sequence[int]) -> None:
         """Add these rows of a batch that was read, behind those that are here, in this order."""
         if not places:

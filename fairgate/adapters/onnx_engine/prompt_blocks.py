@@ -61,13 +61,10 @@ class PromptBlocks:
     Where a session does not share, prompts are read at once.
     """
 
-    def __init__(
-        self, session: DecoderSession, batch_size: int, kept_bytes: int = KEPT_BYTES
-    ) -> None:
+    def __init__(self, session: DecoderSession, batch_size: int) -> None:
         """Take the session that computes, and how many prompts run together at most."""
         self._session = session
         self._batch_size = batch_size
-        self._kept_bytes = kept_bytes
 
     def batches(self, rows: Sequence[Read], width_of: WidthOf) -> Iterator[PromptBatch]:
         """Yield rows that run together; each batch must be read before the next is asked for."""
@@ -76,7 +73,7 @@ class PromptBlocks:
             yield from self._whole(prompts)
             return
         cuts = _FREE if self._session.cuts_freely else _FIXED
-        most = max(1, self._kept_bytes // max(1, self._session.token_bytes * cuts.grain))
+        most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * cuts.grain))
         kept = KeptUnits(self._session, cuts.grain)
         for window in windows(prompts, cuts, most_units=most, least_prompts=self._batch_size):
             kept.begin(window)

@@ -12,10 +12,11 @@ from fakes.encoders import write_encoder
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.adapters.onnx_engine import batch_size, free_memory
+from fairgate.adapters.onnx_engine import batch_size, decoder_session, free_memory
 from fairgate.adapters.onnx_engine.batch_size import MOST, BatchSize
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession
+from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.joint_rows import JointRows
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.domain.errors import ModelError, OutOfMemoryError
@@ -120,6 +121,93 @@ def test_no_room_for_one_row_is_an_error_with_what_to_do(monkeypatch):
     with pytest.raises(ModelError, match=r"bad allocation\. Memory ran out with one row at a time"):
         engine.answers(PROMPTS)
     assert [notice.split(";")[0].split()[-5] for notice in engine.notices] == ["16", "8", "4", "2"]
+
+
+def asked(engine, how):
+    requests = [GenerationRequest(prompt="Who was late?", options=("Maria", "He"))] * 3
+    return dict(engine.generate(requests)) if how == "generate" else engine.score_options(requests)
+
+
+@pytest.mark.parametrize("how", ["generate", "score"])
+def test_memory_without_room_for_the_model_is_not_tried_again_with_fewer_rows(how, monkeypatch):
+    loaded = []
+
+    def no_room(*given, **options):
+        loaded.append(1)
+        raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
+
+    monkeypatch.setattr(decoder_session, "open_session", no_room)
+    engine = OnnxDecoder(DEMO, decoding=Decoding())
+    assert list(engine.generate([])) == engine.score_options([]) == []
+    assert not loaded
+    with pytest.raises(ModelError) as found:
+        asked(engine, how)
+    assert str(found.value) == "the graph cannot be loaded. Use more memory."
+    assert (len(loaded), engine.notices) == (1, [])
+
+
+def done_once(function):
+    """Return a function that gives what the first call gave."""
+    found = []
+
+    def first(*given, **options):
+        if not found:
+            found.append(function(*given, **options))
+        return found[0]
+
+    return first
+
+
+def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch):
+    """What a trial finds decides which kernels run: it must not depend on the free memory."""
+    folder, run, calls, fatal = ModelFolder.find(DEMO), DecoderSession._run, [], []
+
+    def fails(self, *given, **options):
+        calls.append(1)
+        if [len(calls)] == fatal:
+            raise OutOfMemoryError("the decoder failed", "Use more memory.")
+        return run(self, *given, **options)
+
+    monkeypatch.setattr(DecoderSession, "_run", fails)
+    for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
+        monkeypatch.setattr(decoder_session, name, done_once(getattr(decoder_session, name)))
+    DecoderSession(folder, device="cpu", threads=1)
+    number = len(calls)
+    assert number > 10
+    for place in range(1, number + 1):
+        calls.clear()
+        fatal[:] = [place]
+        with pytest.raises(OutOfMemoryError):
+            DecoderSession(folder, device="cpu", threads=1)
+
+
+def test_memory_without_room_for_the_better_graph_does_not_choose_the_other(monkeypatch):
+    opened, open_session = [], decoder_session.open_session
+
+    def no_room_at_first(*given, **options):
+        opened.append(1)
+        if len(opened) == 1:
+            raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
+        return open_session(*given, **options)
+
+    monkeypatch.setattr(decoder_session, "open_session", no_room_at_first)
+    with pytest.raises(OutOfMemoryError):
+        DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+
+
+def test_memory_that_runs_out_where_padding_is_tried_decides_nothing(tmp_path, monkeypatch):
+    write_encoder(tmp_path / "encoder")
+    run = EncoderSession._run
+
+    def limited(self, rows, width):
+        if width > 3:
+            raise OutOfMemoryError("the encoder failed", "Use more memory.")
+        return run(self, rows, width)
+
+    monkeypatch.setattr(EncoderSession, "_run", limited)
+    session = EncoderSession(ModelFolder.find(tmp_path / "encoder"), device="cpu")
+    with pytest.raises(OutOfMemoryError):
+        session.pads  # noqa: B018 tries it
 
 
 def test_options_are_scored_with_what_fits(monkeypatch):

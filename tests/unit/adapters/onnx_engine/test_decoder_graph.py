@@ -151,6 +151,5 @@ def test_rows_of_a_graph_that_mixes_them_run_one_by_one(tmp_path, monkeypatch):
     assert [len(rows) for rows in ran] == [3]
     ran.clear()
     engine._session.one_by_one = True
-    del engine._blocks  # made anew for the session as it is now
     assert engine.answers(prompts) == together
     assert ran == [[prompt, prompt] for prompt in prompts]

@@ -129,7 +129,6 @@ def test_rows_that_leave_are_replaced_from_the_end_and_others_join_their_slots()
     assert all(np.array_equal(first[n], expected[n][0]) for n in range(5))
     order = together.leave([1, 4, 0])
     assert order == [2, 3]
-    assert len(together) == 2
     later = together.step([6, 6])
     assert all(np.array_equal(row, expected[n][1]) for row, n in zip(later, order, strict=True))
     together.join(cache, [5])

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import kept_units
+from fairgate.adapters.onnx_engine import kept_units, prompt_blocks
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompt_blocks import BLOCK, PromptBlocks
@@ -43,12 +43,11 @@ PROMPTS = tree_of_prompts()
 class Recorder(TokenDecoder):
     """Keeps every bit of the logits of every step."""
 
-    def __init__(self, *given, kept_bytes=None, freely=True, **options):
+    def __init__(self, *given, kept_bytes=prompt_blocks.KEPT_BYTES, freely=True, **options):
         super().__init__(*given, **options)
         self.bits = {}
         self._session.cuts_freely &= freely
-        if kept_bytes is not None:
-            self._blocks = PromptBlocks(self._session, self._batch.rows, kept_bytes)
+        self.kept_bytes = kept_bytes
 
     def _take(self, row, logits):
         self.bits.setdefault(row.position, []).append(logits.tobytes())
@@ -56,7 +55,9 @@ class Recorder(TokenDecoder):
 
     def bits_of(self, prompts):
         self.bits.clear()
-        self.answers(prompts)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(prompt_blocks, "KEPT_BYTES", self.kept_bytes)
+            self.answers(prompts)
         return [self.bits[place] for place in range(len(prompts))]
 
 
@@ -170,7 +171,7 @@ def test_reading_in_pieces_changes_logits_in_the_last_bits_at_most(freely):
     engine = Recorder(DEMO, 1, freely=freely, threads=1)
     rows = [(prompt, len(prompt)) for prompt in PROMPTS if len(prompt) > BLOCK]
     for row in rows:
-        [batch] = engine._blocks.batches([row], lambda _, rest: rest + 3)
+        [batch] = PromptBlocks(engine._session, 16).batches([row], lambda _, rest: rest + 3)
         logits, cache = batch.prefill()
         whole, _ = engine._session.prefill([row[0], row[0]], len(row[0]))
         assert np.abs(logits[:, :1] - whole).max() <= 1e-5 * np.abs(whole).max()
@@ -211,7 +212,7 @@ def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch)
     for batch_size, kept_bytes in ((1, 0), (7, 10**6), (32, 2**28)):
         engine = OnnxDecoder(DEMO, decoding=Decoding(), batch_size=batch_size)
         assert engine._session.shares
-        engine._blocks = PromptBlocks(engine._session, batch_size, kept_bytes)
+        monkeypatch.setattr(prompt_blocks, "KEPT_BYTES", kept_bytes)
         assert engine.score_options(requests[::-1]) == alone[::-1]
     monkeypatch.setattr(DecoderSession, "shares", False)
     whole = OnnxDecoder(DEMO, decoding=Decoding()).score_options(requests)
