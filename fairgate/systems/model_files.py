@@ -36,11 +36,13 @@ def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     if folder is None or find_spec("transformers") is not None:
         return ""
     from fairgate.adapters.onnx_engine.attention_settings import unknown_here
-    from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, require_plain
+    from fairgate.adapters.onnx_engine.tokenizer_errors import named_tokenizer
+    from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, file_tokenizer
 
     try:
         found = ModelFolder.find(folder)
-        require_plain(found)
+        with named_tokenizer(found):
+            file_tokenizer(found)
         kind = unknown_here(found)
         why = f"its model_type is {quoted(kind)}" if kind else ""
     except NeedsTransformersError as more:

@@ -47,9 +47,7 @@ class AttentionSettings:
 def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
     """Return the settings of a model folder. Raises ModelError where its files are damaged."""
     config = {**_defaults(folder), **folder.mapping("config.json")}
-    builder = folder.mapping("genai_config.json").get("model")
-    if not isinstance(builder, dict):
-        builder = {}
+    builder = _builder(folder)
     windows = [*_windows(config), *_windows(builder)]
     return AttentionSettings(
         window=min(windows, default=None),
@@ -65,18 +63,17 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     the architecture's own; whether a Mistral has a window is each model's.
     """
     config = folder.mapping("config.json")
-    builder = folder.mapping("genai_config.json").get("model")
-    builder = builder if isinstance(builder, dict) and not config else {}
-    kind = config.get("model_type") or builder.get("type")
+    builder = {} if config else _builder(folder)
+    kind = _kind(folder)
     if not kind:
         return {}
-    known = _known_here(str(kind), config)
+    known = _known_here(kind, config)
     if known is not None:
         return known
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # about keys that its authors know better
     try:
-        configurations = _configurations(folder, str(kind))
+        configurations = _configurations(folder, kind)
         return _known_to_transformers(configurations, folder, builder)
     except ModelError:
         raise
@@ -97,9 +94,21 @@ def _known_here(kind: str, config: Mapping[str, Any]) -> Mapping[str, Any] | Non
 
 def unknown_here(folder: ModelFolder) -> str:
     """Return the type of a model whose windows only `transformers` knows; else empty."""
+    kind = _kind(folder)
+    known = not kind or _known_here(kind, folder.mapping("config.json")) is not None
+    return "" if known else kind
+
+
+def _kind(folder: ModelFolder) -> str:
+    """Return the type of a model by `config.json`, or the builder's where there is none."""
     config = folder.mapping("config.json")
-    kind = config.get("model_type")
-    return "" if not kind or _known_here(str(kind), config) is not None else str(kind)
+    return str((config.get("model_type") if config else _builder(folder).get("type")) or "")
+
+
+def _builder(folder: ModelFolder) -> Mapping[str, Any]:
+    """Return the model's part of a builder's `genai_config.json`; empty where there is none."""
+    found = folder.mapping("genai_config.json").get("model")
+    return found if isinstance(found, dict) else {}
 
 
 def _configurations(folder: ModelFolder, kind: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairgate.adapters.onnx_engine.chat_template import ChatTemplate
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.tokenizer_errors import is_tokenizer_error
+from fairgate.adapters.onnx_engine.tokenizer_errors import named_tokenizer
 from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, file_tokenizer
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
@@ -203,18 +203,10 @@ def _load(folder: ModelFolder) -> Any:
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # its advice to install torch is not for our users
     try:
-        try:
-            return file_tokenizer(folder)
-        except NeedsTransformersError as why:
-            return _of_transformers(folder, str(why))
-    except BaseException as error:  # neither library documents a narrower class
-        if isinstance(error, ModelError) or not is_tokenizer_error(error):
-            raise
-        raise ModelError(
-            f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
-            f"{harmless(' '.join(str(error).split())[:300])}). Copy tokenizer.json, "
-            "tokenizer_config.json and config.json from the original model, or export again with "
-            "`fairgate export MODEL`."
-        ) from error
+        with named_tokenizer(folder):
+            try:
+                return file_tokenizer(folder)
+            except NeedsTransformersError as why:
+                return _of_transformers(folder, str(why))
     finally:
         logging.disable(silenced)

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError
+from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import harmless
+
 
 def is_tokenizer_error(error: BaseException) -> bool:
     """Return whether the file is to blame.
@@ -10,3 +18,22 @@ def is_tokenizer_error(error: BaseException) -> bool:
     recognised by its name; an interrupt or an exit is none of ours.
     """
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+@contextmanager
+def named_tokenizer(folder: ModelFolder) -> Iterator[None]:
+    """Turn what is raised for a damaged file in the block into a ModelError that names the folder.
+
+    ModelError and NeedsTransformersError stay what they are.
+    """
+    try:
+        yield
+    except BaseException as error:  # neither library documents a narrower class
+        if isinstance(error, ModelError | NeedsTransformersError) or not is_tokenizer_error(error):
+            raise
+        raise ModelError(
+            f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "
+            f"{harmless(' '.join(str(error).split())[:300])}). Copy tokenizer.json, "
+            "tokenizer_config.json and config.json from the original model, or export again with "
+            "`fairgate export MODEL`."
+        ) from error

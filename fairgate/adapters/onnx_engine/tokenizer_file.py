@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
 
 _PLAIN_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
@@ -102,10 +103,11 @@ class FileTokenizer:
 def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     """Return the tokenizer of a folder.
 
-    Raises NeedsTransformersError, and for a damaged file whatever `tokenizers` raises.
+    Raises NeedsTransformersError, ModelError for damaged settings, and for a damaged file whatever
+    `tokenizers` raises.
     """
     settings = folder.mapping("tokenizer_config.json")
-    require_plain(folder)
+    _require_plain(folder)
     from tokenizers import Tokenizer
 
     backend = Tokenizer.from_file(str(folder.path / "tokenizer.json"))
@@ -123,11 +125,8 @@ def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     )
 
 
-def require_plain(folder: ModelFolder) -> None:
-    """Raise NeedsTransformersError where the folder's settings ask for more than the file.
-
-    Nothing but JSON is read, and `tokenizers` is not imported.
-    """
+def _require_plain(folder: ModelFolder) -> None:
+    """Raise NeedsTransformersError where the folder's settings ask for more than the file."""
     settings = folder.mapping("tokenizer_config.json")
     if not (folder.path / "tokenizer.json").is_file():
         raise NeedsTransformersError("it has no tokenizer.json")
@@ -223,5 +222,19 @@ def _chat_template(
         return found["default"] if list(found) == ["default"] else found
     declared = settings.get("chat_template")
     if isinstance(declared, list):
-        return {str(row["name"]): str(row["template"]) for row in declared}
+        return dict(_named_template(folder, place, row) for place, row in enumerate(declared))
     return declared if declared is None or isinstance(declared, str | dict) else str(declared)
+
+
+def _named_template(folder: ModelFolder, place: int, row: object) -> tuple[str, str]:
+    found = row if isinstance(row, dict) else {}
+    name, template = found.get("name"), found.get("template")
+    if isinstance(name, str) and isinstance(template, str):
+        return name, template
+    wrong = "template" if isinstance(name, str) else "name"
+    raise ModelError(
+        f"{str(folder.path / 'tokenizer_config.json')!r}: `chat_template[{place}].{wrong}` is "
+        f"{quoted(repr(found.get(wrong))[:80])}, expected a text; each entry has a `name` and a "
+        "`template`. Copy the file from the original model, or export again with `fairgate export "
+        "MODEL`."
+    )

@@ -1,5 +1,6 @@
 """A model that cannot be read without `transformers` is told by `check`, before anything is asked."""
 
+import json
 from importlib.machinery import ModuleSpec
 
 import pytest
@@ -58,6 +59,31 @@ def test_damaged_settings_are_told_as_such(tmp_path, without):
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / "tokenizer_config.json").write_text("{")
     assert "is not readable JSON" in decoder_problem("models/m", None, Runtime(root=tmp_path))
+
+
+def test_a_control_token_that_is_not_in_the_file_needs_it(tmp_path, without):
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings |= {"eos_token": "<not there>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    found = decoder_problem("models/m", None, Runtime(root=tmp_path))
+    assert "'eos_token', '<not there>', is no control token of its tokenizer.json" in found
+    assert "pip install 'fairgate[transformers]'" in found
+
+
+@pytest.mark.parametrize(("kind", "missing"), [("gemma2", True), ("llama", False)])
+def test_a_builders_folder_names_its_type_elsewhere(tmp_path, without, kind, missing):
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
+    (folder / "config.json").unlink(missing_ok=True)
+    (folder / "genai_config.json").write_text(json.dumps({"model": {"type": kind}}))
+    found = decoder_problem("models/m", None, Runtime(root=tmp_path))
+    assert (f"its model_type is {kind!r}" in found) == bool(found) == missing
+
+
+def test_a_damaged_tokenizer_is_told_as_such(tmp_path, without):
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
+    (folder / "tokenizer.json").write_text('{"model": 1}')
+    assert "cannot be loaded" in decoder_problem("models/m", None, Runtime(root=tmp_path))
 
 
 def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, without):

@@ -311,3 +311,21 @@ def test_prompts_are_the_same_tokens_by_either_way(tmp_path, monkeypatch, family
         theirs.context_tokens,
         theirs.may_think,
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"name": "default"}, "`chat_template[1].template` is 'None'"),
+        ({"name": "default", "template": None}, "`chat_template[1].template` is 'None'"),
+        ({"template": "D"}, "`chat_template[1].name` is 'None'"),
+        ({"name": 3, "template": "D"}, "`chat_template[1].name` is '3'"),
+        ("D", "`chat_template[1].name` is 'None'"),
+    ],
+)
+def test_a_template_without_its_name_or_text_is_named_with_file_and_key(tmp_path, row, said):
+    rows = [{"name": "rag", "template": "R"}, row]
+    folder = fakes.write(tmp_path / "m", "llama-3", chat_template=rows)
+    with pytest.raises(ModelError) as found:
+        PromptTokenizer(ModelFolder(path=folder, graph=folder / "model.onnx"))
+    assert f"{str(folder / 'tokenizer_config.json')!r}: {said}, expected a text" in str(found.value)
