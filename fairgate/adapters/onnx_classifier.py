@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.adapters.onnx_engine.batch_size import MOST
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession, States
 from fairgate.adapters.onnx_engine.encoder_settings import classifier_settings
 from fairgate.adapters.onnx_engine.encoder_tokens import EncoderTokens
@@ -53,7 +52,7 @@ class OnnxClassifier:
         labels: Mapping[str, str],
         allowed: Sequence[str] | None,
         *,
-        batch_size: int | None = 32,
+        batch_size: int | None = None,
         threads: int = 0,
         device: Device = "cpu",
     ) -> None:
@@ -65,7 +64,7 @@ class OnnxClassifier:
         self._folder = ModelFolder.find(model_dir)
         self._folder.file("tokenizer.json", "splits texts into tokens")
         self._groups = mapped_labels(_own_labels(self._folder), labels, allowed)
-        self._batch_size = MOST if batch_size is None else max(1, batch_size)
+        self._batch_size = batch_size
         self._device: Device = device
         self._session = EncoderSession(
             self._folder, device=device, threads=threads, pooled=True, vector="logits"

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.attention_settings import rotary_switch
-from fairgate.adapters.onnx_engine.batch_size import MOST
 from fairgate.adapters.onnx_engine.encoder_modules import has_further_modules
 from fairgate.adapters.onnx_engine.encoder_session import (
     EncoderSession,
@@ -45,7 +44,7 @@ class OnnxEncoder:
         self,
         model_dir: Path,
         *,
-        batch_size: int | None = 32,
+        batch_size: int | None = None,
         threads: int = 0,
         device: Device = "cpu",
         unit: bool = True,
@@ -59,7 +58,7 @@ class OnnxEncoder:
         """
         self._folder = ModelFolder.find(Path(model_dir))
         self._folder.file("tokenizer.json", "splits texts into tokens")
-        self._batch_size = MOST if batch_size is None else max(1, batch_size)
+        self._batch_size = batch_size
         self._device: Device = device
         by_graph = pools_by_itself(self._folder, further_modules=has_further_modules(self._folder))
         self.settings = read_settings(self._folder, choice, unit=unit, pooled_by_graph=by_graph)

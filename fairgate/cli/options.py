@@ -73,8 +73,8 @@ _MACHINE = (
         metavar="auto|NUMBER",
         default="auto",
         show_default=True,
-        help="Prompts that run together; auto fits memory. Halved where memory runs out. Never "
-        "changes a result.",
+        help="Prompts or texts that run together; auto: 16 at most on the CPU, 64 on a card; "
+        "decoders fit the free memory. Halved where memory runs out. Never changes a result.",
     ),
     click.option(
         "--threads",

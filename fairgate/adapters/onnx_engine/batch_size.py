@@ -28,6 +28,11 @@ _ALONE = (
 )
 
 
+def most_rows(*, on_cpu: bool) -> int:
+    """Return how many rows run together where memory has room for all of them."""
+    return MOST if on_cpu else _MOST_ELSEWHERE
+
+
 class BatchSize:
     """How many rows run together from now on."""
 
@@ -51,7 +56,7 @@ class BatchSize:
             return
         self._fits = True
         free = free_bytes(self._sharing) if on_cpu else None
-        self.rows = MOST if on_cpu else _MOST_ELSEWHERE
+        self.rows = most_rows(on_cpu=on_cpu)
         if free is not None:
             self.rows = max(1, min(self.rows, free // (_SHARE * max(1, row_bytes))))
 

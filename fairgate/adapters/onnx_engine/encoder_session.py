@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.batch_size import most_rows
 from fairgate.adapters.onnx_engine.batches import batches_by_width, padded_width
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
@@ -99,20 +100,23 @@ class EncoderSession:
     def each_batch(
         self,
         rows: Sequence[Row],
-        batch_size: int,
+        batch_size: int | None,
         fitting: Callable[[int], int],
         take: Callable[[list[int], States], Result],
     ) -> Iterator[Result]:
         """Yield `take(places, states)` for batches of rows, each row once; `take` runs in threads.
 
-        `batch_size` rows run at a time, `fitting` keeps widths within the model's. What a row gets
-        depends on no other row and on no number of threads.
+        `batch_size` rows run at a time, None: as many as the device gains from; `fitting` keeps
+        widths within the model's. What a row gets depends on no other row and on no number of
+        threads.
         """
         if not rows:
             return
         lengths = [len(row.ids) for row in rows]
         width_of = padded_width if self.pads else int  # loads the graph, before there are threads
-        most = -(-min(batch_size, len(rows)) // self._threads)
+        if batch_size is None:
+            batch_size = most_rows(on_cpu=self._device == "cpu")
+        most = -(-min(max(1, batch_size), len(rows)) // self._threads)
         batches = list(batches_by_width(lengths, most, width_of))
 
         def work(batch: tuple[int, list[int]]) -> Result:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from fakes.encoders import write_encoder
 
+from fairgate.adapters.onnx_classifier import OnnxClassifier
+from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession, Row
 from fairgate.domain.errors import ModelError
 
@@ -18,8 +23,8 @@ class Session(EncoderSession):
 
     pads = True
 
-    def __init__(self, threads, fails_at=None):
-        super().__init__(None, device="cpu", threads=threads)
+    def __init__(self, threads, fails_at=None, device="cpu"):
+        super().__init__(None, device=device, threads=threads)
         self.running = self.most = self.batches = 0
         self.names = set()
         self._fails_at = fails_at
@@ -59,6 +64,30 @@ def test_every_row_is_taken_once_and_few_run_at_a_time(threads, batch_size):
     assert sorted(found) == list(enumerate(LENGTHS))
     # Each thread has one row at least.
     assert session.most <= max(batch_size + threads - 1, threads)
+
+
+@pytest.mark.parametrize(("device", "most"), [("cpu", 16), ("cuda", 64)])
+def test_without_a_number_as_many_run_as_the_device_gains_from(device, most):
+    session, many = Session(1, device=device), [Row(ids=[0], types=[0])] * 100
+    parts = session.each_batch(many, None, int, lambda places, states: len(states))
+    assert sum(parts) == 100
+    assert session.most == most
+
+
+@pytest.mark.parametrize("made", [OnnxEncoder, partial(OnnxClassifier, labels={}, allowed=None)])
+def test_encoders_and_classifiers_leave_the_number_to_the_device(made, tmp_path, monkeypatch):
+    write_encoder(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    config["id2label"] = {"0": "good", "1": "bad"}
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    asked = []
+    monkeypatch.setattr(
+        EncoderSession, "each_batch", lambda self, rows, size, *_: asked.append(size) or iter(())
+    )
+    engine = made(tmp_path / "m")
+    with pytest.raises(KeyError):  # nothing was answered
+        engine.embed(["a"]) if made is OnnxEncoder else engine.classify(["a"])
+    assert asked == [None]
 
 
 def test_no_rows_load_nothing():
