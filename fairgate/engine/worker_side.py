@@ -44,7 +44,7 @@ class WorkerSide:
         self._machine = machine
         self._has_greeted = False
         self._models: dict[str, Model] = {}
-        self._told: Counter[str] = Counter()
+        self._reported: Counter[str] = Counter()
         """How many notices of each model the run has."""
 
     def answer(self, task: str) -> Iterator[str]:
@@ -83,8 +83,8 @@ class WorkerSide:
             yield from zip(positions[part], scores, strict=True)
 
     def _new_notices(self, name: str) -> list[str]:
-        notices = list(self._models[name].notices)[self._told[name] :]
-        self._told[name] += len(notices)
+        notices = list(self._models[name].notices)[self._reported[name] :]
+        self._reported[name] += len(notices)
         return notices
 
     def _model(self, asks: Asks) -> Model:
