@@ -200,7 +200,14 @@ def older(model):
     model.opset_import[0].version = 12
 
 
-@pytest.mark.parametrize("change", [changed_softmax, changed_axis, changed_order, older])
+def halved(model):
+    """In float16 the last bit of a step depends on the batch: `make test-export` sees it."""
+    for value in model.graph.input:
+        if value.name.startswith("past_key_values."):
+            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+
+
+@pytest.mark.parametrize("change", [changed_softmax, changed_axis, changed_order, older, halved])
 def test_a_graph_with_any_other_attention_is_left_as_it_is(change):
     model = demo_graph()
     change(model)
