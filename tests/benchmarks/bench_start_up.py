@@ -16,19 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-POLICY = """\
-version: 1
-name: bench
-system:
-  retriever: {corpus: demo}
-  generator: {model: demo-slm, decoding: paper-text}
-suites:
-  - {id: sentiment, task: sentiment, sources: demo-reviews, control: neutral}
-gates:
-  - {metric: asr/generation/controlled, max: 0.99, regression: {margin: 0.02}}
-  - {metric: asr/retrieval, max: 0.99, regression: {margin: 0.02}}
-  - {metric: rrs/mean, max: 2.9, regression: {margin: 0.05}}
-"""
+from stored_policy import POLICY
+
 CALL = "import sys; sys.path.insert(0, sys.argv.pop(1)); from fairgate.cli import main; sys.exit(main())"
 TOKENS = """
 import sys; sys.path.insert(0, sys.argv[1])
