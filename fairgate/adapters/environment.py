@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
 _LIBRARIES = ("onnxruntime", "onnxruntime-gpu", "transformers", "tokenizers", "numpy", "faiss-cpu")
+_OF_ANSWERS = ("jinja2", "numpy", "tokenizers", "transformers")
+_RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 _CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimd", "i8mm")
 
 
@@ -18,11 +22,26 @@ def describe_environment(device: str) -> dict[str, str]:
         "python": platform.python_version(),
         "system": platform.system(),
     }
-    for name in _LIBRARIES:
-        try:
+    return found | _versions(_LIBRARIES)
+
+
+def libraries_of_answers() -> dict[str, str]:
+    """Return the versions of what a model's answer is computed with, which no fingerprint holds.
+
+    ONNX Runtime has one name here, whichever of its packages is installed.
+    """
+    found = _versions(_OF_ANSWERS)
+    if runtimes := _versions(_RUNTIMES):
+        found["onnxruntime"] = ", ".join(sorted(set(runtimes.values())))
+    return found
+
+
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from fairgate.domain.errors import ExitCode, FairGateError, ModelError
+from fairgate.domain.errors import ExitCode, FairGateError, ModelError, UsageError
 from fairgate.domain.executions import GenerationRequest
 from fairgate.domain.records import flat
-from fairgate.domain.wording import harmless
+from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.ports import Generator, OptionScorer
 from fairgate.engine.worker_messages import Asks, Reply, Way, reply_to, task_from
 
@@ -56,7 +56,7 @@ class WorkerSide:
             if not self._has_greeted:
                 self._has_greeted = True
                 yield reply_to(Reply(machine=self._machine()))
-            asks, requests = task_from(task)
+            asks, requests = _read(task)
             for position, value in self._answers(asks, requests):
                 yield reply_to(Reply(position=position, value=value))
             yield reply_to(Reply(is_done=True, notices=self._new_notices(asks.model)))
@@ -92,12 +92,33 @@ class WorkerSide:
             self._models[asks.model] = self._open(asks.model)
         model = self._models[asks.model]
         if model.fingerprint != asks.fingerprint:
-            raise ModelError(
-                f"the worker on {platform.node()} has other files of the model than this run has "
-                "under this name; expected the same everywhere: copy them, or name a folder that "
-                "all machines share"
-            )
+            raise ModelError(f"the worker on {platform.node()} has {_difference(model, asks)}")
         return model
+
+
+def _read(task: str) -> tuple[Asks, Mapping[int, GenerationRequest]]:
+    """Return what a task asks. Raises UsageError where another FairGate has written it."""
+    try:
+        return task_from(task)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"the worker on {platform.node()} cannot read what this run asks ({redacted(error)}); "
+            "expected the same version of FairGate everywhere: install it on every machine"
+        ) from error
+
+
+def _difference(model: Model, asks: Asks) -> str:
+    """Return in words how a model differs from the run's: a fingerprint begins with its engine."""
+    engine, wanted = (text.partition(":")[0] for text in (model.fingerprint, asks.fingerprint))
+    if engine != wanted:
+        return (
+            f"the engine {quoted(engine)}, this run has {quoted(wanted)}; answers may depend on "
+            "it: install the same build of FairGate on every machine"
+        )
+    return (
+        "other files of the model than this run has under this name; expected the same "
+        "everywhere: copy them, or name a folder that all machines share"
+    )
 
 
 def redacted(error: BaseException) -> str:

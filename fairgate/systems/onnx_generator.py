@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from fairgate import __version__
+from fairgate.adapters.environment import libraries_of_answers
 from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
@@ -104,7 +105,12 @@ def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
         "device": runtime.device,
         "confined": runtime.confined,
     }
-    named = {"fairgate": __version__, "generator": chosen.model_dump(mode="json"), "runtime": how}
+    named = {
+        "fairgate": __version__,
+        "libraries": libraries_of_answers(),
+        "generator": chosen.model_dump(mode="json"),
+        "runtime": how,
+    }
     return json.dumps(named)
 
 

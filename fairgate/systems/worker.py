@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from fairgate import __version__
-from fairgate.adapters.environment import describe_environment
+from fairgate.adapters.environment import describe_environment, libraries_of_answers
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SILENT
@@ -22,11 +23,7 @@ def worker_side(threads: int) -> WorkerSide:
     def opened(name: str) -> Model:
         """Open what `named_for_workers` names: a folder of a model, and never code."""
         found = json.loads(name)
-        if found["fairgate"] != __version__:
-            raise UsageError(
-                f"the worker on {platform.node()} has FairGate {__version__}, this run is of "
-                f"{found['fairgate']}; install the same version on every machine"
-            )
+        _require_alike({"fairgate": found["fairgate"], **found.get("libraries", {})})
         how = found["runtime"]
         root, cache = Path(how.pop("root")), Path(how.pop("cache"))
         runtime = Runtime(**how, root=root, cache=cache, threads=threads)
@@ -34,3 +31,23 @@ def worker_side(threads: int) -> WorkerSide:
         return open_here(chosen, Resources(runtime, SILENT))
 
     return WorkerSide(opened, lambda: describe_environment("cpu"))
+
+
+def _require_alike(run: Mapping[str, str]) -> None:
+    """Raise UsageError where what computes answers has another version here than in the run.
+
+    What else decides an answer is in the model's fingerprint, which `WorkerSide` compares. The
+    processor is not compared: machines that are not alike are named in the record.
+    """
+    here = {"fairgate": __version__, **libraries_of_answers()}
+    differing = [
+        f"{name} {here.get(name, 'is not installed')} (the run: {run.get(name, 'not installed')})"
+        for name in sorted({*here, *run})
+        if here.get(name) != run.get(name)
+    ]
+    if differing:
+        raise UsageError(
+            f"the worker on {platform.node()} has other versions than the run: "
+            f"{', '.join(differing)}; answers may depend on them: install the same versions on "
+            "every machine"
+        )

@@ -1,11 +1,13 @@
 """`fairgate run --workers`: who may have some, and the bytes of one process."""
 
 import json
+import re
 
 import pytest
 from fakes.shards import in_parts, merged, taken, whole
 from fakes.workers import Here
 
+from fairgate.adapters.environment import libraries_of_answers
 from fairgate.adapters.onnx_engine import batch_size
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.composition.loading import load_policy
@@ -13,6 +15,7 @@ from fairgate.composition.team import team_for
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime, Workers
 from fairgate.engine.worker_side import WorkerSide
+from fairgate.systems.onnx_generator import GeneratorPolicy, named_for_workers
 from fairgate.systems.worker import worker_side
 
 HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}}
@@ -159,6 +162,45 @@ def test_workers_on_other_machines_are_in_the_record_and_in_a_notice(workspace, 
     assert found["rows.jsonl"] == expected["rows.jsonl"]
     again = whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2")
     assert again == expected, "stored answers have no machine"
+
+
+ELSEWHERE = [
+    ("onnxruntime", {"onnxruntime": "1.0"}, "onnxruntime 1.0 (the run: "),
+    ("numpy", {"numpy": None}, "numpy is not installed (the run: "),
+    ("tokenizers", {"tokenizers": "0.1", "jinja2": "2"}, "jinja2 2 (the run: "),
+]
+
+
+@pytest.mark.parametrize(("name", "other", "says"), ELSEWHERE)
+def test_a_worker_with_another_library_answers_nothing(workspace, monkeypatch, name, other, says):
+    workspace.sources(3)
+    write(workspace)
+    in_this_process(monkeypatch, worker_side)
+    installed = libraries_of_answers()
+    assert name in installed
+    there = {key: value for key, value in {**installed, **other}.items() if value is not None}
+    monkeypatch.setattr("fairgate.systems.worker.libraries_of_answers", lambda: there)
+    assert workspace.run("run", "p.yaml", "--workers", "2", "--out", "out") == 2
+    said = " ".join(workspace.err.split())
+    assert says in said
+    assert all(key in said for key in other)
+    assert "install the same versions on every machine" in said
+    assert not (workspace.root / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ({"fairgate": "0.0.1"}, "(the run: 0.0.1)"),
+        ({"libraries": {}}, "(the run: not installed)"),
+        ({"libraries": None}, "(the run: not installed)"),
+    ],
+)
+def test_a_worker_answers_no_run_of_another_version(workspace, named, says):
+    name = json.loads(named_for_workers(GeneratorPolicy(), Runtime(workers=Workers(count=2))))
+    found = {key: value for key, value in {**name, **named}.items() if value is not None}
+    with pytest.raises(UsageError, match=re.escape(says)):
+        worker_side(1)._open(json.dumps(found))
 
 
 def test_workers_share_the_memory_that_batches_are_fitted_to(workspace, monkeypatch):

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from fakes.workers import (
+    FINGERPRINT,
     Here,
     answer_to,
     questions,
@@ -136,10 +137,39 @@ def test_workers_that_never_begin_are_not_started_for_ever():
     assert executor.started <= 5
 
 
-def test_a_worker_with_other_model_files_answers_nothing():
-    generator, _ = spread(Here(1, first), fingerprint="other")
-    with pytest.raises(ModelError, match="has other files of the model than this run has"):
+@pytest.mark.parametrize(
+    ("fingerprint", "says"),
+    [
+        (f"{FINGERPRINT}:other", "has other files of the model than this run has"),
+        ("scripted/2:files", r"has the engine 'scripted/2', this run has 'scripted/1'; .* build"),
+        ("", f"has the engine '', this run has '{FINGERPRINT}'"),
+    ],
+)
+def test_a_worker_with_another_model_or_engine_answers_nothing(fingerprint, says):
+    generator, _ = spread(Here(1, first), fingerprint=fingerprint)
+    with pytest.raises(ModelError, match=says):
         list(generator.generate(questions([1])))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda task: task.pop("fingerprint"),
+        lambda task: task.update(way="translate"),
+        lambda task: task["requests"][0].update(tomorrow=1),
+        lambda task: task.update(positions=[]),
+        lambda task: task.update(requests=7),
+        lambda task: task["requests"][0].update(stop={"phrases": ["a"], "tomorrow": 1}),
+    ],
+)
+def test_a_task_of_another_version_is_refused_and_kills_no_worker(changed):
+    asks = Asks(model="{}", fingerprint=FINGERPRINT, way=Way.GENERATE)
+    task = json.loads(task_to(asks, dict(enumerate(questions([1])))))
+    changed(task)
+    *_, reply = map(reply_from, scripted_side(1).answer(json.dumps(task)))
+    assert reply.is_usage
+    assert "cannot read what this run asks" in reply.failed
+    assert "install it on every machine" in reply.failed
 
 
 def test_answers_that_nobody_waits_for_end_their_workers():
