@@ -11,7 +11,7 @@ import pytest
 
 import fairgate
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import decoder_graph, decoder_session
+from fairgate.adapters.onnx_engine import decoder_graph, decoder_opening, decoder_session
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.oracles.label import first_label
@@ -175,7 +175,7 @@ def test_the_context_of_the_model_limits_prompt_and_answer_together():
 
 
 def test_no_requests_load_no_model(monkeypatch):
-    monkeypatch.setattr(decoder_session, "open_session", None)
+    monkeypatch.setattr(decoder_opening, "open_session", None)
     engine = OnnxDecoder(DEMO, decoding=GREEDY)
     assert list(engine.generate([])) == []
     assert engine.score_options([]) == []

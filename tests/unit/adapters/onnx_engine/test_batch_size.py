@@ -12,7 +12,7 @@ from fakes.encoders import write_encoder
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.adapters.onnx_engine import batch_size, decoder_session, free_memory
+from fairgate.adapters.onnx_engine import batch_size, decoder_opening, free_memory
 from fairgate.adapters.onnx_engine.batch_size import MOST, BatchSize
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession
@@ -136,7 +136,7 @@ def test_memory_without_room_for_the_model_is_not_tried_again_with_fewer_rows(ho
         loaded.append(1)
         raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
 
-    monkeypatch.setattr(decoder_session, "open_session", no_room)
+    monkeypatch.setattr(decoder_opening, "open_session", no_room)
     engine = OnnxDecoder(DEMO, decoding=Decoding())
     assert list(engine.generate([])) == engine.score_options([]) == []
     assert not loaded
@@ -170,7 +170,7 @@ def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch
 
     monkeypatch.setattr(DecoderSession, "_run", fails)
     for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
-        monkeypatch.setattr(decoder_session, name, done_once(getattr(decoder_session, name)))
+        monkeypatch.setattr(decoder_opening, name, done_once(getattr(decoder_opening, name)))
     DecoderSession(folder, device="cpu", threads=1)
     number = len(calls)
     assert number > 10
@@ -182,7 +182,7 @@ def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch
 
 
 def test_memory_without_room_for_the_better_graph_does_not_choose_the_other(monkeypatch):
-    opened, open_session = [], decoder_session.open_session
+    opened, open_session = [], decoder_opening.open_session
 
     def no_room_at_first(*given, **options):
         opened.append(1)
@@ -190,7 +190,7 @@ def test_memory_without_room_for_the_better_graph_does_not_choose_the_other(monk
             raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
         return open_session(*given, **options)
 
-    monkeypatch.setattr(decoder_session, "open_session", no_room_at_first)
+    monkeypatch.setattr(decoder_opening, "open_session", no_room_at_first)
     with pytest.raises(OutOfMemoryError):
         DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
 

@@ -9,7 +9,7 @@ import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_expected, builder_folder
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import decoder_session
+from fairgate.adapters.onnx_engine import decoder_opening
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.domain.executions import Decoding, GenerationRequest
@@ -65,13 +65,13 @@ class OnCard:
 @pytest.fixture
 def card(monkeypatch):
     """What each run was given and returned of the cache, and where it was to be."""
-    log, start = [], decoder_session.open_session
+    log, start = [], decoder_opening.open_session
 
     def opened(*given, **options):
         assert options.pop("device") == "cuda"
         return OnCard(start(*given, device="cpu", **options), log)
 
-    monkeypatch.setattr(decoder_session, "open_session", opened)
+    monkeypatch.setattr(decoder_opening, "open_session", opened)
     return log
 
 

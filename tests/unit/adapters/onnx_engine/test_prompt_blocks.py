@@ -17,6 +17,7 @@ from fairgate.adapters.onnx_engine import kept_units, prompt_blocks
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompt_blocks import BLOCK, PromptBlocks
+from fairgate.adapters.onnx_engine.row_trials import RowTrials
 from fairgate.domain.executions import Decoding, GenerationRequest
 
 RNG = np.random.default_rng(11)
@@ -291,7 +292,7 @@ def test_a_graph_whose_bits_depend_on_the_piece_is_read_in_blocks(when, monkeypa
 def test_nothing_is_tried_where_caches_stay_on_their_device(monkeypatch):
     monkeypatch.setattr(DecoderSession, "selects", False)
     tried = []
-    monkeypatch.setattr(DecoderSession, "_splitting_is_exact", lambda *given: tried.append(given))
+    monkeypatch.setattr(RowTrials, "splitting_is_exact", lambda *given: tried.append(given))
     session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
     assert not session.shares
     assert not tried

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from fakes.decoders import DEMO
 
-from fairgate.adapters.onnx_engine import decoder_graph, decoder_session
+from fairgate.adapters.onnx_engine import decoder_graph, decoder_opening
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
@@ -69,9 +69,9 @@ def test_models_that_attend_to_a_part_keep_it(tmp_path, monkeypatch, settings, i
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | settings))
     seen = []
-    read = decoder_session.read_decoder_graph
+    read = decoder_opening.read_decoder_graph
     monkeypatch.setattr(
-        decoder_session,
+        decoder_opening,
         "read_decoder_graph",
         lambda *given, **named: seen.append(read(*given, **named)) or seen[0],
     )
