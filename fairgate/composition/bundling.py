@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.baseline_files import dump_baseline
+from fairgate.adapters.files.execution_lines import execution_lines
 from fairgate.adapters.files.json_file import read_json_object, read_whole
-from fairgate.adapters.files.recorded import execution_lines
 from fairgate.composition.accepted_runs import locate_references
 from fairgate.composition.planning import plan_lines
 from fairgate.composition.run_folder import RunFolder, check_run, replay

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
+from fairgate.adapters.files.execution_lines import document_to
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
-from fairgate.adapters.files.recorded import document_to
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.run_folder import replay
 from fairgate.domain.cases import Case

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairgate.adapters.files.execution_lines import execution_lines
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
-from fairgate.adapters.files.recorded import execution_lines, read_recorded
+from fairgate.adapters.files.recorded import read_recorded
 from fairgate.adapters.files.shard_folder import MANIFEST, is_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy

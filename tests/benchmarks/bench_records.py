@@ -22,7 +22,8 @@ from pathlib import Path
 from bench_growth import measure as run_growth
 
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
-from fairgate.adapters.files.recorded import execution_lines, read_recorded
+from fairgate.adapters.files.execution_lines import execution_lines
+from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.presenting import report_texts, view_of
 from fairgate.composition.run_folder import RunFolder, replay, write_run
 from fairgate.domain.runtime import Runtime

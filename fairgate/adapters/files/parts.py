@@ -23,6 +23,8 @@ from fairgate.domain.errors import DataError, StoreError
 
 PARTS = "parts.json"
 _BUFFER = 1 << 20
+_BLOCK = 1 << 16
+"""Characters that are written at once, if pieces are shorter."""
 
 
 def write_parts(folder: Path, files: Mapping[str, Iterable[str]], *, option: str = "--out") -> None:
@@ -65,8 +67,7 @@ class _Made:
         self._kept = _opened(old, stack)
         self._then = _identity(os.fstat(self._kept.fileno())) if self._kept else ()
         file: IO[bytes] | None = None
-        for piece in pieces:
-            data = piece.encode()
+        for data in _blocks(pieces):
             digest.update(data)
             if file is None and self._kept and self._kept.read(len(data)) == data:
                 same += len(data)
@@ -109,6 +110,20 @@ class _Made:
             if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
                 raise OSError(errno.EBUSY, f"{self._old.name} is being edited by somebody else")
         return True
+
+
+def _blocks(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Yield the pieces as bytes, many short ones together."""
+    held: list[str] = []
+    characters = 0
+    for piece in pieces:
+        held.append(piece)
+        characters += len(piece)
+        if characters >= _BLOCK:
+            yield "".join(held).encode()
+            held.clear()
+            characters = 0
+    yield "".join(held).encode()
 
 
 def _opened(path: Path, stack: contextlib.ExitStack) -> IO[bytes] | None:

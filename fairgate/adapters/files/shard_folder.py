@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from fairgate.adapters.files.execution_lines import execution_to
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
-from fairgate.adapters.files.recorded import SeenDocuments, execution_from, execution_to
+from fairgate.adapters.files.recorded_line import SeenDocuments, line_from
 from fairgate.adapters.files.repeated_documents import RepeatedDocuments
 from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.errors import DataError
@@ -204,8 +205,8 @@ def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, 
         own = dict(record)
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
         whole = own | ({"response": None} if absent is True else {})
-        execution = execution_from(whole, place, seen)
-        name = (execution.suite, execution.key)
+        suite, key, answer = line_from(whole, place, seen)
+        name, execution = (suite, key), answer.to(suite, key)
         if name in answers or not may_be_asked(*name, expected):
             what = "stands twice" if name in answers else "is no question of this part"
             raise DataError(f"{place}: {quoted(execution.key)} {what}; run the part again")

@@ -167,22 +167,31 @@ def read_json_objects(
     `read` returns the value of a line, or raises JsonError.
     """
     for line, text in read_lines(path):
-        if text.isspace():
-            continue
-        text = text.rstrip("\r\n")  # noqa: PLW2901 - else the error is said to be on a next line
-        try:
-            record = read(text)
-        except JsonError as error:
-            place = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
-            begin = max(0, error.column - 16)
-            near = f", near {capped(text[begin : begin + 30])}" if error.column else ""
-            raise DataError(f"{place}: {error}{near}; expected one JSON object a line") from error
-        if not isinstance(record, dict):
-            raise DataError(
-                f"{path}:{line}: {capped(record)}; expected a JSON object such as "
-                '{"id": "1", "text": "…"}'
-            )
-        yield line, record
+        record = json_object(text, path, line, read)
+        if record is not None:
+            yield line, record
+
+
+def json_object(
+    text: str, path: str, line: int, read: Callable[[str], Any] = _read
+) -> dict[str, Any] | None:
+    """Return the object of a line with its line end; None where it is blank. Raises DataError."""
+    if text.isspace():
+        return None
+    text = text.rstrip("\r\n")  # else the error is said to be on a next line
+    try:
+        record = read(text)
+    except JsonError as error:
+        place = f"{path}:{line}:{error.column}" if error.column else f"{path}:{line}"
+        begin = max(0, error.column - 16)
+        near = f", near {capped(text[begin : begin + 30])}" if error.column else ""
+        raise DataError(f"{place}: {error}{near}; expected one JSON object a line") from error
+    if not isinstance(record, dict):
+        raise DataError(
+            f"{path}:{line}: {capped(record)}; expected a JSON object such as "
+            '{"id": "1", "text": "…"}'
+        )
+    return record
 
 
 def _parquet_file(path: str) -> Any:

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.adapters.files.recorded import read_recorded
+from fairgate.adapters.files.recorded_line import SeenDocuments, line_from
 from fairgate.adapters.files.repeated_documents import RepeatedDocuments
+from fairgate.adapters.files.repeated_lines import RepeatedLines
+from fairgate.adapters.files.tables import json_object
 from fairgate.domain.errors import DataError
 from fairgate.domain.json_text import JsonError, read_json
 
@@ -88,3 +91,47 @@ def test_a_fault_of_a_line_is_named_in_its_own_column(tmp_path):
     path.write_text(good + good.replace("s1", "s2").replace('"response"', '"unheard"'))
     with pytest.raises(DataError, match=":2: unknown field 'unheard'"):
         read_recorded(str(path))
+
+
+BEGINNINGS = (
+    '{"key": "s1"', '{"key": "s2#é/a b"', '{"key": ""', '{"key": "a\\"b"', '{"key": "a\tb"',
+    '{"suite": "a", "key": "s1"', '{"suite": "", "key": "s1"', '{"suite": "a", "key": "s2"',
+    '{"suite": "a", "suite": "a", "key": "s1"', '{"suite": null, "key": "s3"', '{"key":"s4"',
+    '{"key": 5', '{"key": "s6" "key": "s1"', ' {"key": "s7"', '["key": "s1"',
+)  # fmt: skip
+REMAINDERS = (
+    ', "response": "x"}', ', "response": "x", "documents": [{"id": "d1"}]}\n', "}", "", ": 1}",
+    ', "response": "x", "suite": "b"}', ', "response": "y", "key": "s1"}', ', "response": null}',
+    ', "response": "x", "margin": 1}', ', "response": "x", "margin": true}', ', "response": 1}',
+    ', "response": "x"} {"key": "s1"}', ', "response": "\\ud800"}', ', "response": ""}\r\n',
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(REMAINDERS)), min_size=1, max_size=40
+    )
+)
+def test_every_line_says_what_it_says_without_those_before(lines):
+    known = RepeatedLines()
+    for text in map("".join, lines):
+        try:
+            alone = line_from(json_object(text, "p", 1), "p:1", SeenDocuments())
+        except DataError:
+            alone = None
+        found = known.line(text)
+        assert found is None or found == alone
+        if alone is not None:
+            known.add(text, alone)
+            begins_plainly = text.startswith(('{"key": "s', '{"suite": "'))
+            assert not begins_plainly or known.line(text) == alone
+
+
+def test_what_is_known_is_forgotten_before_it_takes_much_room(monkeypatch):
+    monkeypatch.setattr("fairgate.adapters.files.repeated_lines._MOST_CHARACTERS", 100)
+    known, seen = RepeatedLines(), SeenDocuments()
+    lines = [json.dumps({"key": f"s{n}", "response": f"answer {n}"}) for n in range(50)]
+    for text in lines:
+        known.add(text, line_from(json.loads(text), "p", seen))
+    held = sum(known.line(text) is not None for text in lines)
+    assert 0 < held < 10
