@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from fairgate.adapters.files.lines import MAX_TEXT_CHARACTERS
-from fairgate.adapters.files.recorded_line import RecordedAnswer, RecordedLine
+from fairgate.adapters.files.recorded_line import RecordedLine
 
 _PLAIN = r'[^"\\\x00-\x1f]'
 """A character that stands in a JSON text as itself."""
@@ -26,7 +26,7 @@ class RepeatedLines:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: dict[tuple[str | None, str], RecordedAnswer] = {}
+        self._known: dict[tuple[str | None, str], RecordedLine] = {}
         self._characters = 0
 
     def line(self, text: str) -> RecordedLine | None:
@@ -35,8 +35,8 @@ class RepeatedLines:
         if begin is None or len(text) > MAX_TEXT_CHARACTERS:
             return None
         suite, key = begin.groups()
-        answer = self._known.get((suite, text[begin.end() :]))
-        return None if answer is None else RecordedLine(suite or "", key, answer)
+        same = self._known.get((suite, text[begin.end() :]))
+        return None if same is None else RecordedLine(same.suite, key, same.answer)
 
     def add(self, text: str, line: RecordedLine) -> None:
         """Keep what a line was read as."""
@@ -46,5 +46,5 @@ class RepeatedLines:
         if self._characters > _MOST_CHARACTERS:
             self._known.clear()
             self._characters = 0
-        self._known[begin[1], text[begin.end() :]] = line.answer
+        self._known[begin[1], text[begin.end() :]] = line
         self._characters += len(text)
