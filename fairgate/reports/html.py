@@ -118,12 +118,17 @@ def _environment() -> jinja2.Environment:
 
     from fairgate.reports.compiled_templates import CompiledTemplates
 
+    @jinja2.pass_context  # applied to constants, too, when a page is made: compiled code is kept
+    def visible(_: object, value: object) -> object:
+        """Show control characters as escapes; markup of ours passes."""
+        return harmless(value) if type(value) is str else value
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fairgate.reports", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible,
+        finalize=visible,
         undefined=jinja2.StrictUndefined,
         bytecode_cache=CompiledTemplates(),
     )
@@ -132,11 +137,6 @@ def _environment() -> jinja2.Environment:
         histogram=charts.histogram, spans=spans, mark=mark, meaning=meaning, safe_json=_safe_json,
     )  # fmt: skip
     return environment
-
-
-def _visible(value: object) -> object:
-    """Show control characters as escapes; markup of ours passes."""
-    return harmless(value) if type(value) is str else value
 
 
 def _kind(block: object) -> str:
