@@ -16,6 +16,7 @@ from fairgate.cli.options import (
     allow_python,
     runtime_of,
     runtime_options,
+    worker_options,
 )
 from fairgate.cli.progress import progress_for
 from fairgate.cli.saying import say
@@ -52,6 +53,7 @@ _OF_MERGE = {
     help="Ask nothing: changes are not attributed to retriever or generator.",
 )  # fmt: skip
 @allow_python
+@worker_options
 @runtime_options
 def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     """Judge by POLICY what `fairgate run POLICY --shard i/n` asked, and exit with the verdict.
@@ -72,6 +74,10 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
+    if runtime.workers is not None and options["no_attribution"]:
+        raise UsageError(
+            "--workers ask attribution's questions, and --no-attribution asks none; leave out one"
+        )
     found = find_shards(shards)
     loaded = load_policy(policy, runtime)
     folder = output_folder(options["out"], runtime, loaded)

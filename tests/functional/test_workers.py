@@ -42,6 +42,26 @@ def test_parts_of_a_run_may_have_workers_too(workspace):
     assert merged(workspace.run) == expected
 
 
+def test_workers_ask_the_questions_that_follow_from_all_parts(workspace, monkeypatch):
+    workspace.sources(4)
+    words = ("fine", "bad", "slow", "young", "old", "Black", "man", "good")
+    rows = [{"id": word, "text": f"The {word} one is number {len(word)}."} for word in words]
+    corpus = "".join(json.dumps(row) + "\n" for row in rows)
+    (workspace.root / "corpus.jsonl").write_text(corpus)
+    write(workspace, system={**HERE, "retriever": {"corpus": "corpus.jsonl", "top_k": 2}})
+    in_parts(workspace.run, "p.yaml", 2, "--cache", "of-parts")
+    expected = merged(workspace.run, "--cache", "one")
+    assert merged(workspace.run, "--cache", "one", "--no-attribution") != expected
+    executors = in_this_process(monkeypatch, worker_side)
+    assert merged(workspace.run, "--cache", "many", "--workers", "2") == expected
+    assert executors[0].sent
+    assert executors[0].closed == 1
+    how = ("--no-attribution", "--workers", "2")
+    assert workspace.run("merge", "p.yaml", "parts", *how, "--out", "other") == 2
+    assert "--no-attribution asks none" in " ".join(workspace.err.split())
+    assert not (workspace.root / "other").exists()
+
+
 def test_scored_items_and_more_workers_than_templates_give_the_same_bytes(workspace):
     items = {"id": "b", "kind": "bbq", "items": "demo-bbq", "settings": ["none"], "limit": 6}
     rule = {"metric": "diff-bias/ambiguous", "for_each": "setting", "max_abs": 0.9}
