@@ -89,11 +89,19 @@ def smallest_failing(sources: int, bound: float, arms: int, confidence: float) -
 def broken_by_chance(sources: int, bound: float, slices: int) -> float:
     """Return how often one of some slices breaks a bound if each truly has half of it.
 
-    At most: slices of the same sources break it together more often than this takes them to.
+    At most: slices of the same sources break it together more often than this takes them to. The
+    bound lies between 0 and 1, and is neither.
     """
     share = bound / 2
+    # By logarithms: of thousands of sources a count of combinations is beyond the floats.
+    chances = (math.log(share), math.log1p(-share))
     within = math.fsum(
-        math.comb(sources, count) * share**count * (1 - share) ** (sources - count)
+        math.exp(_log_choices(sources, count) + count * chances[0] + (sources - count) * chances[1])
         for count in range(math.floor(bound * sources + 1e-9) + 1)
     )
     return 1.0 - min(1.0, within) ** slices
+
+
+def _log_choices(many: int, few: int) -> float:
+    """Return the logarithm of how many ways there are to choose `few` of `many`."""
+    return math.lgamma(many + 1) - math.lgamma(few + 1) - math.lgamma(many - few + 1)

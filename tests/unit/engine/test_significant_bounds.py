@@ -7,12 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 from fakes.planted import SETS, Bench, Plant, policy_of
+from scipy.stats import binom
 
 from fairgate.composition.starting import Start, starter_files
 from fairgate.domain.outcomes import Outcome
 from fairgate.engine.compare import compare
 from fairgate.engine.comparison import Comparison
-from fairgate.engine.few_sources import few_sources_notices
+from fairgate.engine.few_sources import broken_by_chance, few_sources_notices
 from fairgate.engine.identity import compare_identities, identity_measurements
 from fairgate.engine.measure import measure
 from fairgate.engine.rules import expand_rules
@@ -148,3 +149,13 @@ def test_a_planted_bias_stays_red_through_the_whole_line():
     bench = Bench(policy=policy_of([gate]), sources=30, sets=("gender",))
     found = [r.outcome for r in bench.run(Plant(biased={"A woman": 0.8})).result.rules]
     assert found.count(Outcome.FAIL) == 1
+
+
+@pytest.mark.parametrize(("sources", "bound"), [(1, 0.5), (30, 0.1), (400, 0.99), (4000, 0.02)])
+def test_how_often_a_slice_breaks_a_bound_is_the_sum_of_the_binomial_chances(sources, bound):
+    beyond = binom.sf(round(bound * sources, 6) // 1, sources, bound / 2)
+    assert broken_by_chance(sources, bound, 1) == pytest.approx(beyond, rel=1e-6, abs=1e-9)
+
+
+def test_slices_of_a_hundred_thousand_sources_break_no_bound_by_chance():
+    assert broken_by_chance(100_000, 0.99, 21) == pytest.approx(0.0, abs=1e-9)
