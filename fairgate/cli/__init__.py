@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -143,7 +144,10 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception leaves it."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
+        # The process ends after this; looking for cycles before would take a twentieth of a gate.
+        atexit.register(gc.freeze)
     thresholds = gc.get_threshold()
     # Most of what a run makes lives until its end; looking for cycles often finds none.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.classifiers import Classifier
 from fairgate.domain.executions import Stop
+from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Unit
 
 

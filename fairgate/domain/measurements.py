@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from fairgate.domain.lazy_dataclass import dataclass
 
 Slice = tuple[str, str, frozenset[tuple[str, str]]]
 """Metric, suite, and the levels of the dimensions that are named."""

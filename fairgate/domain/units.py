@@ -8,8 +8,10 @@ baselines know claims and dimensions, never the kind.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from fairgate.domain.lazy_dataclass import dataclass
 
 
 class Arm(StrEnum):

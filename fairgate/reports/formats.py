@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult
 from fairgate.reports.badge import render_badge
 from fairgate.reports.control_map import render_control_map

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from fairgate.domain.lazy_dataclass import dataclass
 
 _HEADROOM = 1.05
 _LEAST = 0.01

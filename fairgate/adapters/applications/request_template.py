@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from fairgate.domain.applications import Question
+from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted, suggestion
 
 TEXTS = ("query", "text", "instruction", "prompt", "top_k")

@@ -11,13 +11,14 @@ import contextlib
 import math
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Protocol
 from urllib.request import getproxies
 
 from fairgate import __version__
 from fairgate.adapters.http_client.messages import Limits, Request, is_local
+from fairgate.domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import httpcore2

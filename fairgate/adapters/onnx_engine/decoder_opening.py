@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.domain.errors import ModelError, OutOfMemoryError
+from fairgate.domain.lazy_dataclass import dataclass
 
 _PAST = "past_key_values."
 _PRESENT = "present."

@@ -6,12 +6,13 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.encoder_modules import TRANSFORMER_FILES
 from fairgate.domain.errors import ModelError
+from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless
 
