@@ -1,6 +1,7 @@
 """Reads a decoder's graph before it runs: what it computes with, and what has to be changed.
 
-Changes are made in memory; no file is written.
+Changes are made in memory, without the weights where these are in the graph's file; no file is
+written.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.graph import cut_to_positions
+from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
+from fairgate.adapters.onnx_engine.graph_structure import read_structure
 from fairgate.adapters.onnx_engine.joint_attention import join_attention
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.width_switch import find_width_switch
@@ -67,6 +70,8 @@ class DecoderGraph:
     facts: GraphFacts = field(default_factory=GraphFacts)
     contents: tuple[bytes | None, ...] = (None,)
     """None: the file as it is."""
+    folder: Path | None = None
+    """Where the weights of changed graphs are looked up; None: beside the graph's file."""
 
 
 def read_decoder_graph(
@@ -87,7 +92,7 @@ def read_decoder_graph(
             "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."
         ) from error
     try:
-        model = onnx.load(str(graph_file), load_external_data=False)
+        model, folder = _read(onnx, graph_file)
     except Exception:  # noqa: BLE001 any kind of damage
         return DecoderGraph()
     facts = _facts(onnx, model)
@@ -99,7 +104,18 @@ def read_decoder_graph(
         better.append(bytes(model.SerializeToString()))
     if joins and attends_to_all and not facts.windows and join_attention(model):
         better.insert(0, bytes(model.SerializeToString()))
-    return DecoderGraph(facts=facts, contents=(*better, whole))
+    return DecoderGraph(facts=facts, contents=(*better, whole), folder=folder)
+
+
+def _read(onnx: Any, graph_file: Path) -> tuple[Any, Path | None]:
+    """Return the `onnx.ModelProto` and where its weights are, see `DecoderGraph.folder`."""
+    try:
+        structure = read_structure(graph_file)
+    except (DamagedGraphError, OSError):
+        structure = None
+    if structure is None:
+        return onnx.load(str(graph_file), load_external_data=False), None
+    return onnx.load_model_from_string(structure.content), structure.folder
 
 
 def _facts(onnx: Any, model: Any) -> GraphFacts:

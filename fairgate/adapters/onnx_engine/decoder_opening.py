@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,10 +59,19 @@ class OpenedGraph:
 
 
 def open_decoder(folder: ModelFolder, *, device: Device, threads: int) -> OpenedGraph:
-    """Open a folder's graph, changed if possible. Raises ModelError."""
+    """Open a folder's graph, changed if possible. Raises ModelError.
+
+    A graph that is replaced meanwhile is an error too: places of weights are those of its file.
+    """
+    before = _state(folder.graph)
     window = read_attention_settings(folder).window
     graph = read_decoder_graph(folder.graph, attends_to_all=window is None, joins=device == "cpu")
     session = _open(folder, graph, device, threads)
+    if _state(folder.graph) != before:
+        raise ModelError(
+            f"{str(folder.graph)!r} was changed while it was opened. Run again when nothing "
+            "writes to the folder any more."
+        )
     inputs = {node.name: node for node in session.get_inputs()}
     sizes = {name: _cache_shape(folder, inputs[name]) for name in inputs if name.startswith(_PAST)}
     _check_is_decoder(folder, inputs, sizes, [node.name for node in session.get_outputs()])
@@ -69,15 +80,27 @@ def open_decoder(folder: ModelFolder, *, device: Device, threads: int) -> Opened
 
 
 def _open(folder: ModelFolder, graph: DecoderGraph, device: Device, threads: int) -> Any:
-    file, (*better, last) = folder.graph, graph.contents
+    opened = partial(
+        open_session, folder.graph, device=device, threads=threads, folder=graph.folder
+    )
+    *better, last = graph.contents
     for content in better:
         try:
-            return open_session(file, device=device, threads=threads, content=content)
+            return opened(content=content)
         except OutOfMemoryError:
             raise  # else bits would depend on the memory that is free
         except ModelError:
             pass  # the graph as it stands on disk decides, and explains itself
-    return open_session(file, device=device, threads=threads, content=last)
+    return opened(content=last)
+
+
+def _state(graph: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file's content; None where there is none."""
+    try:
+        found = graph.stat()
+    except OSError:
+        return None  # the session reports it
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _check_is_decoder(

@@ -11,6 +11,7 @@ import mmap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 _NUMBER, _BYTES = 0, 2
 _FIXED = {1: 8, 5: 4}
@@ -18,6 +19,17 @@ _LONGEST_VARINT = 10
 
 Children = Mapping[str, Mapping[int, str]]
 """For each kind of message: the fields that are followed, and the kind found there."""
+
+
+class Part(NamedTuple):
+    """One field of a message: its number and where it is in the file."""
+
+    number: int
+    start: int
+    """Of the field's own head."""
+    begin: int
+    """Of the value."""
+    end: int
 
 
 class DamagedGraphError(ValueError):
@@ -64,6 +76,24 @@ def fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int,
             yield kind, begin, stop
 
 
+def parts(content: mmap.mmap, start: int, end: int) -> Iterator[Part]:
+    """Yield every field of a message, in order, without a gap. Raises DamagedGraphError."""
+    place = start
+    for kind, _, begin, stop in _all_fields(content, start, end):
+        yield Part(kind, place, begin, stop)
+        place = stop
+
+
+def encoded(field: int, value: bytes) -> bytes:
+    """Return a field with a length of its own, as the encoding has it."""
+    return _as_varint(field << 3 | _BYTES) + _as_varint(len(value)) + value
+
+
+def encoded_number(field: int, value: int) -> bytes:
+    """Return a field that holds a whole number from 0 on, as the encoding has it."""
+    return _as_varint(field << 3 | _NUMBER) + _as_varint(value)
+
+
 def number(content: mmap.mmap, start: int, end: int, wanted: int) -> int:
     """Return the whole number in a field of a message; 0 without it, as protobuf has it."""
     found = 0
@@ -105,3 +135,12 @@ def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, place + step + 1
     raise DamagedGraphError(f"byte {place}: a number does not end")
+
+
+def _as_varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

@@ -39,13 +39,19 @@ _BROKEN = "Fetch the model again, or export it again with `fairgate export MODEL
 
 
 def open_session(
-    graph: Path, *, device: Device, threads: int = 0, content: bytes | None = None
+    graph: Path,
+    *,
+    device: Device,
+    threads: int = 0,
+    content: bytes | None = None,
+    folder: Path | None = None,
 ) -> Any:
     """Return an `onnxruntime.InferenceSession` set up for repeatable results.
 
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that replaces
-    the file `graph`; its external data are looked up beside that file. Raises ModelError, also
-    for graphs whose results depend on the rest of a batch or are wrong for late tokens.
+    the file `graph`; its external data are looked up in `folder`, or beside that file.
+    Raises ModelError, also for graphs whose results depend on the rest of a batch or are wrong for
+    late tokens.
     """
     refuse_batch_scaling(graph)
     refuse_half_angles(graph)
@@ -57,7 +63,7 @@ def open_session(
     options.log_severity_level = 4  # failures arrive as exceptions, with a next step
     if content is not None:
         options.add_session_config_entry(
-            "session.model_external_initializers_file_folder_path", str(graph.parent)
+            "session.model_external_initializers_file_folder_path", str(folder or graph.parent)
         )
     if device == "cuda":
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
