@@ -16,20 +16,15 @@ from fairgate.adapters.onnx_engine.decoder_opening import DTYPES, NEXT_STEP, ope
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
-from fairgate.adapters.onnx_engine.joint_trial import steps_jointly
-from fairgate.adapters.onnx_engine.piece_trial import reads_in_any_pieces
 from fairgate.adapters.onnx_engine.reach import read_reach
-from fairgate.adapters.onnx_engine.row_trials import RowTrials
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device
+from fairgate.adapters.onnx_engine.trials import try_out
 from fairgate.domain.errors import ModelError
 from fairgate.domain.lazy_dataclass import dataclass
 
 Logits = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
-
-_FINE, _COARSE = 1e-3, 1e-2
-"""Allowed differences of logits, as a share of the largest: in float32, and in fewer bits."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,15 +58,18 @@ class DecoderSession:
         halves = any(self._inputs[name].type == "tensor(float16)" for name in self._past)
         self.is_fine = not halves and not graph.facts.coarse
         """Whether everything is computed in float32."""
-        tolerance = _FINE if self.is_fine else _COARSE
-        trials = RowTrials(self, str(folder.graph), tolerance=tolerance)
-        trials.refuse_dependence_on_companions()
-        self.pads = trials.padding_is_exact()
+        reach = self.reach
+        slots = reach.slot_window is not None or reach.switch is not None
+        self.counts = graph.facts.counts_rows or slots
+        """Whether tokens or slots are counted: by attention that does not know past keys and a new
+        part of a prompt in batches, by windows, or by switches of rotary factors."""
+        found = try_out(self, str(folder.graph))
+        self.pads = found.pads
         """Whether rows of different lengths may share a batch; tried out, not assumed."""
-        self._splits = self.selects and trials.splitting_is_exact(graph.facts)
-        self.cuts_freely = self._splits and reads_in_any_pieces(self)
+        self._splits = found.splits
+        self.cuts_freely = found.cuts_freely
         """Whether a token's bits are the same in whatever pieces its prompt is read."""
-        self.joins = steps_jointly(self, tolerance=tolerance)
+        self.joins = found.joins
         """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
     def prefill(

@@ -27,18 +27,19 @@ _OTHERS = [[(7 * place + n) % _TOKENS for place in range(75)] for n in (1, 2)]
 def reads_in_any_pieces(session: DecoderSession) -> bool:
     """Return whether logits, keys and values of a row are the same bits in other pieces.
 
-    The row is read by itself in blocks, beside others in pieces of other widths and with more
-    padding, and in two pieces without any. It is as long as most prompts' unlike parts.
+    The row is read by itself at once, beside others in pieces and with more padding, and in two
+    pieces without any. It is as long as most prompts' unlike parts. So neither padding nor what
+    else is in a batch shows in a row that is read.
     """
     try:
-        alone = _bits(session, [_ROW], cuts=(0, 32, 64), slots=80)
-        beside = _bits(session, [*_OTHERS, _ROW], cuts=(0, 8, 48), slots=96)
+        alone = _bits(session, [_ROW], cuts=(0,), slots=80)
+        beside = _bits(session, [*_OTHERS, _ROW], cuts=(0, 8, 40), slots=96)
         last = _bits(session, [_ROW], cuts=(0, 72), slots=75)
     except OutOfMemoryError:
         raise  # else bits would depend on the memory that is free
     except ModelError:
         return False
-    return all(
+    return np.isfinite(alone[0]).all() and all(
         np.array_equal(one, other)
         for found in (beside, last)
         for one, other in zip(alone, found, strict=True)

@@ -12,7 +12,7 @@ from fakes.encoders import write_encoder
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.adapters.onnx_engine import batch_size, decoder_opening, free_memory
+from fairgate.adapters.onnx_engine import batch_size, decoder_opening, free_memory, trials
 from fairgate.adapters.onnx_engine.batch_size import MOST, BatchSize
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession
@@ -158,7 +158,8 @@ def done_once(function):
     return first
 
 
-def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch):
+@pytest.mark.parametrize(("joins", "runs"), [(True, 10), (False, 18)])
+def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(joins, runs, monkeypatch):
     """What a trial finds decides which kernels run: it must not depend on the free memory."""
     folder, run, calls, fatal = ModelFolder.find(DEMO), DecoderSession._run, [], []
 
@@ -171,9 +172,11 @@ def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch
     monkeypatch.setattr(DecoderSession, "_run", fails)
     for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
         monkeypatch.setattr(decoder_opening, name, done_once(getattr(decoder_opening, name)))
+    if not joins:  # so that every trial is needed
+        monkeypatch.setattr(trials, "steps_jointly", lambda *given, **options: False)
     DecoderSession(folder, device="cpu", threads=1)
     number = len(calls)
-    assert number > 10
+    assert number == runs
     for place in range(1, number + 1):
         calls.clear()
         fatal[:] = [place]

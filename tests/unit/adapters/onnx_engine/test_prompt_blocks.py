@@ -13,11 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import kept_units, prompt_blocks
+from fairgate.adapters.onnx_engine import kept_units, prompt_blocks, trials
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompt_blocks import BLOCK, PromptBlocks
 from fairgate.adapters.onnx_engine.row_trials import RowTrials
+from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
 
 RNG = np.random.default_rng(11)
@@ -293,9 +294,50 @@ def test_nothing_is_tried_where_caches_stay_on_their_device(monkeypatch):
     monkeypatch.setattr(DecoderSession, "selects", False)
     tried = []
     monkeypatch.setattr(RowTrials, "splitting_is_exact", lambda *given: tried.append(given))
+    monkeypatch.setattr(trials, "reads_in_any_pieces", lambda *given: tried.append(given))
     session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
     assert not session.shares
     assert not tried
+
+
+def abilities(monkeypatch, **without):
+    """Return what trials find on the embedded model where some find nothing."""
+    with monkeypatch.context() as patched:
+        for name in without:
+            patched.setattr(trials, name, lambda *given, **options: False)
+        session = DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+    return session.pads, session.shares, session.cuts_freely, session.joins
+
+
+def test_what_follows_from_stronger_trials_is_what_the_weaker_find(monkeypatch):
+    assert abilities(monkeypatch) == (True, True, True, True)
+    assert abilities(monkeypatch, steps_jointly=0) == (True, True, True, False)
+    assert abilities(monkeypatch, reads_in_any_pieces=0) == (True, True, False, True)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_a_row_without_finite_logits_shows_nothing_about_others(number, monkeypatch):
+    run = DecoderSession._run
+
+    def wrong(self, *given, **options):
+        logits, values = run(self, *given, **options)
+        return np.full_like(logits, number), values
+
+    monkeypatch.setattr(DecoderSession, "_run", wrong)
+    assert abilities(monkeypatch) == (False, False, False, False)
+
+
+def test_a_row_that_changes_beside_others_is_refused_though_it_steps_with_them(monkeypatch):
+    run = DecoderSession._run
+
+    def wrong(self, ids, *given, **options):
+        logits, values = run(self, ids, *given, **options)
+        alike = (ids == ids[:1]).all()
+        return logits if alike else logits * np.float32(1.1), values
+
+    monkeypatch.setattr(DecoderSession, "_run", wrong)
+    with pytest.raises(ModelError, match="depend on what else is in the batch"):
+        abilities(monkeypatch)
 
 
 def test_prompts_that_are_cut_freely_run_without_padding(monkeypatch):
