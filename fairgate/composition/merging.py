@@ -100,7 +100,7 @@ def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtim
         if wrong is not None:
             raise UsageError(
                 f"{one.folder}: {wrong}; such a part says nothing about this run: leave it out, or "
-                f"run `fairgate run --shard {one.manifest.shard}` again"
+                f"run `fairgate run {loaded.parsed.path} --shard {one.manifest.shard}` again"
             )
     first = shards[0]
     for one in shards[1:]:

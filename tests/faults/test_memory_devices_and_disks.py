@@ -90,7 +90,7 @@ def test_memory_that_holds_fewer_prompts_is_told_and_changes_no_byte(place, monk
 def test_a_gpu_that_is_not_there_ends_the_run_with_what_is_installed(place):
     assert place.run("--device", "cuda") == ExitCode.EXECUTION
     assert f"installed: onnxruntime {onnxruntime.__version__}" in place.err
-    assert "install `fairgate[cuda]` instead of `fairgate[cpu]`, or use device: cpu" in place.err
+    assert "install `fairgate[cuda]` instead of `fairgate[cpu]`, or use --device cpu" in place.err
     assert not (place.root / "out").exists()
     assert place.run() == 0
 

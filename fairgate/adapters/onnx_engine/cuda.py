@@ -50,11 +50,11 @@ def obstacle(onnxruntime: Any) -> str:
     except OSError as error:
         reason = harmless(str(error)[:200])
         if "libcuda.so" in reason:
-            return f"{reason}: no NVIDIA driver. Install one, or use device: cpu"
+            return f"{reason}: no NVIDIA driver. Install one, or use --device cpu"
         return (
             f"{reason}. Install `fairgate[cuda]`, whose wheels bring CUDA and cuDNN, and an NVIDIA "
             "driver for that CUDA version (`nvidia-smi` shows the newest it serves), or use "
-            "device: cpu"
+            "--device cpu"
         )
     served, needed = _served_by_driver(), _needed_by(onnxruntime)
     if served and needed and served[0] < needed[0]:
@@ -62,7 +62,7 @@ def obstacle(onnxruntime: Any) -> str:
             f"the NVIDIA driver serves CUDA {served[0]}.{served[1]}, and this ONNX Runtime needs "
             f"CUDA {needed[0]}. Install a newer driver (580 or later for CUDA 13), or the last "
             "onnxruntime-gpu for CUDA 12 (`pip install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or "
-            "use device: cpu"
+            "use --device cpu"
         )
     return "its libraries are there; check `nvidia-smi` for the driver and the card"
 

@@ -28,20 +28,20 @@ _CUT_OFF = (
 )
 _CUDA = (
     "CUDA failed: see `nvidia-smi` for the driver and for memory that other programs hold, or use "
-    "device: cpu."
+    "--device cpu."
 )
 _DRIVER = (
     "NVIDIA's driver is older than the CUDA of this ONNX Runtime: install a newer one (CUDA 13 "
     "needs driver 580, `nvidia-smi` shows yours), or the last ONNX Runtime for CUDA 12 (`pip "
-    "install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or use device: cpu."
+    "install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or use --device cpu."
 )
 _NO_CARD = (
     "No NVIDIA card can be used here: see `nvidia-smi`, CUDA_VISIBLE_DEVICES and whether the "
-    "container was given the card (`--gpus all`), or use device: cpu."
+    "container was given the card (`--gpus all`), or use --device cpu."
 )
 _OTHER_CARD = (
     "This build of ONNX Runtime has no code for this card: install another version of "
-    "onnxruntime-gpu, or use device: cpu."
+    "onnxruntime-gpu, or use --device cpu."
 )
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("allocate memory", "bad allocation", "bad_alloc", "alloc_failed", "out of memory"), _MEMORY),

@@ -89,7 +89,8 @@ def _onnxruntime() -> Any:
     except ImportError as error:
         raise ModelError(
             f"models run on ONNX Runtime, which cannot be imported ({harmless(str(error)[:200])}). "
-            "Install `fairgate[cpu]`, or `fairgate[cuda]` for an NVIDIA GPU."
+            "Install `fairgate[cpu]`, or `fairgate[cuda]` for an NVIDIA GPU; where it is there, "
+            "allow more memory (`ulimit -v`)."
         ) from error
     return onnxruntime
 
@@ -120,7 +121,7 @@ def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
         raise ModelError(
             f"device 'cuda' was asked for, but ONNX Runtime runs a part of {str(graph)!r} on the "
             f"CPU ({', '.join(sorted(wrong))[:200]}): its results would pass for the GPU's. "
-            f"{_ATTENTION if 'GroupQueryAttention' in wrong else _SUPPORTED}, or use device: cpu."
+            f"{_ATTENTION if 'GroupQueryAttention' in wrong else _SUPPORTED}, or use --device cpu."
         )
 
 
@@ -145,6 +146,6 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
         raise ModelError(
             "device 'cuda' was asked for, but this ONNX Runtime has no CUDA support (it has "
             f"{', '.join(available)}; installed: {installed_builds()}). {_INSTEAD}, or use "
-            "device: cpu."
+            "--device cpu."
         )
     return [(CUDA, OPTIONS), "CPUExecutionProvider"]
