@@ -6,6 +6,7 @@ onnx-community and the onnxruntime-genai builder.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -70,7 +71,7 @@ class OnnxDecoder:
         knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
-        return f"onnx-decoder/4:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+        return f"onnx-decoder/5:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     @property
     def notices(self) -> list[str]:
@@ -115,7 +116,7 @@ class OnnxDecoder:
             for batch in self._batches(read, self._decoding.max_new_tokens, widest)
         )
         if self._session.joins:
-            yield from self._answer_jointly(batches)
+            yield from self._answer_jointly(batches, min(len(rows), self._batch.rows))
             return
         for batch, read_together in batches:
             yield from self._answer_batch(batch, read_together)
@@ -162,20 +163,22 @@ class OnnxDecoder:
             )
 
     def _answer_jointly(
-        self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]]
+        self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]], most: int
     ) -> Iterator[tuple[int, Answer]]:
-        """Answer rows of all batches together, at most as many at once as a batch has rows."""
+        """Answer rows of all batches together, at most as many at once as a batch has rows.
+
+        `most`: how many those are.
+        """
         from fairgate.adapters.onnx_engine.joint_rows import JointRows
 
-        cache, running = JointRows(self._session), list[AnswerRow]()
+        follow = self._decoding.max_new_tokens + self._decoding.thinking_tokens
+        cache = JointRows(self._session, follow, most)
+        running = list[AnswerRow]()
         for batch, prompts in batches:
             while running and len(running) + len(batch) > self._batch.rows:
                 yield from self._step(cache, running)
             logits, own = prompts.prefill()
-            for place, row in enumerate(batch):
-                self._take(row, logits[place, 0])
-                if row.stopped is not None:
-                    yield row.position, row.answer()
+            yield from self._take_each(batch, logits[: len(batch), 0])
             going = [place for place, row in enumerate(batch) if row.stopped is None]
             cache.join(own, going)
             running += [batch[place] for place in going]
@@ -185,12 +188,20 @@ class OnnxDecoder:
     def _step(self, cache: JointRows, running: list[AnswerRow]) -> Iterator[tuple[int, Answer]]:
         """Let each row choose its next token; those that are complete leave."""
         logits = cache.step([row.last_token for row in running])
-        for row, own in zip(running, logits, strict=True):
-            self._take(row, own)
+        yield from self._take_each(running, logits)
+        ended = [place for place, row in enumerate(running) if row.stopped is not None]
+        if ended:
+            running[:] = [running[place] for place in cache.leave(ended)]
+
+    def _take_each(
+        self, rows: Sequence[AnswerRow], logits: npt.NDArray[Any]
+    ) -> Iterator[tuple[int, Answer]]:
+        """Let rows choose their next tokens by logits `[rows, vocabulary]`; yield what is done."""
+        likeliest = logits.argmax(axis=1).tolist()
+        for row, own, token in zip(rows, logits, likeliest, strict=True):
+            self._take(row, own, token)
             if row.stopped is not None:
                 yield row.position, row.answer()
-        order = cache.leave(n for n, row in enumerate(running) if row.stopped is not None)
-        running[:] = [running[place] for place in order]
 
     def _answer_batch(
         self, batch: list[AnswerRow], prompts: PromptBatch
@@ -199,9 +210,10 @@ class OnnxDecoder:
         logits = first[:, 0]
         rows = batch if len(batch) > 1 else [batch[0], batch[0]]
         while True:
+            likeliest = logits.argmax(axis=1).tolist()
             for place, row in enumerate(rows):
                 if row.stopped is None and row not in rows[:place]:
-                    self._take(row, logits[place])
+                    self._take(row, logits[place], likeliest[place])
                     if row.stopped is not None:
                         yield row.position, row.answer()
             running = [place for place, row in enumerate(rows) if row.stopped is None]
@@ -214,15 +226,19 @@ class OnnxDecoder:
                 rows = [rows[place] for place in places]
             logits = self._session.step(cache, [row.last_token for row in rows])
 
-    def _take(self, row: AnswerRow, logits: npt.NDArray[Any]) -> None:
-        """Let a row choose its next token. Raises ModelError where the logits are not finite."""
-        if not np.isfinite(logits.max()):
+    def _take(self, row: AnswerRow, logits: npt.NDArray[Any], likeliest: int) -> None:
+        """Let a row choose its next token. Raises ModelError where the logits are not finite.
+
+        `likeliest`: the first token with the greatest logit, or without a number.
+        """
+        greatest = float(logits[likeliest])
+        if not math.isfinite(greatest):
             raise ModelError(
-                f"the decoder {str(self._folder.path)!r} returned {float(logits.max())!r} among "
-                f"its logits after {len(row.prompt) + len(row.tokens)} tokens. Its weights are "
+                f"the decoder {str(self._folder.path)!r} returned {greatest!r} among its logits "
+                f"after {len(row.prompt) + len(row.tokens)} tokens. Its weights are "
                 "damaged or overflow in this precision: export it again, in fp32 if need be."
             )
-        row.take(logits)
+        row.take(logits, likeliest)
 
     def _thinking_room(self, prompt: int) -> int:
         """Return how many tokens of thinking fit between a prompt of this length and its answer."""

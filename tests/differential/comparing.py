@@ -72,10 +72,10 @@ class _Forced(TokenDecoder):
         self.answers(prompts)
         return np.stack([np.stack(steps) for steps in self.logits])
 
-    def _take(self, row, logits):
+    def _take(self, row, logits, likeliest):
         seen = self.logits[row.position]
         seen.append(np.array(logits, dtype=np.float32))
-        super()._take(row, logits)
+        super()._take(row, logits, likeliest)
         row.last_token = self.forced[row.position][len(seen) - 1]
 
 

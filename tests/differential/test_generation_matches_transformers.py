@@ -93,8 +93,8 @@ def generated(model, tokenizer, prompts):
 class Recorder(OnnxDecoder):
     """The engine, with the tokens of its answers kept."""
 
-    def _take(self, row, logits):
-        super()._take(row, logits)
+    def _take(self, row, logits, likeliest):
+        super()._take(row, logits, likeliest)
         self.__dict__.setdefault("tokens", {})[row.position] = list(row.tokens)
 
 

@@ -44,8 +44,8 @@ class TokenDecoder(OnnxDecoder):
         self._prompts.decode = lambda tokens: " ".join(map(str, tokens))
         self._prompts.end_tokens = frozenset()
 
-    def _take(self, row, logits):
-        super()._take(row, logits)
+    def _take(self, row, logits, likeliest):
+        super()._take(row, logits, likeliest)
         self.tokens[row.position] = list(row.tokens)
 
     def answers(self, prompts):

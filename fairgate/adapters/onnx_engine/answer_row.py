@@ -44,16 +44,27 @@ class AnswerRow:
     thought: int = 0
     """Tokens of thinking so far."""
     stopped: str | None = None
+    is_read: bool = field(init=False)
+    """Whether anything but the number of tokens decides when the answer ends."""
 
-    def take(self, logits: npt.NDArray[Any]) -> None:
-        """Choose the next token from finite logits [vocabulary]; `stopped` tells why it ended."""
-        token = choose_token(logits, self.decoding, self.rng)
+    def __post_init__(self) -> None:
+        """Tell what does not change from token to token."""
+        thinks = bool(self.opening) or self.may_think_for > 0 or self.prompts.may_close
+        self.is_read = thinks or self.stop is not None or self.trace is not None
+
+    def take(self, logits: npt.NDArray[Any], likeliest: int) -> None:
+        """Choose the next token from finite logits [vocabulary]; `stopped` tells why it ended.
+
+        `likeliest`: the first token with the greatest logit.
+        """
+        greedy = self.decoding.is_greedy
+        token = likeliest if greedy else choose_token(logits, self.decoding, self.rng)
         self.last_token = token
         if token in self.prompts.end_tokens:
             self.stopped = "end"
             return
         self.tokens.append(token)
-        if self._is_read:
+        if self.is_read:
             self._read()
         if self.trace is not None and not self.is_thinking:
             self.trace.add(logits, token, len(self.text))
@@ -74,12 +85,6 @@ class AnswerRow:
             tokens=len(self.tokens),
             stopped=self.stopped or "length",
         )
-
-    @property
-    def _is_read(self) -> bool:
-        """Return whether anything but the number of tokens decides when the answer ends."""
-        thinks = bool(self.opening) or self.may_think_for > 0 or self.prompts.may_close
-        return thinks or self.stop is not None or self.trace is not None
 
     def _read(self) -> None:
         """Update the text where a decision depends on it."""

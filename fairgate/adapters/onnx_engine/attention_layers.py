@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 from typing import Any
 
+from fairgate.adapters.onnx_engine.rotary_inputs import PlainInputs, ints, plain_inputs
 from fairgate.domain.lazy_dataclass import dataclass
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
@@ -20,12 +21,16 @@ class Attention:
     """One layer: where keys and values come from, and the product that ends it."""
 
     product: Any
+    merged: Any
+    """The Reshape that writes what the product gives as `[rows, tokens, heads * size]`."""
     query: str
     """`[rows, heads, tokens, size]`, before any scale."""
     scale: float
     keys: Any
     values: Any
     """The nodes that append to the cache."""
+    plain_inputs: PlainInputs | None
+    """What query, keys and values are made of, where that is beyond doubt."""
     heads: int
     shared_heads: int
     size: int
@@ -91,18 +96,20 @@ class AttentionGraph:
         query, first = self._unscaled(scores.input[0])
         turned, second = self._unscaled(scores.input[1])
         transpose = self.makers.get(turned)
-        if transpose is None or _ints(transpose, "perm") != [0, 1, 3, 2]:
+        if transpose is None or ints(transpose, "perm") != [0, 1, 3, 2]:
             return None
         keys, values = self._cache(transpose.input[0]), self._cache(product.input[1])
         if keys is None or values is None:
             return None
         shared, size, kind = self._sizes(keys)
-        heads = self._heads(product, size)
+        merged = self._merged(product)
+        heads = None if merged is None else self._heads(merged, size)
         same = self._sizes(values) == (shared, size, kind)
-        if not same or not shared or heads is None or heads % shared:
+        if not same or not shared or merged is None or heads is None or heads % shared:
             return None
         return Attention(
             product=product,
+            merged=merged,
             query=query,
             scale=first * second,
             keys=keys,
@@ -111,12 +118,18 @@ class AttentionGraph:
             shared_heads=shared,
             size=size,
             kind=kind,
+            plain_inputs=plain_inputs(self.makers, query, keys.input[1], values.input[1]),
         )
 
     def inside(self, layer: Attention) -> list[Any]:
-        """Return the nodes that only this layer's attention needs, in the order of the graph."""
+        """Return the nodes that only this layer's attention needs, in the order of the graph.
+
+        They begin with its plain inputs if it has any, else with query, keys and values.
+        """
         stops = {layer.query, layer.keys.input[1], layer.values.input[1]}
-        found = {id(node): node for node in (layer.product, layer.keys, layer.values)}
+        if layer.plain_inputs is not None:
+            stops = layer.plain_inputs.names
+        found = {id(node): node for node in (layer.merged, layer.keys, layer.values)}
         waiting = list(found.values())
         while waiting:
             for name in waiting.pop().input:
@@ -174,16 +187,18 @@ class AttentionGraph:
         sizes = kind.shape.dim
         return sizes[1].dim_value, sizes[3].dim_value, kind.elem_type
 
-    def _heads(self, product: Any, size: int) -> int | None:
+    def _merged(self, product: Any) -> Any | None:
+        turned = self._only_reader(product.output[0], "Transpose")
+        return None if turned is None else self._only_reader(turned.output[0], "Reshape")
+
+    def _heads(self, merged: Any, size: int) -> int | None:
         """Return the number of heads: as many as the projection behind them has inputs for.
 
         A `GatherND` may keep the positions that are needed before it.
         """
-        turned = self._only_reader(product.output[0], "Transpose")
-        flat = None if turned is None else self._only_reader(turned.output[0], "Reshape")
-        if flat is None or not size:
+        if not size:
             return None
-        kept = self._only_reader(flat.output[0], "GatherND") or flat
+        kept = self._only_reader(merged.output[0], "GatherND") or merged
         readers = self.readers.get(kept.output[0], [])
         width = self._input_width(readers[0]) if len(readers) == 1 else 0
         return width // size if width and width % size == 0 else None
@@ -201,10 +216,6 @@ def _elements(tensor: Any) -> int:
     for size in tensor.dims:
         total *= size
     return total
-
-
-def _ints(node: Any, name: str) -> list[int]:
-    return next((list(each.ints) for each in node.attribute if each.name == name), [])
 
 
 def _axis(node: Any) -> int | None:

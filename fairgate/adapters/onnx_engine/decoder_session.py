@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.adapters.onnx_engine.bound_step import BoundStep
 from fairgate.adapters.onnx_engine.decoder_opening import DTYPES, NEXT_STEP, open_decoder
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
@@ -109,20 +110,20 @@ class DecoderSession:
         cache.lengths = cache.lengths + 1
         return logits[:, 0]
 
-    def step_in_place(
-        self, values: Sequence[Any], lengths: Integers, tokens: Sequence[int]
-    ) -> Logits:
-        """Append one token to rows of unlike lengths; return the logits `[rows, vocabulary]`.
+    def bind_step(self, values: Sequence[Any], lengths: Integers) -> BoundStep:
+        """Return what appends one token after another to rows of unlike lengths.
 
         `values` are OrtValues `[rows, heads, slots, size]` in the order of the graph's inputs,
-        whose rows have `lengths` tokens from slot 0 on and a slot to spare: it is written to.
+        whose rows have `lengths` tokens from slot 0 on and slots to spare: they are written to.
         """
-        slots = values[0].shape()[2]
-        mask = np.arange(slots + 1) <= lengths[:, None]
-        cache = Cache(values=list(values), mask=mask.astype(np.int64), lengths=lengths)
-        ids = np.asarray(tokens, dtype=np.int64)[:, None]
-        logits, _ = self._run(ids, lengths[:, None], cache, np.zeros_like(ids), in_place=True)
-        return logits[:, 0]
+        rows, slots = len(lengths), values[0].shape()[2]
+        mask = np.arange(slots + 1) < lengths[:, None]
+        none = np.zeros((rows, 1), dtype=np.int64)
+        caches = list(zip(self._past, self._present, values, strict=True))
+        where = f"the decoder {str(self._folder.path)!r} failed on {rows} rows in {slots} slots"
+        return BoundStep(
+            self._session, self._feeds(none, mask, none, none, joint=True), caches, where
+        )
 
     def has_input(self, name: str) -> bool:
         """Return whether the graph that runs has an input of this name."""
@@ -173,28 +174,34 @@ class DecoderSession:
 
         return [empty(name) for name in self._past]
 
-    def _run(
+    def _feeds(
         self,
         ids: Integers,
+        mask: npt.NDArray[Any],
         positions: Integers,
-        cache: Cache,
         wanted: Integers,
         *,
-        in_place: bool = False,
-    ) -> tuple[Logits, list[Any]]:
-        """Run the graph once; the cache stays on the device, the logits come to the host."""
+        joint: bool = False,
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the inputs beside the cache, each in memory of its own and in its format."""
         plain: dict[str, npt.NDArray[Any]] = {
             "input_ids": ids,
-            "attention_mask": cache.mask,
+            "attention_mask": mask,
             "position_ids": positions,
             POSITIONS_INPUT: wanted[:, :, None],
-            JOINT_INPUT: np.array([in_place]),
+            JOINT_INPUT: np.array([joint]),
         }
-        feeds = {
-            name: np.ascontiguousarray(array, dtype=DTYPES[self._inputs[name].type])
+        return {
+            name: np.array(array, dtype=DTYPES[self._inputs[name].type], order="C")
             for name, array in plain.items()
             if name in self._inputs
         }
+
+    def _run(
+        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
+    ) -> tuple[Logits, list[Any]]:
+        """Run the graph once; the cache stays on the device, the logits come to the host."""
+        feeds = self._feeds(ids, cache.mask, positions, wanted)
         with mapped_errors(
             f"the decoder {str(self._folder.path)!r} failed on {ids.shape[0]} rows of "
             f"{ids.shape[1]} tokens after {cache.mask.shape[1] - ids.shape[1]}",
@@ -206,11 +213,8 @@ class DecoderSession:
             for name, value in zip(self._past, cache.values, strict=True):
                 binding.bind_ortvalue_input(name, value)
             binding.bind_output("logits", "cpu")
-            for name, value in zip(self._present, cache.values, strict=True):
-                if in_place:
-                    binding.bind_ortvalue_output(name, value)
-                else:
-                    binding.bind_output(name, self._device)
+            for name in self._present:
+                binding.bind_output(name, self._device)
             self._session.run_with_iobinding(binding)
             values = binding.get_outputs()
         return self._pick(values[0].numpy(), ids.shape[1], wanted), values[1:]

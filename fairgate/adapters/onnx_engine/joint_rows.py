@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from fairgate.adapters.onnx_engine.bound_step import BoundStep
     from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession, Logits
 
-_SPARE = 64
-"""Slots kept free behind the longest row, so that the cache is moved once in as many steps."""
+_SPARE = 512
+"""Slots kept free behind the longest row at most, so that the cache is seldom moved: no memory is
+taken for slots that nobody writes to."""
 _FEWEST = 2
 """A lone row runs beside another: some weight formats sum a batch of one in another order."""
 
@@ -24,14 +26,15 @@ _FEWEST = 2
 class JointRows:
     """Rows in a cache of their own `[rows, heads, slots, size]`, without gaps from slot 0 on."""
 
-    def __init__(self, session: DecoderSession, spare: int = _SPARE) -> None:
-        """Take the session that steps, and how many slots are kept free."""
+    def __init__(self, session: DecoderSession, spare: int = _SPARE, rows: int = _FEWEST) -> None:
+        """Take the session that steps, how many tokens follow, and for how many rows at first."""
         self._session = session
-        self._spare = spare
+        self._spare = min(spare, _SPARE)
+        self._fewest = max(rows, _FEWEST)
         self._arrays: list[npt.NDArray[Any]] = []
         self._lengths = np.zeros(_FEWEST, dtype=np.int64)
         self._rows = 0
-        self._bound: list[Any] = []
+        self._bound: BoundStep | None = None
 
     def join(self, cache: Cache, places: Sequence[int]) -> None:
         """Add these rows of a batch that was read, behind those that are here, in this order."""
@@ -40,11 +43,12 @@ class JointRows:
         added, taken = cache.lengths[list(places)], list(places)
         begin, end, widest = self._rows, self._rows + len(taken), int(added.max())
         values = [value.numpy() for value in cache.values]
-        self._reserve(max(end, _FEWEST), widest + 1, values)
+        self._reserve(max(end, self._fewest), widest + 1, values)
         for array, value in zip(self._arrays, values, strict=True):
-            array[begin:end, :, :widest] = value[taken, :, :widest]
+            for row, place, length in zip(array[begin:end], taken, added.tolist(), strict=True):
+                row[:, :length] = value[place, :, :length]
         self._lengths[begin:end] = added
-        self._rows, self._bound = end, []
+        self._rows, self._bound = end, None
 
     def leave(self, places: Iterable[int]) -> list[int]:
         """Take rows out and return the others' places in their new order.
@@ -60,26 +64,35 @@ class JointRows:
             for array in (*self._arrays, self._lengths):
                 array[gap] = array[order[gap]]
         if gone:
-            self._rows, self._bound = size, []
+            self._rows, self._bound = size, None
         return order
 
     def step(self, tokens: Sequence[int]) -> Logits:
-        """Append one token to each row; return the logits `[rows, vocabulary]` after it."""
-        from onnxruntime import OrtValue
+        """Append one token to each row; return the logits `[rows, vocabulary]` after it.
 
+        They last until the next step.
+        """
         rows = max(self._rows, _FEWEST)
-        needed = int(self._lengths[: self._rows].max()) + 1
-        if needed > self._arrays[0].shape[2]:
-            self._reserve(rows, needed, self._arrays)
-        if not self._bound:
-            self._bound = [OrtValue.ortvalue_from_numpy(array[:rows]) for array in self._arrays]
         lengths = self._lengths[:rows]
-        given = [*tokens, *[0] * (rows - len(tokens))]
         # What was a row before may lie here: it has a free slot like any other.
         lengths[self._rows :] = 0
-        logits = self._session.step_in_place(self._bound, lengths, given)
+        needed = int(lengths.max()) + 1
+        if needed > self._arrays[0].shape[2]:
+            self._reserve(rows, needed, self._arrays)
+            lengths = self._lengths[:rows]
+        if self._bound is None:
+            self._bound = self._bind(lengths)
+        given = [*tokens, *[0] * (rows - len(tokens))]
+        logits = self._bound.run(given, lengths)
         lengths[: self._rows] += 1
         return logits[: self._rows]
+
+    def _bind(self, lengths: npt.NDArray[np.int64]) -> BoundStep:
+        from onnxruntime import OrtValue
+
+        rows = len(lengths)
+        values = [OrtValue.ortvalue_from_numpy(array[:rows]) for array in self._arrays]
+        return self._session.bind_step(values, lengths)
 
     def _reserve(self, rows: int, slots: int, like: Sequence[npt.NDArray[Any]]) -> None:
         """Make room for so many rows with so many slots each, and some to spare."""
@@ -95,4 +108,4 @@ class JointRows:
             array[:here, :, :free] = old
         lengths = np.zeros(rows, dtype=np.int64)
         lengths[: self._rows] = self._lengths[: self._rows]
-        self._lengths, self._bound = lengths, []
+        self._lengths, self._bound = lengths, None

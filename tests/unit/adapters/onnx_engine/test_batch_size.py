@@ -14,6 +14,7 @@ from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.adapters.onnx_engine import batch_size, decoder_opening, free_memory, trials
 from fairgate.adapters.onnx_engine.batch_size import MOST, BatchSize
+from fairgate.adapters.onnx_engine.bound_step import BoundStep
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.encoder_session import EncoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
@@ -34,18 +35,21 @@ SAID = [
 ]
 
 
-def short_of_memory(most, error, shapes):
-    """Return a `_run` with room for so many rows."""
-    run = DecoderSession._run
+def leave_room_for(most, error, shapes, monkeypatch):
+    """Let memory run out where more rows than that are read or stepped."""
 
-    def limited(self, ids, *given, **options):
-        shapes.append(len(ids))
-        with mapped_errors("the decoder failed", "Export it again."):
-            if len(ids) > most:
-                raise error
-        return run(self, ids, *given, **options)
+    def limited(run):
+        def asked(self, tokens, *given, **options):
+            shapes.append(len(tokens))
+            with mapped_errors("the decoder failed", "Export it again."):
+                if len(tokens) > most:
+                    raise error
+            return run(self, tokens, *given, **options)
 
-    return limited
+        return asked
+
+    monkeypatch.setattr(DecoderSession, "_run", limited(DecoderSession._run))
+    monkeypatch.setattr(BoundStep, "run", limited(BoundStep.run))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_memory_that_runs_out_halves_the_batch_and_changes_no_token(
 ):
     engine, shapes = TokenDecoder(DEMO, STEPS), []
     engine._session.joins = joins
-    monkeypatch.setattr(DecoderSession, "_run", short_of_memory(2, error, shapes))
+    leave_room_for(2, error, shapes, monkeypatch)
     assert engine.answers(PROMPTS) == expected
     # Pieces of prompts run twice as many rows together as prompts do.
     assert engine._batch.rows in (1, 2)
@@ -87,7 +91,7 @@ def test_what_was_answered_before_is_not_answered_again(monkeypatch):
     requests = [GenerationRequest(prompt=str(prompt)) for prompt in PROMPTS]
     engine = TokenDecoder(DEMO, STEPS, batch_size=2)
     monkeypatch.setattr(
-        OnnxDecoder, "_take", lambda self, row, logits: taken.append(row) or take(self, row, logits)
+        OnnxDecoder, "_take", lambda self, row, *given: taken.append(row) or take(self, row, *given)
     )
     positions = [position for position, _ in engine.generate(requests)]
     assert sorted(positions) == list(range(len(PROMPTS)))
@@ -117,7 +121,7 @@ def test_sampled_answers_begin_again_with_their_own_seed(monkeypatch):
 def test_no_room_for_one_row_is_an_error_with_what_to_do(monkeypatch):
     engine = TokenDecoder(DEMO, STEPS)
     engine._session  # noqa: B018 loads it
-    monkeypatch.setattr(DecoderSession, "_run", short_of_memory(1, SAID[1], []))
+    leave_room_for(1, SAID[1], [], monkeypatch)
     with pytest.raises(ModelError, match=r"bad allocation\. Memory ran out with one row at a time"):
         engine.answers(PROMPTS)
     assert [notice.split(";")[0].split()[-5] for notice in engine.notices] == ["16", "8", "4", "2"]
@@ -161,15 +165,19 @@ def done_once(function):
 @pytest.mark.parametrize(("joins", "runs"), [(True, 10), (False, 18)])
 def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(joins, runs, monkeypatch):
     """What a trial finds decides which kernels run: it must not depend on the free memory."""
-    folder, run, calls, fatal = ModelFolder.find(DEMO), DecoderSession._run, [], []
+    folder, calls, fatal = ModelFolder.find(DEMO), [], []
 
-    def fails(self, *given, **options):
-        calls.append(1)
-        if [len(calls)] == fatal:
-            raise OutOfMemoryError("the decoder failed", "Use more memory.")
-        return run(self, *given, **options)
+    def counted(run):
+        def fails(self, *given, **options):
+            calls.append(1)
+            if [len(calls)] == fatal:
+                raise OutOfMemoryError("the decoder failed", "Use more memory.")
+            return run(self, *given, **options)
 
-    monkeypatch.setattr(DecoderSession, "_run", fails)
+        return fails
+
+    monkeypatch.setattr(DecoderSession, "_run", counted(DecoderSession._run))
+    monkeypatch.setattr(BoundStep, "run", counted(BoundStep.run))
     for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
         monkeypatch.setattr(decoder_opening, name, done_once(getattr(decoder_opening, name)))
     if not joins:  # so that every trial is needed
@@ -223,7 +231,7 @@ def test_options_are_scored_with_what_fits(monkeypatch):
     expected = OnnxDecoder(DEMO, decoding=Decoding()).score_options(requests)
     engine = OnnxDecoder(DEMO, decoding=Decoding())
     engine._session  # noqa: B018 loads it
-    monkeypatch.setattr(DecoderSession, "_run", short_of_memory(2, SAID[4], []))
+    leave_room_for(2, SAID[4], [], monkeypatch)
     assert engine.score_options(requests) == expected
     assert engine.notices
 
@@ -232,7 +240,7 @@ def test_other_failures_are_not_tried_again(monkeypatch):
     engine, shapes = TokenDecoder(DEMO, STEPS), []
     engine._session  # noqa: B018 loads it
     error = RuntimeError("Non-zero status code returned while running MatMul node")
-    monkeypatch.setattr(DecoderSession, "_run", short_of_memory(0, error, shapes))
+    leave_room_for(0, error, shapes, monkeypatch)
     with pytest.raises(ModelError, match="MatMul"):
         engine.answers(PROMPTS)
     assert len(shapes) == 1

@@ -9,16 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_folder
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import decoder_graph, joint_attention
+from fairgate.adapters.onnx_engine import attention_layers, decoder_graph, joint_attention
 from fairgate.adapters.onnx_engine.attention_layers import plain_attention
+from fairgate.adapters.onnx_engine.bound_step import BoundStep
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT, join_attention
 from fairgate.adapters.onnx_engine.joint_rows import JointRows
+from fairgate.adapters.onnx_engine.rotary_inputs import plain_inputs
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.domain.executions import Decoding, GenerationRequest
 
@@ -36,9 +39,9 @@ class Uneven(TokenDecoder):
         super().__init__(*given, **options)
         self.bits = {}
 
-    def _take(self, row, logits):
+    def _take(self, row, logits, likeliest):
         self.bits.setdefault(row.position, []).append(logits.tobytes())
-        super()._take(row, logits)
+        super()._take(row, logits, likeliest)
         if len(row.tokens) >= 1 + 29 * len(row.prompt) % STEPS:
             row.stopped = row.stopped or "end"
 
@@ -123,7 +126,7 @@ def test_rows_that_leave_are_replaced_from_the_end_and_others_join_their_slots()
     for place in range(6):
         one = JointRows(session)
         one.join(cache, [place])
-        expected[place] = [one.step([5])[0], one.step([6])[0]]
+        expected[place] = [one.step([token])[0].copy() for token in (5, 6)]
     together.join(cache, [0, 1, 2, 3, 4])
     first = together.step([5] * 5)
     assert all(np.array_equal(first[n], expected[n][0]) for n in range(5))
@@ -146,12 +149,12 @@ def test_a_second_way_that_is_not_the_first_is_not_taken(by, monkeypatch):
             lambda model: [replace(one, scale=1.5 * one.scale) for one in plain_attention(model)],
         )
     else:
-        step = DecoderSession.step_in_place
+        run = BoundStep.run
         monkeypatch.setattr(
-            DecoderSession,
-            "step_in_place",
-            lambda self, values, lengths, tokens: (
-                step(self, values, lengths, tokens) * np.float32(1 + 2e-7 * (len(tokens) > 2))
+            BoundStep,
+            "run",
+            lambda self, tokens, lengths: (
+                run(self, tokens, lengths) * np.float32(1 + 2e-7 * (len(tokens) > 2))
             ),
         )
     engine = TokenDecoder(DEMO, 6)
@@ -235,7 +238,7 @@ def test_a_graph_with_both_ways_is_valid_and_changed_once():
     assert join_attention(model)
     onnx.checker.check_model(model)
     ways = [node for node in model.graph.node if node.op_type == "If"]
-    assert len(ways) == 3
+    assert len(ways) == 3 + 1  # the mask, which all layers share
     assert not join_attention(model)
 
 
@@ -246,3 +249,58 @@ def test_answers_without_a_rule_to_end_them_are_the_text_of_all_tokens():
     for _, answer in engine.generate(requests):
         assert answer.text
         assert answer.tokens <= 25
+
+
+def test_a_joint_step_computes_no_mask_and_no_rotation_node_by_node():
+    model = demo_graph()
+    assert join_attention(model)
+    always = [node for node in model.graph.node if node.op_type not in {"If", "Constant"}]
+    assert not [node for node in always if "attention_mask" in node.input]
+    assert {"Neg", "LessOrEqual", "Softmax"}.isdisjoint(node.op_type for node in always)
+    for node in model.graph.node:
+        for branch in [each.g for each in node.attribute if each.name == "then_branch"]:
+            assert len(branch.node) <= 5
+
+
+def without_rotation(*_):
+    return None
+
+
+def test_layers_whose_rotation_is_another_join_by_what_it_gives(monkeypatch):
+    expected = TokenDecoder(DEMO, 20).answers(PROMPTS)
+    monkeypatch.setattr(attention_layers, "plain_inputs", without_rotation)
+    engine = TokenDecoder(DEMO, 20)
+    assert engine._session.joins
+    assert engine.answers(PROMPTS) == expected
+
+
+def test_a_rotation_that_is_not_the_graphs_own_is_not_taken(monkeypatch):
+    def exchanged(*given):
+        found = plain_inputs(*given)
+        return replace(found, cosines=found.sines, sines=found.cosines)
+
+    monkeypatch.setattr(attention_layers, "plain_inputs", exchanged)
+    assert not session_of().joins
+
+
+@pytest.mark.parametrize("change", ["mask", "version"])
+def test_rows_are_as_long_as_their_masks_and_older_runtimes_give_no_scores(change, monkeypatch):
+    expected = TokenDecoder(DEMO, 20).answers(PROMPTS)
+    if change == "mask":
+        monkeypatch.setattr(joint_attention, "_POSITIONS", "no input")
+    else:
+        monkeypatch.setattr(onnxruntime, "__version__", "1.20.1")
+    engine = TokenDecoder(DEMO, 20)
+    assert engine._session.joins
+    assert engine.answers(PROMPTS) == expected
+
+
+def test_a_step_that_is_bound_once_has_the_bits_of_one_that_is_bound_anew():
+    session = session_of()
+    _, cache = session.prefill(PROMPTS[2:5], 64)
+    once, anew = JointRows(session), JointRows(session)
+    for rows in (once, anew):
+        rows.join(cache, range(3))
+    for token in range(3, 12):
+        anew._bound = None
+        assert np.array_equal(once.step([token] * 3), anew.step([token] * 3))

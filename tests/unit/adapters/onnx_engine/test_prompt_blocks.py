@@ -51,9 +51,9 @@ class Recorder(TokenDecoder):
         self._session.cuts_freely &= freely
         self.kept_bytes = kept_bytes
 
-    def _take(self, row, logits):
+    def _take(self, row, logits, likeliest):
         self.bits.setdefault(row.position, []).append(logits.tobytes())
-        super()._take(row, logits)
+        super()._take(row, logits, likeliest)
 
     def bits_of(self, prompts):
         self.bits.clear()
