@@ -73,7 +73,7 @@ _SUMMARIES = {
 
 _NO_CODE = ("github", "hook")
 """Commands that import no code of the user's."""
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 500_000
 _BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
 """numpy's threads sleep after 2^14 cycles without work. They would busy-wait for 2^28, a tenth of a
 second of processor time after each product of matrices; what they compute is the same."""

@@ -265,7 +265,10 @@ def _batches(
 
 
 def _digest(*parts: str) -> str:
-    """Return the SHA-256 of the parts, each delimited by its length."""
+    """Return the SHA-256 of the parts, each delimited by its length in bytes."""
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    if text.isascii():  # as many bytes as characters
+        return hashlib.sha256(text.encode()).hexdigest()
     sha = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

@@ -21,7 +21,7 @@ def render_documents(documents: Sequence[Document], *, characters: int) -> str:
     if not documents:
         return ""
     lines = [
-        f"[{rank}] {' '.join((document.text or '').split())[:characters]}"
+        f"[{rank}] {_folded(document.text or '', characters)}"
         for rank, document in enumerate(documents, start=1)
     ]
     return "Documents:\n" + "\n".join(lines) + "\n\n"
@@ -34,6 +34,11 @@ def render_prompt(
     block = render_documents(documents, characters=characters)
     parts = {"{instruction}": instruction, "{documents}": block, "{text}": text}
     return "".join(parts.get(piece, piece) for piece in _pieces(template))
+
+
+@lru_cache(maxsize=4096)  # thousands of prompts show the same few documents
+def _folded(text: str, characters: int) -> str:
+    return " ".join(text.split())[:characters]
 
 
 @lru_cache(maxsize=16)

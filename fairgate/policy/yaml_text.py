@@ -20,8 +20,9 @@ MAX_LINE = 100_000
 """Longest line in characters: the scanner's time is quadratic in the length of one token."""
 
 _FORBIDDEN = re.compile(
-    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
 )
+"""Named rather than the allowed ones, of which there are a million: compiling these takes 5 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,9 @@ from dataclasses import field
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult
-from fairgate.reports.badge import render_badge
-from fairgate.reports.control_map import render_control_map
-from fairgate.reports.cyclonedx import render_cyclonedx
-from fairgate.reports.every_eval_ever import render_every_eval_ever
 from fairgate.reports.html import render_html
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
 from fairgate.reports.run_record import render_run_record, rows_jsonl
-from fairgate.reports.sarif import render_sarif
 from fairgate.reports.view import View
 
 
@@ -53,6 +47,43 @@ class Format:
     """Whether later commands read it, so that every run writes it."""
 
 
+def _sarif(view: View, done: Finished) -> str:
+    from fairgate.reports.sarif import render_sarif
+
+    return render_sarif(view, done.gate_lines, done.policy_text)
+
+
+def _junit(view: View, _: Finished) -> str:
+    from fairgate.reports.junit import render_junit
+
+    return render_junit(view)
+
+
+def _badge(view: View, _: Finished) -> str:
+    from fairgate.reports.badge import render_badge
+
+    return render_badge(view)
+
+
+def _model_card(_: View, done: Finished) -> str:
+    from fairgate.reports.cyclonedx import render_cyclonedx
+
+    return render_cyclonedx(done.result, done.confidence)
+
+
+def _evaluation_record(_: View, done: Finished) -> str:
+    from fairgate.reports.every_eval_ever import render_every_eval_ever
+
+    return render_every_eval_ever(done.result, done.confidence)
+
+
+def _control_map(_: View, done: Finished) -> str:
+    from fairgate.reports.control_map import render_control_map
+
+    return render_control_map(done.result)
+
+
+# What few runs write is imported by those that write it.
 FORMATS: Catalogue[Format] = Catalogue(
     "format",
     (
@@ -89,40 +120,40 @@ FORMATS: Catalogue[Format] = Catalogue(
         Format(
             id="sarif",
             file="report.sarif",
-            render=lambda view, done: render_sarif(view, done.gate_lines, done.policy_text),
+            render=_sarif,
             shown_as="SARIF",
             output="sarif-file",
         ),
         Format(
             id="junit",
             file="junit.xml",
-            render=lambda view, _: render_junit(view),
+            render=_junit,
             shown_as="JUnit",
             output="junit-file",
         ),
         Format(
             id="badge",
             file="badge.json",
-            render=lambda view, _: render_badge(view),
+            render=_badge,
             shown_as="badge",
             output="badge-file",
         ),
         Format(
             id="cyclonedx",
             file="model-card.cdx.json",
-            render=lambda _, done: render_cyclonedx(done.result, done.confidence),
+            render=_model_card,
             shown_as="model card",
         ),
         Format(
             id="every-eval-ever",
             file="every-eval-ever.json",
-            render=lambda _, done: render_every_eval_ever(done.result, done.confidence),
+            render=_evaluation_record,
             shown_as="evaluation record",
         ),
         Format(
             id="controls",
             file="controls.json",
-            render=lambda _, done: render_control_map(done.result),
+            render=_control_map,
             shown_as="control map",
         ),
     ),

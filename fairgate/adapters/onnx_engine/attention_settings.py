@@ -7,7 +7,6 @@ one that is missed would cost answers.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -70,6 +69,8 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     known = _known_here(kind, config)
     if known is not None:
         return known
+    import logging  # 2 ms, for what few models need
+
     silenced = logging.root.manager.disable
     logging.disable(logging.WARNING)  # about keys that its authors know better
     try:

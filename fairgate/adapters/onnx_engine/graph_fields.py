@@ -126,6 +126,8 @@ def _all_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int,
 
 
 def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:
+    if place < end and content[place] < 0x80:  # most are one byte
+        return content[place], place + 1
     value = 0
     for step in range(_LONGEST_VARINT):
         if place + step >= end:
