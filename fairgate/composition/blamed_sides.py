@@ -243,7 +243,7 @@ class _Shallower:
     ) -> Mapping[tuple[str, str], Execution]:
         """Return the executions of the plan's cases, each with this many documents."""
         cases = [
-            replace(case, top_k=self._top_k) if case.retriever == OWN_RETRIEVER else case
+            case._replace(top_k=self._top_k) if case.retriever == OWN_RETRIEVER else case
             for case in plan.cases
         ]
         return self._inner.execute(replace(plan, cases=cases), progress, earlier)

@@ -217,4 +217,4 @@ def _name(case: Case) -> tuple[str, str]:
 
 
 def _asked(case: Case) -> Case:
-    return replace(case, top_k=0)
+    return case._replace(top_k=0)

@@ -125,7 +125,7 @@ def standing_notice(judge: JudgeModel, why: list[str]) -> str:
 def unproven(plan: TestPlan) -> TestPlan:
     """Return the plan with every judged pair marked: verdicts are reported and fail no build."""
     units = [
-        replace(unit, is_unproven=True, advisory=True) if unit.verdicts else unit
+        unit._replace(is_unproven=True, advisory=True) if unit.verdicts else unit
         for unit in plan.units
     ]
     return replace(plan, units=units)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.classifiers import Classifier
@@ -88,21 +89,24 @@ class Source:
     """Its follow-up, where that was written and not made; None: relations make their own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One question to the system under test. Its key is SPEC 10's; equal content is asked once."""
+class Case(NamedTuple):
+    """One question to the system under test. Its key is SPEC 10's; equal content is asked once.
+
+    A named tuple, because plans hold a million of them. The questions about one source differ in
+    key and query, which stand first, and share the rest.
+    """
 
     key: str
-    suite: str
     query: str
     """What the retriever sees: the text of the test case, without the task instruction."""
+    suite: str
     instruction: str
     labels: tuple[str, ...]
     """Labels whose margin is computed."""
-    stop: Stop | None = None
-    """What completes the answer, so that nothing more is generated; None: it runs to its end."""
     cluster: str
     """The independent unit that the case belongs to: its source, or for BBQ its template."""
+    stop: Stop | None = None
+    """What completes the answer, so that nothing more is generated; None: it runs to its end."""
     oracle: str = ""
     """Which of the suite's oracles reads the answer; empty where the suite has one."""
     text: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from fairgate.domain.lazy_dataclass import dataclass
 
@@ -123,8 +124,7 @@ class Answer:
     """Why generation ended: `label`, `end` (end-of-sequence token) or `length`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class Execution(NamedTuple):
     """One case through the system under test."""
 
     key: str

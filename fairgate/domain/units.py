@@ -7,9 +7,10 @@ baselines know claims and dimensions, never the kind.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
-from dataclasses import field
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from fairgate.domain.lazy_dataclass import dataclass
 
@@ -106,66 +107,20 @@ Claim = float | Reason
 """True is 1.0: everything that is claimed of a unit is a number, or not decided for a reason."""
 
 
-class CaseKeys(Mapping[str, str]):
-    """Role to the key of the case that is asked for it, at half the room of a dictionary.
-
-    A plan of a million pairs has a million of them, and their roles are the same few.
-    """
-
-    __slots__ = ("_keys", "_roles")
-
-    def __init__(self, roles: tuple[str, ...], keys: tuple[str, ...]) -> None:
-        """Take the roles, and as many keys in their order."""
-        self._roles = roles
-        self._keys = keys
-
-    def __getitem__(self, role: str) -> str:
-        """Return the key of a role's case. Raises KeyError."""
-        try:
-            return self._keys[self._roles.index(role)]
-        except ValueError:
-            raise KeyError(role) from None
-
-    def __contains__(self, role: object) -> bool:
-        """Return whether a case is asked for a role."""
-        return role in self._roles
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the roles."""
-        return iter(self._roles)
-
-    def __len__(self) -> int:
-        """Return how many cases are asked."""
-        return len(self._roles)
-
-    def items(self) -> ItemsView[str, str]:
-        """Return roles with keys; in a third of the time that the inherited view takes."""
-        return dict(zip(self._roles, self._keys, strict=True)).items()
-
-    def values(self) -> ValuesView[str]:
-        """Return the keys."""
-        return dict(zip(self._roles, self._keys, strict=True)).values()
-
-    def __repr__(self) -> str:
-        """Return it as the mapping that it is."""
-        return repr(dict(self))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class Unit(NamedTuple):
     """What a suite judges, before anything is answered."""
 
     key: str
     """SPEC 10's key, unique in the suite."""
-    suite: str
     asks: Mapping[str, str]
     """Role to the key of the case that is asked for it (`source`, `follow-up`, `answer`)."""
-    cluster: str
-    """The independent unit that this one belongs to: its source, or for BBQ its template."""
     dimensions: Mapping[str, str]
     """`relation`, `category`, `term`, `setting`, …: what slices and rules can name."""
     content: str
     """Short hash of everything that was asked: units of equal key and content are compared."""
+    suite: str
+    cluster: str
+    """The independent unit that this one belongs to: its source, or for BBQ its template."""
     follows: str | None = ""
     """What a right answer depends on; empty: the cluster. None: nothing, so that equal answers to
     all units are no sign of a system that does not read them."""
@@ -177,7 +132,7 @@ class Unit:
     is_unproven: bool = False
     """Whether those judges have no sufficient record: what they say is reported, and fails no
     build."""
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = MappingProxyType({})
     """How reports name parts of the unit: `noun_phrase`, say."""
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar, TypeVar
 
@@ -83,14 +82,14 @@ def most_questions(units: Sequence[Unit], *, is_greedy: bool, pairs: int | None 
 
 
 def _again(case: Case, number: int) -> Case:
-    return replace(
-        case, key=repeat_key(case.key, number), wave=_WAVE, repeat=number - 1, is_crossing=True
+    return case._replace(
+        key=repeat_key(case.key, number), wave=_WAVE, repeat=number - 1, is_crossing=True
     )
 
 
 def _crossed(case: Case, other: str) -> Case:
-    return replace(
-        case, key=crossed_key(case.key, other), wave=_WAVE, documents_of=other, is_crossing=True
+    return case._replace(
+        key=crossed_key(case.key, other), wave=_WAVE, documents_of=other, is_crossing=True
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
@@ -71,13 +70,13 @@ def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress)
     unread = [case for case in cases if not _has_verdict(case, found)]
     if unread:
         again = [
-            replace(case, key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
+            case._replace(key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
         ]
         second = judge.execute(TestPlan(cases=again, units=()), shown)
         for first, case in zip(unread, again, strict=True):
             execution = second.get((case.suite, case.key))
             if execution is not None:
-                found[first.suite, first.key] = replace(execution, key=first.key)
+                found[first.suite, first.key] = execution._replace(key=first.key)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from fairgate.domain.cases import Case
@@ -85,7 +84,7 @@ class ItemVariants:
         found: dict[CaseId, Execution] = {}
         for unit, case, execution in drawn:
             if mutant.kind is Kind.REFUSALS:
-                found[case.suite, case.key] = replace(execution, response="")
+                found[case.suite, case.key] = execution._replace(response="")
                 continue
             role: str | None = STEREOTYPE
             if mutant.is_control:
@@ -143,7 +142,7 @@ class ItemVariants:
         letters = [LETTERS[shown.index(option)]] if option in shown else []
         before = f"{oracle.marker} " if oracle.marker else ""
         for text in (option, *letters):
-            changed = replace(execution, response=f"{before}{text}")
+            changed = execution._replace(response=f"{before}{text}")
             if oracle.read(changed, case).value == role:
                 return changed
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from fairgate.domain.cases import Case
@@ -97,10 +96,10 @@ class PairVariants:
         self, kind: Kind, case: Case, execution: Execution, drawn: Sequence[object]
     ) -> Execution | None:
         if kind is Kind.REFUSALS:
-            return replace(execution, response="")
+            return execution._replace(response="")
         if kind is Kind.DOCUMENTS:
             documents = self._other_documents(execution, drawn)
-            return None if documents is None else replace(execution, documents=documents)
+            return None if documents is None else execution._replace(documents=documents)
         return self._other_answer(case, execution, drawn)
 
     def _other_answer(
@@ -122,7 +121,7 @@ class PairVariants:
         for number in range(len(answers) - 1):
             turn = 1 + (step + number) % (len(answers) - 1)
             response, _ = answers[(place + turn) % len(answers)]
-            changed = replace(execution, response=response)
+            changed = execution._replace(response=response)
             read = reading_of(oracle, changed, case)
             if read is not None and not oracle.same(own, read):
                 return changed

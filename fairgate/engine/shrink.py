@@ -8,7 +8,6 @@ that its sampling seeds are theirs. Deterministic for a system that is.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.keys import first_asked
@@ -141,7 +140,7 @@ class _Trial:
             if self.questions + len(self._cases) > self._most:
                 raise OutOfQuestions
             self.questions += len(self._cases)
-            cases = [replace(each, query=texts[first_asked(each.key)]) for each in self._cases]
+            cases = [each._replace(query=texts[first_asked(each.key)]) for each in self._cases]
             plan = TestPlan(cases=cases, units=[self._unit])
             suites = {self._unit.suite: self._suite}
             answered = answer_waves(plan, suites, self._seed, self._sut, SILENT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from fairgate.domain.cases import Case, TestPlan
@@ -48,7 +47,7 @@ class EmbeddedResponses:
             spoken_part = said_in(answered, case.suite, case.embeds)
             if spoken_part:
                 query = case.query.replace(RESPONSE, spoken_part[:MOST_EMBEDDED])
-                found.append(replace(case, query=query))
+                found.append(case._replace(query=query))
         return found
 
 
@@ -79,7 +78,7 @@ class Judgements:
                     follow_up_response=responses[1],
                 )
                 # What is not shown could be the biased part: such a pair has no verdict.
-                found += [] if texts.is_cut else [replace(case, query=texts.question())]
+                found += [] if texts.is_cut else [case._replace(query=texts.question())]
         return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fairgate.domain.cases import Case, Source, Task
 from fairgate.domain.executions import Execution
@@ -32,7 +31,7 @@ def read_answers(
         key="s", suite="s", query=relation.source_text(source), instruction=asked.instruction,
         labels=asked.labels, options=asked.options, cluster="s",
     )  # fmt: skip
-    cases = (case, case if asked.embedding is None else replace(case, embeds="s"))
+    cases = (case, case if asked.embedding is None else case._replace(embeds="s"))
     return [
         oracle.read(Execution(key="s", suite="s", response=answer), each)
         for answer, each in zip(answers, cases, strict=True)

@@ -132,7 +132,7 @@ class DocumentLabels:
         labelled_now = [
             one
             if one.documents is None
-            else replace(one, documents=tuple(filled(document) for document in one.documents))
+            else one._replace(documents=tuple(filled(document) for document in one.documents))
             for one in executions
         ]
         self._notices[:] = self._remarks()

@@ -216,7 +216,7 @@ def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
 def test_answers_that_judges_compare_are_not_mutated_and_that_is_said():
     bench = bench_of(CASES[0])
     given = bench.given()
-    units = [replace(unit, verdicts=(f"{unit.key}#judge",)) for unit in given.plan.units]
+    units = [unit._replace(verdicts=(f"{unit.key}#judge",)) for unit in given.plan.units]
     judged = replace(given.plan, units=units)
     run = RecordedRun(judged, given.suites, bench.run(Plant()).executions, given.policy.seed)
     found = run.mutants()

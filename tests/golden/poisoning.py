@@ -31,6 +31,8 @@ def poisoned(value, payload, *, keys=()):
         )
     if isinstance(value, Mapping):
         return {poisoned(k, payload): poisoned(v, payload) for k, v in value.items()}
+    if hasattr(value, "_fields"):
+        return value._make(poisoned(item, payload) for item in value)
     if isinstance(value, set | frozenset | list | tuple):
         return type(value)(poisoned(item, payload) for item in value)
     assert is_dataclass(value), type(value)

@@ -193,14 +193,14 @@ def test_huge_texts_stay_small(payload, redact):
     long = replace(
         run,
         executions={
-            key: replace(value, response=payload + (value.response or ""))
+            key: value._replace(response=payload + (value.response or ""))
             for key, value in run.executions.items()
         },
         result=replace(
             run.result,
             plan=replace(
                 run.result.plan,
-                cases=[replace(case, query=case.query + payload) for case in run.result.plan.cases],
+                cases=[case._replace(query=case.query + payload) for case in run.result.plan.cases],
             ),
         ),
     )

@@ -241,7 +241,7 @@ def test_three_thousand_pairs_beside_everything_are_a_small_page(monkeypatch):
     flips = {(number, term) for number in range(len(texts)) for term in terms}
     judged = canonical_results.judged_pairs(plan, flips)
     executions = {
-        key: replace(done, response=f"{done.key}: {done.response}")
+        key: done._replace(response=f"{done.key}: {done.response}")
         for key, done in canonical_results.executions(plan, judged).items()
     }
     result = replace(regression().result, plan=plan, judged=judged)

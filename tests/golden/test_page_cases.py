@@ -159,7 +159,7 @@ def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
     judged = canonical_results.judged_pairs(plan, flips)
     result = replace(regression().result, plan=plan, judged=judged, overlap=None)
     executions = {
-        key: replace(done, response=f"{done.key}: {done.response}")
+        key: done._replace(response=f"{done.key}: {done.response}")
         for key, done in canonical_results.executions(plan, judged).items()
     }
     run = replace(regression(), result=result, executions=executions)

@@ -236,7 +236,7 @@ def _without_labels(execution: Execution, places: object, place: str) -> Executi
                 f"{place}: {_UNLABELLED!r} is {capped(places)}; expected places of documents"
             )
         documents[position] = replace(documents[position], label=None)
-    return replace(execution, documents=documents)
+    return execution._replace(documents=documents)
 
 
 def _vectors(path: Path, answers: Answers) -> dict[str, Vectors]:

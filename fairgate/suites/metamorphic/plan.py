@@ -11,7 +11,7 @@ from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.keys import follow_up_key, judge_key, repeat_key, source_key
 from fairgate.domain.lazy_dataclass import dataclass
-from fairgate.domain.units import Arm, CaseKeys, Unit
+from fairgate.domain.units import Arm, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
@@ -31,8 +31,7 @@ JUDGE = "judge"
 """Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
-_ROLES = tuple((SOURCE, FOLLOW_UP, *PARTS[:parts]) for parts in range(len(PARTS) + 1))
-"""The roles of pairs by the number of their parts."""
+_ROLES = (SOURCE, FOLLOW_UP, *PARTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,35 +58,25 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
     known: dict[str, str] = {}
     for relation in relations:
         linter = Linter(relation.fault, given.sets)
+        asked_of_judge = judge_instruction(relation, given.task)
         for source in sources_of(relation, given.sources):
             follow_ups, refused = _follow_ups(relation, linter, source, given)
             rejected += refused
             if not follow_ups:
                 continue
             own = source_key(source.id, relation.source_variant)
+            pairs = {_key(source, relation, each): each for each in follow_ups}
             texts = {own: relation.source_text(source)}
-            keys = [_key(source, relation, each) for each in follow_ups]
-            texts |= {key: each.text for key, each in zip(keys, follow_ups, strict=True)}
+            texts |= {key: each.text for key, each in pairs.items()}
             asked = instructed(relation.asks(source, given.task), given.policy)
-            for key, text in texts.items():
-                if key not in known:
-                    how = asked if key == own else asked.embedding or asked
-                    question = _Question(key, text, source.id, None if how is asked else own)
-                    cases += _cases(question, relation, how, given)
-                elif known[key] != text:
-                    raise DataError(
-                        f"suite {quoted(given.policy.id)}: two relations give {quoted(key)} "
-                        "different texts; rename the perturbation set or the relation"
-                    )
+            cases += _cases(_new(texts, known, given), own, relation, asked, source, given)
             known.update(texts)
-            asked_of_judge = judge_instruction(relation, given.task)
-            for key in keys if asked_of_judge else ():
+            for key in pairs if asked_of_judge else ():
                 cases += _judged((own, key), asked_of_judge, source.id, given)
-            words = (texts[own], *_own_words(asked, given))
-            units += [
-                _unit((own, key), relation, each, source, words, given)
-                for key, each in zip(keys, follow_ups, strict=True)
-            ]
+            words = [texts[own], *_own_words(asked, given)]
+            if asked_of_judge:
+                words.append(asked_of_judge)
+            units += _units(pairs, own, relation, source, words, given)
     return SuitePlan(cases=cases, units=units, rejected=rejected)
 
 
@@ -141,40 +130,71 @@ def _follow_ups(
 _NO_PART = "one of the two changes that it combines is not asked alone"
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    key: str
-    text: str
-    cluster: str
-    embeds: str | None
-    """Key of the case whose response the text embeds."""
+def _new(
+    texts: Mapping[str, str], known: Mapping[str, str], given: PlanInput
+) -> list[tuple[str, str]]:
+    """Return keys and texts that no relation before has asked. Raises DataError."""
+    new = []
+    for key, text in texts.items():
+        before = known.get(key)
+        if before is None:
+            new.append((key, text))
+        elif before != text:
+            raise DataError(
+                f"suite {quoted(given.policy.id)}: two relations give {quoted(key)} "
+                "different texts; rename the perturbation set or the relation"
+            )
+    return new
 
 
 def _cases(
-    question: _Question, relation: MetamorphicRelation, asked: Asked, given: PlanInput
+    questions: Iterable[tuple[str, str]],
+    own: str,
+    relation: MetamorphicRelation,
+    asked: Asked,
+    source: Source,
+    given: PlanInput,
 ) -> Iterator[Case]:
-    """Yield the case once for each repeat; the first has the bare key (SPEC 10).
+    """Yield the case of each key and text for each repeat; the first has the bare key (SPEC 10).
 
-    A case that embeds a response embeds that of the same repeat.
+    `own` is the source's key. A case that embeds a response embeds that of the same repeat.
     """
-    embeds = question.embeds
-    for number in range(1, given.policy.repeats + 1):
-        yield Case(
-            key=repeat_key(question.key, number),
-            suite=given.policy.id,
-            query=question.text,
-            instruction=asked.instruction,
-            labels=asked.labels,
-            stop=asked.stop,
-            options=asked.options,
-            oracle=relation.id,
-            cluster=question.cluster,
-            retriever=given.setup.retriever,
-            top_k=given.setup.top_k,
-            repeat=number - 1,
-            wave=1 if embeds is None else 2,
-            embeds=None if embeds is None else repeat_key(embeds, number),
-        )
+    numbers = range(1, given.policy.repeats + 1)
+    first = [(number, _rest(None, number, relation, asked, source, given)) for number in numbers]
+    later = first
+    if asked.embedding is not None:
+        how = asked.embedding
+        later = [(number, _rest(own, number, relation, how, source, given)) for number in numbers]
+    for key, text in questions:
+        for number, rest in first if key == own else later:
+            yield Case._make((repeat_key(key, number), text, *rest))
+
+
+def _rest(
+    embeds: str | None,
+    number: int,
+    relation: MetamorphicRelation,
+    asked: Asked,
+    source: Source,
+    given: PlanInput,
+) -> tuple[object, ...]:
+    """Return what the cases of one source and repeat share: all that follows key and query."""
+    return Case(
+        key="",
+        query="",
+        suite=given.policy.id,
+        instruction=asked.instruction,
+        labels=asked.labels,
+        stop=asked.stop,
+        options=asked.options,
+        oracle=relation.id,
+        cluster=source.id,
+        retriever=given.setup.retriever,
+        top_k=given.setup.top_k,
+        repeat=number - 1,
+        wave=1 if embeds is None else 2,
+        embeds=None if embeds is None else repeat_key(embeds, number),
+    )[2:]
 
 
 def judge_cases(pair: tuple[str, str], given: PlanInput) -> tuple[str, ...]:
@@ -220,37 +240,39 @@ def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
     return (asked.instruction, *asked.options, *embedding)
 
 
-def _unit(
-    pair: tuple[str, str],
+def _units(
+    pairs: Mapping[str, FollowUp],
+    own: str,
     relation: MetamorphicRelation,
-    follow_up: FollowUp,
     source: Source,
     asked: Sequence[str],
     given: PlanInput,
-) -> Unit:
-    own, key = pair
-    variants = follow_up.parts[: len(PARTS)]
-    parts = (follow_up_key(source.id, relation.id, variant) for variant in variants)
-    asked_of_judge = judge_instruction(relation, given.task)
-    judged = [asked_of_judge] if asked_of_judge else []
-    verdicts = judge_cases((own, key), given) if judged else ()
+) -> Iterator[Unit]:
+    """Yield the unit of each follow-up, by key; `own` is the source's, `asked` what both share."""
+    is_judged = bool(judge_instruction(relation, given.task))
     judge = given.setup.judge
-    is_unproven = bool(verdicts) and judge is not None and not judge.is_proven
-    everything = "\0".join((*asked, *judged, follow_up.text)).encode("utf-8", "surrogatepass")
-    return Unit(
-        key=key,
-        suite=given.policy.id,
-        asks=CaseKeys(_ROLES[len(variants)], (own, key, *parts)),
-        cluster=source.id,
-        dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
-        content=hashlib.sha256(everything).hexdigest()[:10],
-        arm=Arm.CONTROL if follow_up.control else Arm.TEST,
-        advisory=relation.advisory or is_unproven,
-        verdicts=verdicts,
-        is_unproven=is_unproven,
-        follows="" if not relation.expects_one_answer else None,
-        names=_names(follow_up.noun_phrase),
-    )
+    is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
+    before = _encoded("\0".join((*asked, "")))
+    for key, follow_up in pairs.items():
+        parts = (follow_up_key(source.id, relation.id, part) for part in follow_up.parts)
+        yield Unit(
+            key=key,
+            asks=dict(zip(_ROLES, (own, key, *parts), strict=False)),
+            dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
+            content=hashlib.sha256(before + _encoded(follow_up.text)).hexdigest()[:10],
+            suite=given.policy.id,
+            cluster=source.id,
+            follows="" if not relation.expects_one_answer else None,
+            arm=Arm.CONTROL if follow_up.control else Arm.TEST,
+            advisory=relation.advisory or is_unproven,
+            verdicts=judge_cases((own, key), given) if is_judged else (),
+            is_unproven=is_unproven,
+            names=_names(follow_up.noun_phrase),
+        )
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 # A plan of millions of units has a few dozen different ones of these.

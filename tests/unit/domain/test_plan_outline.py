@@ -1,7 +1,5 @@
 """The outline of a plan answers what rules ask of all its units."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +41,7 @@ class Whole(TestPlan):
 
 @given(units=UNITS, where=st.sampled_from([{}, {"category": "x"}, {"relation": "r"}]))
 def test_rules_find_in_the_outline_what_they_find_in_all_units(units, where):
-    units = [replace(unit, key=str(number)) for number, unit in enumerate(units)]
+    units = [unit._replace(key=str(number)) for number, unit in enumerate(units)]
     brief, whole = TestPlan(cases=[], units=units), Whole(cases=[], units=units)
     for suite in "ab":
         assert dimension_levels(brief, suite, where) == dimension_levels(whole, suite, where)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Provenance
-from fairgate.domain.units import CaseKeys, Unit
+from fairgate.domain.units import Unit
 from fairgate.engine.baseline import Baseline, BaselineSuite, with_texts_of
 from fairgate.metrics.table import Table
 
@@ -19,7 +19,7 @@ def unit(key: str, content: str) -> Unit:
     return Unit(
         key=key,
         suite="s",
-        asks=CaseKeys(("answer",), (key,)),
+        asks={"answer": key},
         cluster=key,
         dimensions={"term": "t"},
         content=content,
