@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import itertools
 import sqlite3
 import threading
-import time
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.errors import StoreError
+from fairgate.adapters.store_file import (
+    checksum,
+    give_back,
+    is_damage,
+    mapped_errors,
+    opened,
+    rebuilt,
+    transaction,
+)
 
 Vectors = npt.NDArray[np.float32]
 
 _CHUNK = 500
 _DELETED_AT_ONCE = 10_000
-_WORTH_GIVING_BACK = 64 << 20
-"""Bytes of free space in the file that are worth writing it anew."""
-_SCHEMA_VERSION = 1
-_BUSY_SECONDS = 60.0
-_RETRY_SECONDS = 0.01
 _EMBEDDING = "embedding"
-_TABLE = """
-CREATE TABLE IF NOT EXISTS results (
-    kind TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
-    PRIMARY KEY (kind, key))
-"""
 
 
 class SqliteResultStore:
@@ -48,13 +42,13 @@ class SqliteResultStore:
         self._path = Path(path)
         self._lock = threading.RLock()
         self.notices: list[str] = []
-        with self._mapped_errors():
+        with mapped_errors(self._path):
             try:
-                self._connection = self._opened()
+                self._connection = opened(self._path)
             except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
+                if not is_damage(error):
                     raise
-                self._connection = self._rebuilt()
+                self._rebuild()
 
     def close(self) -> None:
         """Release the file. Stored results stay."""
@@ -63,7 +57,7 @@ class SqliteResultStore:
 
     def copy_to(self, path: Path) -> None:
         """Write everything that is stored into one new file. Raises StoreError."""
-        with self._lock, self._mapped_errors():
+        with self._lock, mapped_errors(self._path):
             path.unlink(missing_ok=True)
             self._connection.execute("VACUUM INTO ?", (str(path),))
 
@@ -92,34 +86,20 @@ class SqliteResultStore:
         with contextlib.suppress(sqlite3.Error), self._lock:
             for start in range(0, len(keys), _DELETED_AT_ONCE):
                 chunk = [(_EMBEDDING, key) for key in keys[start : start + _DELETED_AT_ONCE]]
-                with _transaction(self._connection):
+                with transaction(self._connection):
                     self._connection.executemany(
                         "DELETE FROM results WHERE kind = ? AND key = ?", chunk
                     )
-            self._give_back()
-
-    def _give_back(self) -> None:
-        """Make the file smaller where most of it is free; not while others use it."""
-        (size,) = self._connection.execute("PRAGMA page_size").fetchone()
-        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
-        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
-        if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
-            return
-        self._connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
+            give_back(self._connection)
 
     def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
         damaged: list[str] = []
-        with self._lock, self._mapped_errors():
+        with self._lock, mapped_errors(self._path):
             for start in range(0, len(keys), _CHUNK):
                 chunk = keys[start : start + _CHUNK]
-                for key, value, checksum in self._select(kind, chunk):
-                    if checksum == _checksum(kind, key, value) and _is_sound_value(kind, value):
+                for key, value, written in self._select(kind, chunk):
+                    if written == checksum(kind, key, value) and _is_sound_value(kind, value):
                         found[key] = value
                     else:
                         damaged.append(key)
@@ -133,24 +113,26 @@ class SqliteResultStore:
         try:
             return self._connection.execute(query, (kind, *keys)).fetchall()
         except sqlite3.DatabaseError as error:
-            if not _is_damage(error):
+            if not is_damage(error):
                 raise
-            self._replace_damaged()
+            self._connection.close()
+            self._rebuild()
             return self._connection.execute(query, (kind, *keys)).fetchall()
 
     def _put(self, kind: str, items: Iterable[tuple[str, bytes]]) -> None:
-        rows = [(kind, key, value, _checksum(kind, key, value)) for key, value in items]
-        with self._lock, self._mapped_errors():
+        rows = [(kind, key, value, checksum(kind, key, value)) for key, value in items]
+        with self._lock, mapped_errors(self._path):
             try:
                 self._insert(rows)
             except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
+                if not is_damage(error):
                     raise
-                self._replace_damaged()
+                self._connection.close()
+                self._rebuild()
                 self._insert(rows)
 
     def _insert(self, rows: Sequence[tuple[str, str, bytes, int]]) -> None:
-        with _transaction(self._connection):
+        with transaction(self._connection):
             self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
 
     def _forget(self, kind: str, keys: Sequence[str]) -> None:
@@ -159,119 +141,19 @@ class SqliteResultStore:
             "forgotten and are computed again"
         )
         # A store that cannot be written still answers; the row fails its check next time too.
-        with contextlib.suppress(sqlite3.Error), self._lock, _transaction(self._connection):
+        with contextlib.suppress(sqlite3.Error), self._lock, transaction(self._connection):
             self._connection.executemany(
                 "DELETE FROM results WHERE kind = ? AND key = ?", [(kind, key) for key in keys]
             )
 
-    def _opened(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in (0, _SCHEMA_VERSION):
-            raise StoreError(
-                f"{self._path}: is a store of version {version}, made by another FairGate; "
-                f"expected version {_SCHEMA_VERSION}: name another place with --cache, or delete it"
-            )
-        connection.execute("PRAGMA synchronous = NORMAL")
-        if version == 0:
-            _log_writes_ahead(connection)
-            with _transaction(connection):
-                connection.execute(_TABLE)
-                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-        columns = connection.execute("SELECT name FROM pragma_table_info('results')").fetchall()
-        if [name for (name,) in columns] != ["kind", "key", "value", "checksum"]:
-            raise sqlite3.DatabaseError("malformed: the table of results is missing or changed")
-
-    def _replace_damaged(self) -> None:
-        self._connection.close()
-        self._connection = self._rebuilt()
-
-    def _rebuilt(self) -> sqlite3.Connection:
-        """Move the damaged file aside, start a new one and copy over what is still readable."""
-        with self._sole_repairer():
-            # Another process may have repaired the file while this one waited.
-            with contextlib.suppress(sqlite3.DatabaseError):
-                connection = self._opened()
-                if _is_sound(connection):
-                    return connection
-                connection.close()
-            aside = next(
-                candidate
-                for n in itertools.count(1)
-                if not (candidate := Path(f"{self._path}.corrupt-{n}")).exists()
-            )
-            for suffix in ("", "-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
-            connection = self._opened()
-            kept = _salvage(aside, connection)
-        self._say(
-            f"{self._path}: the result store was damaged; it was moved to {aside.name} and "
-            f"rebuilt with the {kept:,} results that were readable; the others are computed again"
-        )
-        return connection
-
-    @contextlib.contextmanager
-    def _sole_repairer(self) -> Iterator[None]:
-        with Path(f"{self._path}.lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    @contextlib.contextmanager
-    def _mapped_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError.of_os_error(error, path=self._path, option="--cache") from error
-        except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: {_explained(error)}") from error
+    def _rebuild(self) -> None:
+        self._connection, notice = rebuilt(self._path)
+        if notice:
+            self._say(notice)
 
     def _say(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
-
-
-def _log_writes_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging; SQLite itself does not wait for another that switches too."""
-    end = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # After a full disk SQLite has rolled back by itself.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _checksum(kind: str, key: str, value: bytes | str) -> int:
-    raw = value if isinstance(value, bytes) else str(value).encode()
-    return zlib.crc32(raw, zlib.crc32(f"{kind}\x00{key}\x00".encode()))
 
 
 def _is_sound_value(kind: str, value: object) -> bool:
@@ -285,60 +167,3 @@ def _is_sound_value(kind: str, value: object) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    if isinstance(error, sqlite3.OperationalError):
-        return "malformed" in str(error)
-    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
-
-
-def _is_sound(connection: sqlite3.Connection) -> bool:
-    try:
-        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError:
-        return False
-    return bool(verdict == "ok")
-
-
-def _salvage(damaged: Path, target: sqlite3.Connection) -> int:
-    """Copy the rows that can be read and have the right checksum; return how many."""
-    kept = 0
-    for batch in _readable_rows(damaged):
-        good = [row for row in batch if row[3] == _checksum(*row[:3])]
-        with _transaction(target):
-            target.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", good)
-        kept += len(good)
-    return kept
-
-
-def _readable_rows(damaged: Path) -> Iterator[list[tuple[str, str, bytes, int]]]:
-    source = sqlite3.connect(damaged)
-    try:
-        rows = source.execute("SELECT kind, key, value, checksum FROM results")
-        while batch := rows.fetchmany(_CHUNK):
-            yield batch
-    except sqlite3.DatabaseError:
-        return
-    finally:
-        source.close()
-
-
-def _explained(error: sqlite3.Error) -> str:
-    text = str(error)
-    if "full" in text:
-        return (
-            "the disk is full; results stored so far are kept: free some space and run again, or "
-            "name another place with --cache"
-        )
-    if "readonly" in text or "unable to open" in text:
-        return (
-            f"cannot be written ({text}); make the folder writable, or name another place with "
-            "--cache"
-        )
-    if "locked" in text:
-        return (
-            f"another process has held the store for over {_BUSY_SECONDS:.0f} s; end it, or name "
-            "another place with --cache"
-        )
-    return f"the result store failed ({text}); name another place with --cache, or delete the file"

@@ -11,7 +11,8 @@ import threading
 import numpy as np
 import pytest
 
-from fairgate.adapters.result_store import SqliteResultStore, _checksum
+from fairgate.adapters.result_store import SqliteResultStore
+from fairgate.adapters.store_file import checksum
 from fairgate.domain.errors import StoreError
 
 
@@ -232,7 +233,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
-    monkeypatch.setattr("fairgate.adapters.result_store._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("fairgate.adapters.store_file._BUSY_SECONDS", 0.05)
     store = opened(path)
     holder = sqlite3.connect(path)
     holder.execute("BEGIN IMMEDIATE")
@@ -262,7 +263,7 @@ def test_a_value_of_another_form_is_forgotten_whatever_its_checksum(path, opened
     with sqlite3.connect(path) as connection:
         connection.execute(
             "UPDATE results SET value = ?, checksum = ? WHERE key = 'k'",
-            (value, _checksum("answer", "k", value)),
+            (value, checksum("answer", "k", value)),
         )
     again = opened(path)
     assert again.get_many("answer", ["k", "other"]) == {"other": "y"}
@@ -279,6 +280,6 @@ def test_a_vector_of_another_form_is_forgotten_whatever_its_checksum(path, opene
     with sqlite3.connect(path) as connection:
         connection.execute(
             "UPDATE results SET value = ?, checksum = ?",
-            (value, _checksum("embedding", "k", value)),
+            (value, checksum("embedding", "k", value)),
         )
     assert opened(path).get_vectors(["k"]) == {}
