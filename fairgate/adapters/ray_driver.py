@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -101,7 +102,8 @@ def drive(pipe: Connection, cluster: Cluster) -> None:
     # Ray reports usage to its makers, unless it is told not to before it is imported.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     run = _Run(pipe)
-    with contextlib.suppress(_RunEnded):
+    # What Ray prints about a lost machine belongs to no report.
+    with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(_RunEnded):
         try:
             import ray
 
@@ -117,7 +119,8 @@ def drive(pipe: Connection, cluster: Cluster) -> None:
             reason = f"{type(error).__name__}: {_first_line(error)}"
             run.tell(
                 error=f"the Ray cluster at {cluster.address} cannot be used ({reason}); expected "
-                "the same versions of Ray and Python here as there, and room for another program",
+                "the port of its head (6379), the same versions of Ray and Python here as there, "
+                "and its token where it asks for one (RAY_AUTH_MODE=token, ~/.ray/auth_token)",
             )
         finally:
             _leave()
@@ -210,13 +213,14 @@ class _Actors:
         if late:
             raise _Refused(
                 f"{len(late)} of {self._most} Ray actors have not begun after "
-                f"{self._patience:.0f} s; each waits for {self._threads} free CPUs of one "
-                "machine: lower --workers or --threads, or wait until the cluster is free"
+                f"{self._patience:.0f} s; each waits for {self._threads} free CPUs of one machine, "
+                f"and the cluster has {len(self._machines())} machines: lower --workers or "
+                "--threads, wait until it is free, or start again what it has lost (`ray status`)"
             )
 
     def _that_fit(self) -> int:
         """Return the most threads with which all actors have a place."""
-        machines = [one for one in self._ray.nodes() if one["Alive"]]
+        machines = self._machines()
         cpus = [int(one["Resources"].get("CPU", 0)) for one in machines]
         for threads in range(max(cpus, default=0), 0, -1):
             if sum(each // threads for each in cpus) >= self._most:
@@ -225,3 +229,6 @@ class _Actors:
             f"the Ray cluster has {sum(cpus)} CPUs on {len(cpus)} machines, too few for "
             f"{self._most} workers: lower --workers"
         )
+
+    def _machines(self) -> list[Any]:
+        return [one for one in self._ray.nodes() if one["Alive"]]

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import types
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 import pytest
@@ -224,6 +225,33 @@ def test_why_a_cluster_cannot_be_joined_reaches_the_run(with_fake_ray, error, re
     assert "connection to the cluster is lost" not in str(found.value)
     executor.close()
     assert ray.shut_down.wait(20)
+
+
+class Lost(FakeRay):
+    """A cluster whose one machine is lost: what is started there never answers."""
+
+    def init(self, **_):
+        print("(raylet) what Ray prints about a machine")
+
+    def nodes(self):
+        return [{"Alive": False, "Resources": {}}]
+
+    def wait(self, *_, **__):
+        return [], []
+
+
+def test_a_lost_machine_ends_the_run_and_what_ray_prints_is_no_output(with_fake_ray, capsys):
+    ray = with_fake_ray(Lost())
+    executor = RayActors(1, 1, scripted_side, "local")
+    executor._cluster = replace(executor._cluster, seconds_to_begin=0.2)
+    generator, team = spread(executor)
+    with pytest.raises(WorkerError, match="the cluster has 0 machines: lower --workers"):
+        list(generator.generate(questions([1])))
+    team.close()
+    assert ray.shut_down.wait(20)
+    said = capsys.readouterr()
+    assert not said.out
+    assert "what Ray prints" in said.err
 
 
 def test_a_library_of_ray_that_is_missing_is_named(with_fake_ray, monkeypatch, tmp_path):
