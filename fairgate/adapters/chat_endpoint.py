@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +28,6 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer as GeneratedAnswer
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed, concealed_in_answer
 from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import harmless, quoted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from fairgate.domain.classifiers import Classified
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import Embedder
 
 

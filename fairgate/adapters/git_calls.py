@@ -12,10 +12,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 _SECONDS = 120

@@ -18,6 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -37,7 +38,6 @@ from fairgate.adapters.onnx_engine.export_source import (
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.precision import Precision, change_precision
 from fairgate.domain.errors import ModelError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 
 Task = Literal["text-generation", "feature-extraction"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pydantic import Field, TypeAdapter
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.policy.named_files import named_document
 from fairgate.schema.fields import Strict, Text
 

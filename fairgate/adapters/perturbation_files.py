@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairgate.domain.errors import DataError, PolicyError, Problem
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 from fairgate.policy.named_files import embedded_names, named_document
 from fairgate.relations.perturbation_sets import PerturbationSet, Place, parse_perturbation_set

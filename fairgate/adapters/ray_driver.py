@@ -9,12 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
 from fairgate.adapters.spawning import Side
-from fairgate.domain.lazy_dataclass import dataclass
 
 LOCAL = "local"
 """The address that stands for a cluster of the run's own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +15,6 @@ from fairgate.cli.github_errors import accounted
 from fairgate.cli.github_inputs import Inputs, input_options, read_inputs
 from fairgate.cli.progress import progress_for
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +13,6 @@ import click
 
 from fairgate.cli.github_inputs import policies_in
 from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, Problem
-from fairgate.domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from fairgate.adapters.github.runner import Annotation

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +14,6 @@ import click
 
 from fairgate.composition.pull_requests import CommentMode
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import listed, quoted
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from fairgate.cli.saying import say
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import Progress
 
 

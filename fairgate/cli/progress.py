@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from fairgate.cli.saying import say
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless
 from fairgate.engine.ports import SILENT, Progress
 

@@ -8,6 +8,7 @@ Whatever fails here costs time, never a verdict: every question is asked.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_bytes
@@ -16,7 +17,6 @@ from fairgate.adapters.github.base_runs import base_run_file
 from fairgate.adapters.github.event import Event
 from fairgate.adapters.result_store import SqliteResultStore
 from fairgate.domain.errors import FairGateError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 STORE = "store.sqlite"

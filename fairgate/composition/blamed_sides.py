@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 
@@ -13,7 +13,6 @@ from fairgate.composition.suite_retrievers import SuiteRetrievers
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.blame_documents import OWN_RETRIEVER
 from fairgate.engine.blame_result import Factor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from fairgate.adapters.files.durable import write_text
@@ -15,7 +15,6 @@ from fairgate.composition.loading import LoadedPolicy, load_policy_text
 from fairgate.composition.revisions import Version, version_of
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import FairGateError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.blame import blame

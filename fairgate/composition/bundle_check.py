@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from fairgate.composition.bundling import (
 )
 from fairgate.domain.errors import BaselineError, DataError, PolicyError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult, Provenance
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, result_of

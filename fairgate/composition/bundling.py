@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from fairgate.composition.accepted_runs import locate_references
 from fairgate.composition.planning import plan_lines
 from fairgate.composition.run_folder import RunFolder, check_run, replay
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.gate import GateInput, GateRun
 from fairgate.engine.verdict_rows import hidden, rows_of, tables_to

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +13,6 @@ from fairgate.adapters.files.generated_cases import read_cases
 from fairgate.composition.generating import header_of
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import GenerationRequest
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
 from fairgate.engine.ports import SILENT, Generator, OptionScorer

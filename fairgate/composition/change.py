@@ -6,7 +6,7 @@ Where the change edits one of them, both results are made: the base's, and the c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
 from fairgate.composition.accepted_runs import decoded_baseline, path_in_repository
@@ -25,7 +25,6 @@ from fairgate.composition.sides import (
 )
 from fairgate.composition.versions import Checkout, Files
 from fairgate.domain.errors import BaselineError, PolicyError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import Baseline

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairgate.adapters.files.shard_folder import Manifest
@@ -18,7 +18,6 @@ from fairgate.composition.merging import Found, merge, objection
 from fairgate.composition.sharding import expected, run_shard
 from fairgate.composition.sides import Side
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard

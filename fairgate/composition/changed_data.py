@@ -11,13 +11,13 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from fairgate.adapters.embedded_names import embedded_path
 from fairgate.composition.versions import Files
 from fairgate.domain.errors import FairGateError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 from fairgate.policy.named_files import embedded_names
 from fairgate.policy.schema import Policy

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.github.runner import SUMMARY_BYTES, Annotation
 from fairgate.composition.change import Evaluation, JudgedChange
 from fairgate.composition.presenting import gate_lines, report_texts
 from fairgate.composition.run_folder import RunFolder, write_run
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.reports.affected import leading
 from fairgate.reports.formats import FORMATS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate.adapters.model_hub import exported_folder
 from fairgate.domain.corpora import CorpusSpec
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.systems.corpora import token_counter

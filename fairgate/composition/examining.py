@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.composition.judge_record import shortcomings, standing_notice
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import PolicyError, Problem
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
 from fairgate.policy.yaml_text import read_yaml_file

@@ -6,7 +6,7 @@ numbers and texts, which are checked and escaped.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.adapters.github.artifacts import artifact_member
@@ -14,7 +14,6 @@ from fairgate.adapters.github.comments import Marker, Posted, StickyComment
 from fairgate.adapters.github.event import Event, Roots, pull_request_commits
 from fairgate.composition.pull_requests import pulls_of
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
 
 _MEMBER = "run.json"

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from fairgate.adapters.template_files import load_templates
 from fairgate.composition.checking_pairs import check_pairs
 from fairgate.domain.attributes import Dimension
 from fairgate.domain.errors import PolicyError, Problem, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.generation.case_rows import GeneratedCase
 from fairgate.generation.catalogue import GENERATORS

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,6 @@ from fairgate.adapters.files.durable import write_text
 from fairgate.adapters.files.labelled_pairs import LabelledPair, read_labelled_pairs
 from fairgate.adapters.files.lines import file_sha256
 from fairgate.domain.errors import ModelError, PolicyError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.judging import Judgements, Vote, judge_all, vote
 from fairgate.engine.ports import Progress

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.adapters.files.tables import Row, read_rows
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless, listed
 from fairgate.relations.edit_kinds import EditKind, edit_kind
 from fairgate.relations.pair_linter import PairLinter

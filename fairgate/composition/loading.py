@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.composition.answerable import unanswerable
@@ -11,7 +11,6 @@ from fairgate.composition.judge_record import judge_setup, read_record
 from fairgate.composition.materials import SuiteMaterials
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.quarantine import quarantine_problems, quarantined
 from fairgate.engine.rule_problems import rule_problems, unknown_metrics

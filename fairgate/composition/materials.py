@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,7 +19,6 @@ from fairgate.adapters.unknown_wordings import unknown_wordings
 from fairgate.domain.cases import Source, Task
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.relations.perturbation_sets import PerturbationSet

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from fairgate.adapters.measured_precision import share
 from fairgate.adapters.task_files import load_task
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.records import flat
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import listed, suggestion

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.adapters.files.shard_folder import (
@@ -23,7 +23,6 @@ from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.sharding import expected
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.environment import of_machines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ from fairgate.adapters.files.written_pairs import written_pair
 from fairgate.composition.checking_pairs import counts, in_words, pair_problem, wordings_of
 from fairgate.domain.cases import Case, Source, TestPlan
 from fairgate.domain.errors import DataError, ModelError, PolicyError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import listed
 from fairgate.engine.ports import Progress

@@ -6,7 +6,7 @@ Nothing in here can change a verdict: where GitHub cannot be asked or refuses, a
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -20,7 +20,6 @@ from fairgate.adapters.github.event import (
     pull_request_commits,
 )
 from fairgate.domain.errors import ApiError, BaselineError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import listed, quoted
 
 CommentMode = Literal["on-change", "always", "on-failure", "never"]

@@ -11,11 +11,11 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.git_calls import Repository, repository_of
 from fairgate.domain.errors import DataError, StoreError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 _MOST_FILES = 50_000

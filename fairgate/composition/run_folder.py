@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.composition.pace import read_pace
 from fairgate.domain.errors import DataError, StoreError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import SlowerPace
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless

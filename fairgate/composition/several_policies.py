@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fairgate.adapters.github.runner import SUMMARY_BYTES, Annotation
 from fairgate.composition.ci_files import ChangeReport
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import quoted
 from fairgate.reports.markdown import COMMENT_LIMIT, length

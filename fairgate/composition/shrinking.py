@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.composition.building import Composition
 from fairgate.composition.run_folder import replay
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.units import Judged
 from fairgate.domain.wording import quoted, suggestion

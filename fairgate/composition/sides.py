@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairgate.adapters.baseline_files import dump_baseline
 from fairgate.composition.loading import LoadedPolicy
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.baseline_diff import baseline_differences

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.files.durable import durable_file, write_text
 from fairgate.adapters.git_calls import repository_of
 from fairgate.composition.starting_systems import SYSTEMS, StartingSystem, application
 from fairgate.domain.errors import UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 _POLICY = """\

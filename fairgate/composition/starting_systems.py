@@ -6,9 +6,7 @@ The application answers by words that it knows; it exists so that the first run 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-
-from fairgate.domain.lazy_dataclass import dataclass
+from dataclasses import dataclass, field
 
 ANSWERS = "data/answers.jsonl"
 """Where the answers of a recorded system go; written empty, so that the plan can be had first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import posixpath
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.github.api import GitHubApi
@@ -11,7 +12,6 @@ from fairgate.adapters.github.event import Event, Roots
 from fairgate.composition.pull_requests import CommentPlan, base_commit, comment, no_comment
 from fairgate.composition.versions import Checkout
 from fairgate.domain.errors import FairGateError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 from fairgate.reports.pull_request import no_verdict_comment
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairgate.adapters.files.stances import StanceCollection
 from fairgate.composition.materials import collection_paths
 from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import Embedder, Retriever
 from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.embedders import EmbedderPolicy, Encoder

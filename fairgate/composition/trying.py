@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
@@ -11,7 +12,6 @@ from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.decide import all_rejected
 from fairgate.engine.ports import SILENT, SystemUnderTest

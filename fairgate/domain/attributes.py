@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted, suggestion
 
 

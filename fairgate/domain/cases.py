@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.classifiers import Classifier
 from fairgate.domain.executions import Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Unit
 
 

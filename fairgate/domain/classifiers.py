@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 TONES = ("happy", "sad", "angry", "fear", "surprise", "neutral")
 """The tones of GenFair (P3, section V-B3), and none of them."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-
-from fairgate.domain.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

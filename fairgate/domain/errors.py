@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 
 class ExitCode(IntEnum):

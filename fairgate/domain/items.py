@@ -7,9 +7,8 @@ says which of the two it is, and so is itself with or against the stereotype.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 NO_RETRIEVAL = "none"
 """The setting in which the generator is asked without documents."""

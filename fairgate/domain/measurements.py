@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 Slice = tuple[str, str, frozenset[tuple[str, str]]]
 """Metric, suite, and the levels of the dimensions that are named."""

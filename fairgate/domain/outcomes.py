@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.findings import Attribution, IdentityFinding, Instability, KeptKillScore
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.units import Judged
 

@@ -8,11 +8,10 @@ baselines know claims and dimensions, never the kind.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 
 class Arm(StrEnum):

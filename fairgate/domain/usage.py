@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 _MOST = 10**12
 """Of tokens, and of money; what is reported beyond is no report."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairgate.domain.executions import Document
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged
 from fairgate.engine.gate import GateRun
 from fairgate.suites.metamorphic.documents import document_key

@@ -11,13 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.execute import retrieve
 from fairgate.engine.ports import (
     NOTHING,

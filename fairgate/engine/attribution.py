@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairgate.domain.findings import AttributedPart, Attribution
 from fairgate.domain.keys import crossed_key, first_asked, is_repeat, repeat_key
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged, Reason, Value
 from fairgate.engine.crossing import Documents, documents_of_pair, keys_of
 from fairgate.engine.wave import Answered

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS

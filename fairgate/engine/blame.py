@@ -9,12 +9,11 @@ changed documents that does. All judging is the gate's own, with BASE's run as t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import BaselineError, ModelError, RetrievalError
 from fairgate.domain.keys import first_asked
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurements, slice_of
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.units import Unit

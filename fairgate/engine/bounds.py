@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Outcome
 from fairgate.metrics.metric import Metric

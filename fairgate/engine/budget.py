@@ -11,12 +11,12 @@ import time
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TypeVar, overload
 
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.usage import Usage
 from fairgate.engine.ports import Generator as GeneratorPort
 from fairgate.engine.ports import RevisedApplication

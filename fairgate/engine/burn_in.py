@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.findings import Instability
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import RuleResult
 from fairgate.domain.units import Value
 from fairgate.engine.accept import baseline_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, Outcome
 from fairgate.engine.bounds import Check

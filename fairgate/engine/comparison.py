@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fairgate.domain.findings import IdentityFinding
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Better
 from fairgate.domain.outcomes import Change
 from fairgate.engine.baseline import Baseline, BaselineSuite, comparable_rows

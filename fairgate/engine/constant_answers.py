@@ -8,8 +8,8 @@ a run has no verdict, unless the policy says `constant_answers: allow`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged
 from fairgate.domain.wording import quoted
 from fairgate.policy.schema import Policy

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from fairgate.domain.cases import Case, TestPlan
@@ -24,7 +24,6 @@ from fairgate.domain.executions import (
     SharedDocuments,
     Stop,
 )
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import (
     NOTHING,
     Embedder,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import UsageError
 from fairgate.domain.keys import crossed_key, first_asked
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged, Reason, Value
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.engine.aligned_documents import AlignedDocuments, aligned

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.findings import IdentityFinding, KeptKillScore
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Slice, slice_of
 from fairgate.domain.outcomes import GateResult, Overlap, Provenance
 from fairgate.domain.units import Judged

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.domain.keys import repeat_key
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.oracles.verdict import (
     INSTRUCTION,

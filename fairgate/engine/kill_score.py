@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.mutants import Kind, Mutant, NotMutated, Reach
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)

@@ -11,13 +11,12 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import Retriever, Vectors
 
 _SPARE = 16

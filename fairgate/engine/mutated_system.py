@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.mutants import CaseId
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 

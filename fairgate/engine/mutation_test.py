@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.items import ALL_DOCUMENTS
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.engine.bounds import needs_interval

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.baseline import KnownSd
 from fairgate.engine.rules import Rule
 from fairgate.policy.gates import RegressionPolicy

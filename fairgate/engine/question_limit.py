@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.delta_debugging import OutOfQuestions
 from fairgate.engine.ports import Generator, OptionScorer
 

@@ -7,10 +7,10 @@ passes one by one. The budget counts from the anchor, which stays until another 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from fairgate.domain.findings import KeptKillScore
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.baseline import Baseline
 from fairgate.policy.gates import GatePolicy, RegressionPolicy
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.items import NO_RETRIEVAL
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import TOGETHER
 from fairgate.metrics.attack_success_rate import UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked, uncrossed
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 from fairgate.engine.crossing import Crossing
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors

@@ -8,10 +8,10 @@ that its sampling seeds are theirs. Deterministic for a system that is.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.keys import first_asked
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged, Unit
 from fairgate.engine.delta_debugging import OutOfQuestions, smaller_and_smaller
 from fairgate.engine.gate import GateInput

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from fairgate.domain.items import Condition
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.mutants import Kind, Mutant, Reach
 from fairgate.policy.gates import GatePolicy
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import probability

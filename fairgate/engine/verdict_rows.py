@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from fairgate.domain.cases import Rejected, TestPlan
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Arm, Claim, Judged, Reading, Reason, Unit, Value
 from fairgate.engine.tabulate import table_with
 from fairgate.metrics.table import Table

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged
 from fairgate.engine.judge import ReadingsOf
 from fairgate.suites.suite import Suite

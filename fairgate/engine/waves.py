@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.crossing import Crossing, crossing_price
 from fairgate.engine.judge import JudgeUnits, judge, judge_units, readings_of
 from fairgate.engine.ports import Progress, Staged, SystemUnderTest

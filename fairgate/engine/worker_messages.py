@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from fairgate.domain.errors import WorkerError
 from fairgate.domain.executions import GenerationRequest, Stop
 from fairgate.domain.json_text import read_json
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.records import flat
 from fairgate.domain.wording import quoted
 

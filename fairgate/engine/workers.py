@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from fairgate.domain.errors import ModelError, UsageError, WorkerError
 from fairgate.domain.executions import GenerationRequest
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.worker_messages import Asks, Reply, reply_from, task_to
 

@@ -14,10 +14,10 @@ text: whoever edits one edits the others, and reading refuses a row whose parts 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form, Manner
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import listed, quoted, shown, suggestion
 from fairgate.relations.frames import Unrealisable, realise
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.attributes import AttributeUse, AttributeValue, Manner, excluded
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.generation.templates import Template
 
 Combination = tuple[str, ...]

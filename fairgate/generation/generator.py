@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from fairgate.domain.attributes import AttributeUse, Dimension
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.generation.case_rows import GeneratedCase
 from fairgate.generation.templates import Template
 from fairgate.relations.english_faults import english_fault

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
@@ -17,7 +18,6 @@ import numpy as np
 
 from fairgate.domain.cases import Pair
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.thinking import spoken
 from fairgate.relations.english_faults import english_fault
 from fairgate.relations.pair_unknown import FUNCTION_WORDS

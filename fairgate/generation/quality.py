@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 Vectors = npt.NDArray[np.float32]
 PAIRS = 2000

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.relations.frames import Unrealisable, parse_frame, realise
 from fairgate.schema.fields import Name, Strict, Text

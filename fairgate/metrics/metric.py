@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Better
 from fairgate.metrics.table import Column, Rows, Table
 from fairgate.stats.levels import Mask

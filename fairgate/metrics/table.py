@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.levels import Levels, Mask
 
 Column = npt.NDArray[np.float64]

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.items import Item
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.folding import folded
 from fairgate.oracles.negation import Negation

@@ -5,9 +5,10 @@ The follow-up holds the source's response and asks whether it suits another ques
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.thinking import spoken
 from fairgate.oracles.yes_no import YES_NO_RULE, YesNoOracle

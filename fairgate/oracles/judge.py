@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Claim, Reading, Reason
 from fairgate.oracles.expected_yes import RESPONDED
 from fairgate.oracles.thinking import spoken

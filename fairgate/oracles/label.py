@@ -7,11 +7,11 @@ Equivalence MRT); SPEC section 3, "Label oracle".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation
 from fairgate.oracles.phrases import finished_part, first_phrase, raw_place, readable_part

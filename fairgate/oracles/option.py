@@ -6,10 +6,11 @@ stands for "unknown". Source: P4 section 3.1.13.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.choice import CHOICE_RULE, Choices, choice_stop, read_choice
 from fairgate.oracles.folding import folded

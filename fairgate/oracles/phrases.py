@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 
 from fairgate.domain.executions import Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.folding import fold, folded, is_mark, is_unspaced, is_word
 from fairgate.oracles.negation import DENYING_SUFFIXES, Negation, negation_before
 from fairgate.oracles.thinking import spoken_spans, without_unfinished_tag

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.folding import folded
 from fairgate.oracles.phrases import occurrence, readable_part

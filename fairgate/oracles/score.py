@@ -10,10 +10,10 @@ where it holds no score, several different ones ("3 or 4", "3-4"), a score on an
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation, negation_before
 from fairgate.oracles.phrases import readable_part

@@ -9,12 +9,12 @@ Source: GenFair (P3) section V-B3, tone analysis; SPEC section 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.classifiers import Classified, Classifier
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.judge import OpenAnswerOracle
 from fairgate.oracles.label import LabelOracle

@@ -11,11 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.thinking import spoken
 
 JUDGE_RULE = "judge/1"

@@ -8,10 +8,10 @@ unreadable, and so is the article `no` ("there is no evidence"). Source: P4 sect
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation
 from fairgate.oracles.phrases import first_phrase, readable_part

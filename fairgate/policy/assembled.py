@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
 from fairgate.schema.judge import JudgeModel

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fairgate.domain.errors import PolicyError, Problem
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import shown
 from fairgate.policy.assembled import PolicyParts, policy_model, sufficient_model
 from fairgate.policy.checks import contradictions

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairgate.domain.errors import Problem
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted, shown
 
 MAX_ALIASES = 50

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.domain.errors import PolicyError, Problem
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless
 from fairgate.policy.yaml_nodes import Builder, Mark, Where, marks_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.relations.english_faults import new_english_fault
 from fairgate.relations.pronouns import PRONOUNS
 from fairgate.relations.words import holds, pieces, words_of

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 from fairgate.relations.articles import articles_for
 from fairgate.relations.english import enumeration

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.relations.english import negated_clause, plural_clause
 from fairgate.relations.words import pieces
 

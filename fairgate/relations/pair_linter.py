@@ -10,10 +10,9 @@ makes agree (articles, pronouns, "who", commas and "and" of a list), and is the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from fairgate.domain.attributes import Dimension
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.relations.edit_kinds import EditKind, mention_fault
 from fairgate.relations.english_faults import new_english_fault
 from fairgate.relations.mentions import Item, Lexicon, Mention, Token

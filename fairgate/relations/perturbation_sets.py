@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted, shown, suggestion
 
 Place = tuple[str | int, ...]

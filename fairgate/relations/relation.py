@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.oracles.oracle import Oracle, majority
 from fairgate.oracles.tone import oracle_of

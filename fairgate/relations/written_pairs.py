@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.relations.articles import article_fault
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.pronouns import CASES

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairgate.domain.findings import IdentityFinding
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.reports import figures

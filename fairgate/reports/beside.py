@@ -8,8 +8,8 @@ kept as the values of the rules alone, so no case is new or fixed beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
 from fairgate.engine.baseline import AcceptedRun, Baseline

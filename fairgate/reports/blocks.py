@@ -8,9 +8,9 @@ is already hidden.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports import spans
 from fairgate.reports.spans import Inline, Span, Tone, joined
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless
 from fairgate.reports.blocks import Block, CaseList
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted

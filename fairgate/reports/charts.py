@@ -7,8 +7,8 @@ picture. Tracks stretch to whatever room there is, on a phone too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports.blocks import Bar, Bars, Histogram, Range, RangeChart
 from fairgate.reports.scales import Scale, scale
 from fairgate.reports.text_charts import bins

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report

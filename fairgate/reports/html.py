@@ -10,10 +10,10 @@ import base64
 import functools
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.reports import charts, figures

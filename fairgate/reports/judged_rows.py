@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import GateResult
 from fairgate.domain.units import Judged, Reading, Reason, Value
 from fairgate.suites.metamorphic.judge import CONTROLS

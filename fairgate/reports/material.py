@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from fairgate.domain.cases import Case
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import GateResult
 from fairgate.engine.baseline import Baseline

@@ -7,9 +7,8 @@ whole is kept within the limits of where it goes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import figures
 from fairgate.reports.blocks import Block, Column, Form, Row, Table, Text

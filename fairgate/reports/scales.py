@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-
-from fairgate.domain.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _HEADROOM = 1.05
 _LEAST = 0.01

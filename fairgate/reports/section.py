@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports import spans
 from fairgate.reports.blocks import Block
 from fairgate.reports.spans import Inline

@@ -7,10 +7,9 @@ forget either. Only what the policy's `redact` hides is hidden before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports.escaping import (
     FULL_CHARACTERS,
     NAME_CHARACTERS,

@@ -7,9 +7,8 @@ no renderer can show more than another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports.blocks import Block, CaseItem
 from fairgate.reports.escaping import Redaction

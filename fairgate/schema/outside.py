@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.schema.fields import Strict
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.schema.fields import Strict
 
 

@@ -8,11 +8,11 @@ alone would give. Intervals are percentiles of a bootstrap over the cases.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import SupportsInt
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.auc import auc
 from fairgate.stats.observations import Flags, Floats
 

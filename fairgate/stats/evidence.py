@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from enum import Enum
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.power import RuleDesign, sources_needed
 
 _NAN = math.nan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairgate.domain.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 TOO_FEW_CLUSTERS = "too few clusters"
 NOTHING_DECIDED = "nothing decided"

@@ -8,11 +8,11 @@ own (section 4): whatever they are, as long as no p value decides them, the guar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.observations import Floats
 
 

@@ -11,13 +11,12 @@ Every number that a rule can name is a contrast of arm means, `sum_a weights[a] 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import BaselineError, DataError
-from fairgate.domain.lazy_dataclass import dataclass
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -11,11 +11,11 @@ deviation of the per-source change. A seeded simulation stands beside the formul
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.observations import Floats
 from fairgate.stats.sign_flip import changed_sources_needed
 from fairgate.stats.student_t import t_quantile

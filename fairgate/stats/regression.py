@@ -12,12 +12,11 @@ the side of 0 is in doubt, the bounds are the worst corners of the bounds of m a
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.evidence import Method, RegressionEvidence, RegressionSettings, Worse
 from fairgate.stats.observations import (
     Floats,

@@ -10,10 +10,10 @@ less dependent; it is there for few sources and few violations too, where a boot
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason, NoInterval
 from fairgate.stats.observations import ClusterTotals
 from fairgate.stats.wilson import wilson

@@ -11,11 +11,11 @@ arrangement: B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.observations import Floats, Integers, Observations, decided_counts
 from fairgate.stats.typical_values import TypicalValues
 

@@ -10,10 +10,10 @@ the test of x rejects, and "significant" and "the bound excludes 0" are one stat
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.stats.observations import Floats
 
 ALL_SUBSETS_UP_TO = 14

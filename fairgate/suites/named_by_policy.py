@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 
 class _Policy(Protocol):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.keys import first_asked
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.oracle import Oracle, read_together
 from fairgate.oracles.tone import ReadsTogether

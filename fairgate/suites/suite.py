@@ -7,12 +7,12 @@ in `suites/catalogue.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.items import ExcludedItem, Item
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.schema.columns import Columns

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.engine.ports import Embedder
 from fairgate.schema.fields import ByShape, Strict, Text
 

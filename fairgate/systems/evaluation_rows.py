@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,7 +23,6 @@ from fairgate.domain.applications import Reply
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
 from fairgate.schema.fields import ByShape

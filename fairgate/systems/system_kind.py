@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SystemUnderTest
 from fairgate.schema.outside import Access, NamedFile

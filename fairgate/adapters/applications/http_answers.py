@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fairgate.adapters.http_client.messages import BUSY, Answer, HttpError, asks_to_wait
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.applications import Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Vectors

@@ -7,9 +7,9 @@ slices or descendants, so a path never means something else than it seems to.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 Step = str | int | None

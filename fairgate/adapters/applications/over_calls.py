@@ -18,7 +18,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from fairgate.adapters.applications.json_paths import json_path
 from fairgate.adapters.applications.replies import ReplyPaths, reply_of
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import harmless, quoted
 

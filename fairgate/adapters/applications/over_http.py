@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -22,7 +22,6 @@ from fairgate.adapters.http_client.messages import Answer, HttpError, Limits, Re
 from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import quoted

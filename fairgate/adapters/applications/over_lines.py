@@ -19,7 +19,7 @@ import signal
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,7 +33,6 @@ from fairgate.adapters.applications.replies import (
 from fairgate.adapters.event_loop import Group
 from fairgate.domain.applications import Question, Reply
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import quoted

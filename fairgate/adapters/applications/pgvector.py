@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +17,6 @@ from fairgate.adapters.applications.vector_search import other_width
 from fairgate.adapters.http_client.named_secrets import secret_in
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.ports import Vectors

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -16,7 +16,6 @@ from fairgate.domain.applications import Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed_in_answer
 from fairgate.domain.wording import harmless, shown
 

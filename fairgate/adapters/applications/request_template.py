@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fairgate.domain.applications import Question
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted, suggestion
 
 TEXTS = ("query", "text", "instruction", "prompt", "top_k")

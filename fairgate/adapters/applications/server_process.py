@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
@@ -20,7 +21,6 @@ from fairgate.adapters.applications.programs import last_words, program_environm
 from fairgate.adapters.http_client.client import HttpClient
 from fairgate.adapters.http_client.messages import HttpError, Limits, Request
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 _PATIENCE = 5.0

@@ -7,12 +7,12 @@ decided); else a content is a hexadecimal number, and n is n - 1 millionths in a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairgate.adapters.baseline_files.packed_numbers import MOST_BITS, Codes, Counts
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import shown
 from fairgate.metrics.table import Column, is_verdict
 from fairgate.stats.levels import Levels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from fairgate.adapters.faiss_index.earlier_vectors import by_use
 from fairgate.adapters.faiss_index.index_folder import MANIFEST, manifest_of, mapped
 from fairgate.adapters.faiss_index.index_form import ROWS, DamagedIndexError, OutdatedIndexError
 from fairgate.adapters.faiss_index.unfinished_vectors import PREFIX, read_unfinished
-from fairgate.domain.lazy_dataclass import dataclass
 
 MOST_VERSIONS = 8
 """Indexes of one corpus: both sides of a comparison, their union, and a few branches."""

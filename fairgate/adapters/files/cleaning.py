@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 SHORTEST_TEXT = 10
 """Cleaned texts with fewer characters are dropped."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_lines
@@ -11,7 +12,6 @@ from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.adapters.files.tables import Row, read_rows
 from fairgate.domain.attributes import Dimension
 from fairgate.domain.errors import DataError, UsageError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.generation.case_rows import (
     FORMAT,
     HEADER_KEY,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.adapters.files.tables import read_rows, table_columns
 from fairgate.domain.errors import DataError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.verdict import JudgedTexts
 
 _TEXTS = ("prompt", "follow_up", "response", "follow_up_response")

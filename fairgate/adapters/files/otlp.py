@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from fairgate.adapters.files.json_file import read_whole
 from fairgate.adapters.files.lines import capped
 from fairgate.domain.errors import DataError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 
 _MOST_STEPS = 12
 _ERROR = (2, "STATUS_CODE_ERROR")

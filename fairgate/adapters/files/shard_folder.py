@@ -13,7 +13,7 @@ import binascii
 import json
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from fairgate.adapters.files.repeated_documents import RepeatedDocuments
 from fairgate.adapters.files.tables import read_json_objects
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Vectors
 from fairgate.engine.shards import (

@@ -8,13 +8,13 @@ semantic conventions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.otlp import Span, at, entries, read_spans
 from fairgate.domain.errors import DataError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.lazy_dataclass import dataclass
 
 _MESSAGES = "llm.output_messages"
 _QUESTION = ("query", "question", "input", "user_input", "text", "prompt")

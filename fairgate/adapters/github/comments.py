@@ -7,11 +7,11 @@ ours only if its author is the account we write as, so a copied marker has no ef
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from fairgate.adapters.github.api import GitHubApi
 from fairgate.domain.errors import ApiError
-from fairgate.domain.lazy_dataclass import dataclass
 
 GONE = frozenset({404, 410})
 _SERVER_ERROR = 500

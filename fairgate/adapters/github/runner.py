@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from fairgate.domain.errors import StoreError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless
 
 ANNOTATIONS_PER_KIND = 10

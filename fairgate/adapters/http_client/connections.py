@@ -11,14 +11,13 @@ import contextlib
 import math
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Protocol
 from urllib.request import getproxies
 
 from fairgate import __version__
 from fairgate.adapters.http_client.messages import Limits, Request, is_local
-from fairgate.domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import httpcore2

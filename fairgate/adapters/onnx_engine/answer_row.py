@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from fairgate.adapters.onnx_engine.label_margin import LabelTrace
 from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 from fairgate.adapters.onnx_engine.sampling import choose_token
 from fairgate.domain.executions import Answer, Decoding, Stop
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.stopping import is_complete
 from fairgate.oracles.thinking import THINKING_TAGS, closes_thinking, has_tag, spoken_spans
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from fairgate.adapters.onnx_engine.rotary_inputs import PlainInputs, ints, plain_inputs
-from fairgate.domain.lazy_dataclass import dataclass
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
 _REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless, quoted
 
 _WINDOW_KEY = re.compile(r"(window|chunk)(_size|_length|_len)?$")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import harmless, quoted
 from fairgate.oracles.thinking import has_tag
 

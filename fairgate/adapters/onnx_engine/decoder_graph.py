@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from fairgate.adapters.onnx_engine.joint_attention import join_attention
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.width_switch import find_width_switch
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 
 _WINDOW = "local_window_size"
 _WINDOW_CACHE = "sliding_window_cache"

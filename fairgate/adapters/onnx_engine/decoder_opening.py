@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.domain.errors import ModelError, OutOfMemoryError
-from fairgate.domain.lazy_dataclass import dataclass
 
 _PAST = "past_key_values."
 _PRESENT = "present."

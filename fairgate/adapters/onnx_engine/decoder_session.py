@@ -7,6 +7,7 @@ be silently wrong on graphs with GroupQueryAttention, which count a row's tokens
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device
 from fairgate.adapters.onnx_engine.trials import try_out
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 
 Logits = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]

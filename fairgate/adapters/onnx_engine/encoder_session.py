@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -23,7 +24,6 @@ from fairgate.adapters.onnx_engine.graph_outputs import output_names
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
 from fairgate.adapters.onnx_engine.session import Device, open_session
 from fairgate.domain.errors import ModelError, OutOfMemoryError
-from fairgate.domain.lazy_dataclass import dataclass
 
 States = npt.NDArray[np.float32]
 Result = TypeVar("Result")

@@ -7,6 +7,7 @@ an assumption would give other vectors than the model's authors meant, and nobod
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fairgate.adapters.onnx_engine.encoder_modules import (
@@ -18,7 +19,6 @@ from fairgate.adapters.onnx_engine.encoder_prompts import PROMPTS_FILE, read_pro
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.pooling import Pooling
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 _OFFSET_POSITIONS = frozenset(

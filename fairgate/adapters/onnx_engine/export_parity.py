@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +29,6 @@ from fairgate.adapters.onnx_engine.parity_readings import (
 from fairgate.adapters.onnx_engine.precision import Precision
 from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 
 _LONGEST_WINDOW = 8192
 """A longer one would take the original hours on a CPU."""

@@ -6,13 +6,12 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.encoder_modules import TRANSFORMER_FILES
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless
 

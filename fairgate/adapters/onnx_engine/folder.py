@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.content import MAX_JSON_BYTES, content_files
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 
 _GRAPH_FOLDERS = (".", "onnx")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairgate.adapters.onnx_engine.graph_fields import fields, mapped, messages, number
-from fairgate.domain.lazy_dataclass import dataclass
 
 _GRAPH: dict[str, dict[int, str]] = {"model": {7: "graph"}}
 _NODE, _INITIALIZER = 1, 5

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import mmap
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.adapters.onnx_engine.graph_fields import encoded, encoded_number, mapped, parts
-from fairgate.domain.lazy_dataclass import dataclass
 
 _GRAPH, _INITIALIZER = 7, 5
 _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14

@@ -15,13 +15,12 @@ is a prefix of the answer's tokens, do not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.label import label_place
 
 Tokens = tuple[int, ...]

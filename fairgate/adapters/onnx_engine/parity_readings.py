@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.parity_prompts import ParityPrompt
-from fairgate.domain.lazy_dataclass import dataclass
 
 Logits = npt.NDArray[np.float64]
 LogitsAfter = Callable[[Sequence[int], int], Logits]

@@ -11,6 +11,7 @@ PagedAttention, SOSP 2023, 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,7 +25,6 @@ from fairgate.adapters.onnx_engine.decoder_session import (
 )
 from fairgate.adapters.onnx_engine.kept_units import KeptUnits
 from fairgate.adapters.onnx_engine.prompt_pieces import Cuts, Piece, Prompt, windows
-from fairgate.domain.lazy_dataclass import dataclass
 
 BLOCK = 32
 """Tokens: smaller blocks share more and run more often; measured by `bench_prefixes.py`."""

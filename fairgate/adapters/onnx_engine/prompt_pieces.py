@@ -10,10 +10,8 @@ Efficient Execution of Structured Language Model Programs, NeurIPS 2024, section
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

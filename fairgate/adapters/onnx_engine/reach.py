@@ -9,6 +9,7 @@ row is as wide as it is long; whether it could depends on the row's own length a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
 from fairgate.adapters.onnx_engine.batches import padded_width
@@ -16,7 +17,6 @@ from fairgate.adapters.onnx_engine.builder_folder import refuse_wrong_builds
 from fairgate.adapters.onnx_engine.decoder_graph import GraphFacts
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 
 _SHORTER = (
     "Lower `document_characters` or `top_k` of the retriever, or `max_new_tokens`, or export the "

@@ -9,9 +9,8 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from fairgate.domain.lazy_dataclass import dataclass
 
 _BY_HEAD = [0, 2, 1, 3]
 

@@ -9,13 +9,12 @@ the folder is left to it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import quoted
 
 _PLAIN_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")

@@ -6,12 +6,12 @@ same bits in any pieces, beside others and padded, depends neither on its compan
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairgate.adapters.onnx_engine.joint_trial import steps_jointly
 from fairgate.adapters.onnx_engine.piece_trial import reads_in_any_pieces
 from fairgate.adapters.onnx_engine.row_trials import RowTrials
-from fairgate.domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import DecoderSession

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.relations.english import negated_clause
 
 _PERSON = r"\{(?:[Aa]n?|[Tt]he|[Pp]lural) [^{}']+\}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fairgate.domain.attributes import (
@@ -20,7 +20,6 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.domain.cases import Source
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.relations.edits import Edit, edit_fault
 from fairgate.relations.frames import (
     PersonSlot,

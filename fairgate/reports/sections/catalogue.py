@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports.material import Material
 from fairgate.reports.section import Chapter, Section
 from fairgate.reports.sections.case_tables import answers, changed_cases

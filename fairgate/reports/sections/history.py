@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.engine.baseline import Baseline
 from fairgate.reports import figures

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.reports import figures
 from fairgate.reports.blocks import Figure
 from fairgate.reports.judged_rows import QuestionRow

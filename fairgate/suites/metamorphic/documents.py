@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Claim, Reason
 from fairgate.metrics.attack_success_rate import label_profile
 from fairgate.metrics.retriever_robustness import mean_distances

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.keys import follow_up_key, judge_key, repeat_key, source_key
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Arm, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter

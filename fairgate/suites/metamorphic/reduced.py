@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fairgate.domain.cases import Source
 from fairgate.domain.errors import DataError
 from fairgate.domain.keys import follow_up_key
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Unit
 from fairgate.relations.english_faults import new_english_fault
 from fairgate.relations.frames import Unrealisable, realise

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairgate.domain.cases import Task
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.domain.wording import quoted
 from fairgate.metrics.intersectional import COLUMN as HIDDEN

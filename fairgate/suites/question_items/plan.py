@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,6 @@ from fairgate.domain.items import (
     Item,
     item_case_key,
 )
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Unit
 from fairgate.oracles.choice import choice_stop
 from fairgate.suites.suite import Setup, SuitePlan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from fairgate.domain.items import NO_RETRIEVAL, Item
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.social_bias import check_inequalities

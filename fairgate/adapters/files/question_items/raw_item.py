@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import Condition, ExcludedItem, Item
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.oracles.folding import folded
 
 _CONDITIONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairgate.adapters.files.lines import capped
@@ -13,7 +13,6 @@ from fairgate.adapters.files.question_items.raw_item import RawItem, judged_item
 from fairgate.adapters.files.tables import Row, read_rows, table_columns
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import ExcludedItem, Item
-from fairgate.domain.lazy_dataclass import dataclass
 from fairgate.domain.wording import suggestion
 
 _ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
