@@ -85,7 +85,7 @@ def read_decoder_graph(
     """
     try:
         import onnx
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ModelError(
             "decoders need the package 'onnx' beside ONNX Runtime: without it nothing shows what "
             "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."

@@ -23,6 +23,7 @@ from fairgate.adapters.onnx_engine.attention_layers import (
 )
 from fairgate.adapters.onnx_engine.graph_branches import either
 from fairgate.adapters.onnx_engine.joint_sharing import hide_plain_nodes
+from fairgate.adapters.onnx_engine.session import imported_runtime
 
 JOINT_INPUT = "fairgate_joint"
 """bool `[1]`: whether one token is added to each row of a cache without gaps."""
@@ -149,14 +150,13 @@ def _joint(layer: Attention, prefix: str) -> tuple[list[Any], list[str]]:
 
     The operator's own scale would make its product of queries and keys twice as slow.
     """
-    import onnxruntime
     from onnx import TensorProto, helper
 
     name, fixed, made = _named(prefix), _named(_PREFIX), helper.make_node
     scale = helper.make_tensor(name("scale"), TensorProto.FLOAT, [1], [layer.scale])
     nodes, (queries, keys, values) = _projected(layer, prefix)
     found = [name("attended"), name("all_keys"), name("all_values")]
-    version = tuple(map(int, onnxruntime.__version__.split(".")[:2]))
+    version = tuple(map(int, imported_runtime().__version__.split(".")[:2]))
     scores = {"qk_output": _AFTER_SOFTMAX} if version >= _GIVES_SCORES else {}
     given = [name("scaled"), keys, values, layer.keys.input[0], layer.values.input[0]]
     nodes += [

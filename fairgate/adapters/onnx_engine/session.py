@@ -55,7 +55,7 @@ def open_session(
     """
     refuse_batch_scaling(graph)
     refuse_half_angles(graph)
-    onnxruntime = _onnxruntime()
+    onnxruntime = imported_runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -83,7 +83,8 @@ def open_session(
     return session
 
 
-def _onnxruntime() -> Any:
+def imported_runtime() -> Any:
+    """Return the module `onnxruntime`. Raises ModelError where it cannot be imported."""
     try:
         import onnxruntime
     except ImportError as error:

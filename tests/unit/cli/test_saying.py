@@ -114,6 +114,8 @@ def test_whatever_is_raised_has_an_exit_code_of_its_own(error, code, monkeypatch
         (SystemExit(1), 4, "stopped before the end (status 1)"),
         (SystemExit("::error::x"), 4, "status : :error: :x"),
         (MemoryError("std::bad_alloc"), 4, "not enough memory, or address space (std: :bad_alloc)"),
+        (OSError(12, "Cannot allocate memory"), 4, "there is not enough memory"),
+        (ValueError("'onnx.AttributeProto': Arena alloc failed"), 4, "there is not enough memory"),
         (ImportError("x.so: failed to map segment"), 4, "a library cannot be loaded (x.so: failed"),
         (OSError(errno.ENOSPC, "No space left on device"), 4, "the output cannot be written (No"),
         (PermissionError(errno.EACCES, "Permission denied", "a\x1b.txt"), 4, "check the path"),
