@@ -14,7 +14,12 @@ import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_folder
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import attention_layers, decoder_graph, joint_attention
+from fairgate.adapters.onnx_engine import (
+    attention_layers,
+    decoder_graph,
+    joint_attention,
+    joint_sharing,
+)
 from fairgate.adapters.onnx_engine.attention_layers import plain_attention
 from fairgate.adapters.onnx_engine.bound_step import BoundStep
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
@@ -283,11 +288,13 @@ def test_a_rotation_that_is_not_the_graphs_own_is_not_taken(monkeypatch):
     assert not session_of().joins
 
 
-@pytest.mark.parametrize("change", ["mask", "version"])
-def test_rows_are_as_long_as_their_masks_and_older_runtimes_give_no_scores(change, monkeypatch):
+@pytest.mark.parametrize("change", ["lengths of masks", "unknown formats", "older runtime"])
+def test_graphs_and_runtimes_with_less_to_go_by_join_too(change, monkeypatch):
     expected = TokenDecoder(DEMO, 20).answers(PROMPTS)
-    if change == "mask":
+    if change == "lengths of masks":
         monkeypatch.setattr(joint_attention, "_POSITIONS", "no input")
+    elif change == "unknown formats":
+        monkeypatch.setattr(joint_sharing, "_kinds", lambda *_: {})
     else:
         monkeypatch.setattr(onnxruntime, "__version__", "1.20.1")
     engine = TokenDecoder(DEMO, 20)
