@@ -169,13 +169,13 @@ def documents_of_pair(item: Judged, executions: Executed) -> Documents:
     """Return how the documents of source and follow-up relate, rank by rank."""
     if isinstance(item.decision, Reason):
         return Documents.UNDECIDED
-    lists = []
-    for key in keys_of(item):
-        execution = executions.get((item.unit.suite, key))
-        if execution is None or execution.documents is None:
-            return Documents.UNKNOWN
-        lists.append(execution.documents)
-    left, right = lists
+    suite, asks = item.unit.suite, item.unit.asks
+    source = executions.get((suite, asks[SOURCE]))
+    follow_up = executions.get((suite, asks[FOLLOW_UP]))
+    left = None if source is None else source.documents
+    right = None if follow_up is None else follow_up.documents
+    if left is None or right is None:
+        return Documents.UNKNOWN
     if left is right:
         return Documents.EQUAL
     equal = [*map(document_key, left)] == [*map(document_key, right)]

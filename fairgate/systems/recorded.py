@@ -245,10 +245,11 @@ class RecordedSystem:
         """Return the recorded executions of the plan's cases; missing ones are left out."""
         del earlier  # a recording knows which documents it was shown
         progress.start("look up", len(plan.cases), len(plan.cases))
+        answer = self._recording.answer
         found = {
             (case.suite, case.key): execution
             for case in plan.cases
-            if (execution := self._recording.answer(case)) is not None
+            if (execution := answer(case)) is not None
         }
         progress.finish()
         return found

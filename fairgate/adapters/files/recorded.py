@@ -58,7 +58,8 @@ class RecordedAnswers:
         None where the file has no line for it.
         """
         found = self._answers.get((suite, key)) if self._is_of_suites else None
-        found = found or self._answers.get(key)
+        if found is None:
+            found = self._answers.get(key)
         return None if found is None else found.to(suite, key)
 
 

@@ -86,14 +86,7 @@ class RecordedAnswer(NamedTuple):
 
     def to(self, suite: str, key: str) -> Execution:
         """Return the execution of the case that it answers."""
-        return Execution(
-            key=key,
-            suite=suite,
-            documents=self.documents,
-            response=self.response,
-            margin=self.margin,
-            options=self.options,
-        )
+        return Execution(key, suite, self.documents, self.response, self.margin, self.options)
 
 
 class RecordedLine(NamedTuple):
