@@ -153,6 +153,11 @@ def _check_environment(choice: ExportChoice) -> None:
     ):
         if value not in known:
             raise UsageError(f"{name} {value!r} is not known; expected one of {', '.join(known)}.")
+    if choice.precision == "w8a8" and choice.task != "text-generation":
+        raise UsageError(
+            "precision 'w8a8' is for text-generation: rounded activations move an encoder's "
+            "vectors too far. Choose fp32, fp16 or int8 for feature-extraction."
+        )
 
 
 @contextmanager

@@ -22,8 +22,9 @@ from fairgate.domain.errors import ExitCode
     default="text-generation", show_default=True, help="Decoder or encoder.",
 )  # fmt: skip
 @click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "int8", "int4"]), default="fp32",
-    show_default=True, help="Precision of the weights; int8 and int4 are weight-only, in blocks.",
+    "--precision", type=click.Choice(["fp32", "fp16", "int8", "int4", "w8a8"]), default="fp32",
+    show_default=True,
+    help="int8, int4: weights in blocks; w8a8: weights and activations in 8 bits, the fastest.",
 )  # fmt: skip
 @click.option("--revision", help="Commit, tag or branch of a Hugging Face model.")
 @click.option(

@@ -57,7 +57,7 @@ def export(model, output, **choice):
     return export_model(str(model), output, ExportChoice(**choice), **options), said
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "w8a8"])
 def test_a_precision_that_keeps_labels_and_perplexity_is_kept(llama, tmp_path, precision):
     record, said = export(llama, tmp_path / "out", precision=precision)
     parity = record["parity"]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fairgate.adapters.onnx_engine.rotary_inputs import PlainInputs, ints, plain_inputs
+from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
 _REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})
@@ -207,8 +208,9 @@ class AttentionGraph:
         for attribute in projection.attribute if projection.op_type == "MatMulNBits" else ():
             if attribute.name == "K":
                 return int(attribute.i)
-        sizes = [each.dims[0] for each in self.graph.initializer if each.name in projection.input]
-        return int(sizes[0]) if projection.op_type == "MatMul" and sizes else 0
+        weights = projection.input[1] if projection.op_type in {"MatMul", TOKEN_PRODUCT} else ""
+        sizes = [each.dims[0] for each in self.graph.initializer if each.name == weights]
+        return int(sizes[0]) if sizes else 0
 
 
 def _elements(tensor: Any) -> int:

@@ -7,9 +7,11 @@ weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError, mapped, messages
+from fairgate.adapters.onnx_engine.token_products import are_by_token
 from fairgate.domain.errors import ModelError
 
 _BATCH_SCALED = frozenset(
@@ -26,6 +28,7 @@ _BATCH_SCALED = frozenset(
     }
 )
 """`DynamicQuantizeLinear`, what is fused from it, and what computes with its results."""
+_INTEGER_PRODUCTS = frozenset({"MatMulInteger", "MatMulIntegerToFloat"})
 _CHILDREN: dict[str, dict[int, str]] = {
     "model": {7: "graph", 25: "function"},
     "graph": {1: "node"},
@@ -54,7 +57,7 @@ def refuse_batch_scaling(graph: Path) -> None:
         scaled = sorted(operator_types(graph) & _BATCH_SCALED)
     except (DamagedGraphError, OSError):
         return
-    if scaled:
+    if scaled and not _are_by_token(graph, scaled):
         raise ModelError(
             f"the ONNX graph {str(graph)!r} is quantised dynamically ({', '.join(scaled)}): it "
             "rounds on a scale taken from the whole batch, so a result would depend on what else "
@@ -62,3 +65,16 @@ def refuse_batch_scaling(graph: Path) -> None:
             "`model_fp16.onnx`), a graph with block-wise weights (`model_q4.onnx`), or make one "
             "with `fairgate export MODEL --precision int8`."
         )
+
+
+def _are_by_token(graph: Path, scaled: Collection[str]) -> bool:
+    """Return whether integers are on scales of single tokens, as `token_products` writes them."""
+    if not set(scaled) <= _INTEGER_PRODUCTS:
+        return False
+    try:
+        import onnx
+
+        model = onnx.load(str(graph), load_external_data=False)
+    except Exception:  # noqa: BLE001 any kind of damage, or no such package
+        return False
+    return are_by_token(model, _BATCH_SCALED)

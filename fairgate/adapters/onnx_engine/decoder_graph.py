@@ -17,6 +17,11 @@ from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
 from fairgate.adapters.onnx_engine.graph_structure import read_structure
 from fairgate.adapters.onnx_engine.joint_attention import join_attention
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
+from fairgate.adapters.onnx_engine.token_products import (
+    has_token_products,
+    pairs_saturate,
+    widen_products,
+)
 from fairgate.adapters.onnx_engine.width_switch import find_width_switch
 from fairgate.domain.errors import ModelError
 
@@ -95,7 +100,9 @@ def read_decoder_graph(
     except Exception:  # noqa: BLE001 any kind of damage
         return DecoderGraph()
     facts = _facts(onnx, model)
-    whole = bytes(model.SerializeToString()) if _grow_window_caches(model) else None
+    grown = _grow_window_caches(model)
+    widened = has_token_products(model) and pairs_saturate() and widen_products(model)
+    whole = bytes(model.SerializeToString()) if grown or widened else None
     if attends_to_all and not facts.windows:
         drop_softmax_guards(model)
     better: list[bytes] = []
@@ -122,7 +129,7 @@ def _facts(onnx: Any, model: Any) -> GraphFacts:
         operators=frozenset(node.op_type for node in model.graph.node),
         windows=dict(_windows(model)),
         switch=find_width_switch(onnx, model),
-        coarse=any(_coarse_steps(model)),
+        coarse=any(_coarse_steps(model)) or has_token_products(model),
     )
 
 

@@ -64,12 +64,14 @@ LIMITS: dict[Precision, Limits] = {
     "fp16": Limits(labels=0.95, perplexity=0.01, logits=5e-2),
     "int8": Limits(labels=0.95, perplexity=0.02),
     "int4": Limits(labels=0.9, perplexity=0.1),
+    "w8a8": Limits(labels=0.95, perplexity=0.02),
 }
 LEAST_COSINE: dict[Precision, float] = {
     "fp32": 0.99999,
     "fp16": 0.999,
     "int8": 0.999,
     "int4": 0.97,
+    "w8a8": 0.999,
 }
 
 

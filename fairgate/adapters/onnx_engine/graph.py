@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from fairgate.adapters.onnx_engine.position_steps import states_before_steps
+from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
 
 POSITIONS_INPUT = "fairgate_positions"
 """int64 `[rows, positions, 1]`: which positions of each row get logits."""
 
 _ELEMENTWISE = frozenset({"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"})
-_PROJECTIONS = frozenset({"MatMul", "MatMulNBits"})
+_PROJECTIONS = frozenset({"MatMul", "MatMulNBits", TOKEN_PRODUCT})
 _MAX_STEPS = 12
 
 
@@ -24,7 +25,7 @@ def cut_to_positions(model: Any) -> bool:
     """Cut a loaded graph; return False, and change nothing, where the place is not beyond doubt.
 
     Found means: from the output `logits` back through elementwise operations with constants to
-    one `MatMul` or `MatMulNBits` whose weights depend on no input. That makes the projection's
+    one product, in whatever format, whose weights depend on no input. That makes the projection's
     data `[rows, positions, width]`. Results are the same bytes either way, only slower without.
     """
     projection = _find_projection(model)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
+
 _ELEMENTWISE = frozenset(
     {"Add", "Cast", "Div", "Erf", "Gelu", "Identity", "Mul", "Neg", "Pow", "Reciprocal"}
     | {"Relu", "Sigmoid", "Sqrt", "Sub", "Tanh"}
@@ -64,8 +66,10 @@ def _is_step(node: Any, varying: set[str], constants: dict[str, Any]) -> bool:
     fixed = [constants.get(name) for name in node.input if name not in varying]
     if not any(moving) or None in fixed:
         return False
-    if node.op_type == "MatMul":
-        return moving == [True, False] and len(fixed[0].dims) == 2  # type: ignore[union-attr]
+    if node.op_type in {"MatMul", TOKEN_PRODUCT}:
+        return moving[0] and not any(moving[1:]) and len(fixed[0].dims) == 2  # type: ignore[union-attr]
+    if node.op_type == "MatMulNBits":
+        return moving[0] and not any(moving[1:])
     if node.op_type == "ReduceMean":
         return _attribute(node, "keepdims", 1) == 1 and _axes(node, constants) == [-1]
     vectors = all(set(one.dims[:-1]) <= {1} and len(one.dims) <= 3 for one in fixed)  # type: ignore[union-attr]
