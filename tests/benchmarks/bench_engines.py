@@ -8,6 +8,7 @@ most two tokens answered, which is what a label of the embedded model takes. `--
 tokens each, from a model without an end token. `.venv-export` has transformers and optimum;
 `.venv-genai` needs `onnxruntime-genai onnx onnx-ir torch transformers`, `.venv-llama` needs
 `xllamacpp gguf tokenizers numpy`. What is missing there is a row of the table, with the reason.
+Eight bits beside eight bits: `--own fairgate-w8a8 --engines fairgate llama.cpp-q8_0`.
 
 The limit: the products with weights of every prompt's tokens and of the answers', none of them
 shared, at the rate that one such product alone reaches in ONNX Runtime in the same rounds.
@@ -29,7 +30,7 @@ from typing import Any
 
 from bench_prefixes import chosen, prompts_of
 from engine_models import SHAPES
-from engine_table import OWN, Measured, table
+from engine_table import EIGHT_BITS, OWN, Measured, table
 from engine_worker import ENGINES, tokenizer_of
 from matrix_rate import product_rate
 
@@ -45,10 +46,13 @@ ENVIRONMENTS = {
 }
 FILES = (
     ("graph", "onnx", "optimum"),
+    ("w8a8", "w8a8", EIGHT_BITS),
     ("genai", "genai", "genai"),
     ("gguf", "q8_0.gguf", "llama.cpp"),
 )
 """Kinds of files, the last one written, and what needs them."""
+FLOAT32 = [name for name in ENGINES if name != EIGHT_BITS]
+"""What is compared without `--engines`; of these q8_0 alone has fewer bits."""
 NEW_TOKENS = {"labels": 2, "tokens": 150}
 
 
@@ -111,7 +115,7 @@ def python_of(engine: str) -> Path:
 
 def prepare(folder: Path, shape: str, *, endless: bool, engines: Sequence[str]) -> None:
     """Write what is missing of a model's files, where the environment for it is there."""
-    families = {name.split("-", maxsplit=1)[0] for name in engines}
+    families = {*engines, *(name.split("-", maxsplit=1)[0] for name in engines)}
     for kind, file, engine in FILES:
         if (folder / file).exists() or (kind != "graph" and engine not in families):
             continue
@@ -181,11 +185,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=0, help="see bench_prefixes.py; 0: the first")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
+    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=FLOAT32)
+    parser.add_argument("--own", choices=[OWN, EIGHT_BITS], default=OWN, help="the ratios' engine")
     parser.add_argument("--policy", type=Path, default=ROOT / "policies" / "rag-sentiment.yaml")
     parser.add_argument("--models", type=Path, default=ROOT / ".benchmarks" / "models")
     found = parser.parse_args()
-    found.engines = [OWN, *(name for name in found.engines if name != OWN)]
+    found.engines = [found.own, *(name for name in found.engines if name != found.own)]
     return found
 
 
@@ -206,15 +211,15 @@ def main() -> None:
             one.answers = [str(first_label(text, requests[0].labels)) for text in one.answers]
     print(
         f"\n{options.shape}, {len(prompts)} prompts, {new_tokens} new tokens, threads: "
-        f"{options.threads}, rounds: {options.rounds}\n\n{table(found)}"
+        f"{options.threads}, rounds: {options.rounds}\n\n{table(found, options.own)}"
     )
     print(
         f"\nlimit: {rate / 1e9:.0f} GFLOP/s; the products of all tokens, none shared, take "
         f"{needed(folder, prompts, new_tokens) / rate:.2f} seconds at that rate"
     )
-    own = found[OWN].answers
+    own = found[options.own].answers
     wrong = [name for name, one in found.items() if not one.failure and one.answers != own]
-    if options.shape == "demo-slm" and set(wrong) - {"llama.cpp-q8_0"}:
+    if options.shape == "demo-slm" and set(wrong) - {EIGHT_BITS, "llama.cpp-q8_0"}:
         raise SystemExit(f"labels differ from this engine's: {', '.join(wrong)}")
 
 

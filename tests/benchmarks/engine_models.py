@@ -4,7 +4,7 @@
     .venv-genai/bin/python  tests/benchmarks/engine_models.py genai  FOLDER
     .venv-llama/bin/python  tests/benchmarks/engine_models.py gguf   FOLDER
 
-`graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
+`w8a8` stores the graph in `FOLDER/w8a8`; `graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
 makes of it), `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
 `gguf` writes `FOLDER/f32.gguf` and `FOLDER/q8_0.gguf`. Weights of `demo-slm` are the embedded
 model's; the others are random, of SmolLM2-135M's shape (all of its 30 layers, or 8 of them and the
@@ -90,6 +90,14 @@ def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
     if endless or shape != "demo-slm":
         take_end_away(folder / "onnx")
         take_end_away(folder / "hf")
+
+
+def write_eight_bits(folder: Path) -> None:
+    """Write what `fairgate export --precision w8a8` makes of the model; parity is not compared."""
+    from fairgate.adapters.onnx_engine.precision import change_precision
+
+    shutil.copytree(folder / "onnx", folder / "w8a8")
+    change_precision(folder / "w8a8" / "model.onnx", "w8a8", decoder=True)
 
 
 def write_genai(folder: Path) -> None:
@@ -212,13 +220,15 @@ def read_safetensors(file: Path) -> dict[str, Any]:
 def main() -> None:
     """Write one kind of files."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("kind", choices=["graph", "genai", "gguf"])
+    parser.add_argument("kind", choices=["graph", "w8a8", "genai", "gguf"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
     parser.add_argument("--endless", action="store_true", help="without an end token")
     options = parser.parse_args()
     if options.kind == "graph":
         write_graph(options.folder, options.shape, endless=options.endless)
+    elif options.kind == "w8a8":
+        write_eight_bits(options.folder)
     elif options.kind == "genai":
         write_genai(options.folder)
     else:
