@@ -1,5 +1,6 @@
 """What a command does not need, it does not import: start-up time is a feature."""
 
+import json
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ HEAVY = (
     "scipy",
     "faiss",
 )
+OF_MODELS = ("tokenizers", "concurrent.futures", "email.parser", "xml.etree.ElementTree")
 LISTING = """
 import sys
 from fairgate.cli import main
@@ -22,6 +24,32 @@ code = main({arguments!r})
 print("loaded", sorted(set({heavy!r}) & set(sys.modules)))
 sys.exit(code)
 """
+
+
+LOCAL = """\
+version: 1
+name: local
+system:
+  retriever: {corpus: corpus.jsonl, top_k: 2}
+  generator: {model: demo-slm}
+suites:
+  - {id: sentiment, task: sentiment, sources: sources.jsonl, perturbations: [gender], control: neutral}
+gates:
+  - {metric: asr/generation, max: 0.9}
+"""
+FORMATS_APART = tuple(
+    f"fairgate.reports.{name}"
+    for name in ("badge", "control_map", "cyclonedx", "every_eval_ever", "junit", "sarif")
+)
+
+
+def local_gate(workspace):
+    """Write a policy of a local model, over a corpus of three documents."""
+    workspace.sources(1)
+    (workspace.root / "policy.yaml").write_text(LOCAL)
+    rows = [{"id": f"d{n}", "text": f"Text number {n} is bad.", "label": "no"} for n in range(3)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (workspace.root / "corpus.jsonl").write_text(lines)
 
 
 def loaded(*arguments, heavy=HEAVY):
@@ -62,6 +90,21 @@ def test_a_gate_whose_answers_are_known_imports_no_network_and_no_models(workspa
     )
     assert workspace.run("baseline", "accept", "out", "--reason", "r") == 0, workspace.err
     assert loaded("run", "policy.yaml", "--out", "out", "--quiet") == "loaded []"
+
+
+def test_a_gate_of_a_local_model_whose_answers_are_stored_opens_no_model_and_no_index(workspace):
+    local_gate(workspace)
+    run = ("run", "policy.yaml", "--out", "out", "--cache", "cache", "--quiet", "--report-only")
+    assert workspace.run(*run) == 0, workspace.err
+    assert loaded(*run, heavy=(*HEAVY, *OF_MODELS)) == "loaded []"
+    said = loaded(*run, "--format", "html,sarif", heavy=(*HEAVY, *FORMATS_APART))
+    assert said == "loaded ['fairgate.reports.sarif']"
+
+
+def test_check_imports_no_random_numbers_no_templates_and_no_store(workspace):
+    local_gate(workspace)
+    apart = ("numpy.random", "numpy.ma", "jinja2", "sqlite3", "tokenizers", "logging")
+    assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == "loaded []"
 
 
 def test_check_imports_only_the_relations_that_the_policy_names(workspace):

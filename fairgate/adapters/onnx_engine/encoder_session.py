@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -126,6 +125,8 @@ class EncoderSession:
         if self._threads == 1 or len(batches) < 2:
             yield from map(work, batches)
             return
+        from concurrent.futures import ThreadPoolExecutor  # a stored gate needs none
+
         pool = ThreadPoolExecutor(self._threads)
         try:
             yield from pool.map(work, reversed(batches))  # the widest first: none is left for last
