@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,6 +38,11 @@ class Attention:
     size: int
     kind: int
     """TensorProto's number of the cache's format."""
+
+    @property
+    def given(self) -> tuple[str, str, str]:
+        """Return the values of new tokens: query, key and value, `[rows, heads, tokens, size]`."""
+        return self.query, self.keys.input[1], self.values.input[1]
 
 
 def plain_attention(model: Any) -> list[Attention]:
@@ -87,7 +93,7 @@ class AttentionGraph:
 
     def attention(self, softmax: Any) -> Attention | None:
         """Return the layer around a softmax; None where it is not the plain one."""
-        product = self._only_reader(softmax.output[0], "MatMul")
+        product = self.only_reader(softmax.output[0], "MatMul")
         masked = self.makers.get(softmax.input[0])
         if product is None or masked is None or masked.op_type != "Add":
             return None
@@ -147,6 +153,17 @@ class AttentionGraph:
                 waiting += found.values()
         return [node for node in self.graph.node if id(node) in found]
 
+    def between(self, layer: Attention, nodes: Sequence[Any]) -> list[Any]:
+        """Return of these nodes those from query, key and value to what the layer finds."""
+        given = set(layer.given)
+        found = {id(node): node for node in (layer.product, layer.keys, layer.values)}
+        for node in reversed(nodes):
+            readers = [one for name in node.output for one in self.readers.get(name, ())]
+            alone = readers and all(id(one) in found for one in readers)
+            if alone and given.isdisjoint(node.output) and self.outputs.isdisjoint(node.output):
+                found[id(node)] = node
+        return [node for node in nodes if id(node) in found]
+
     def _private(self, node: Any, found: dict[int, Any]) -> bool:
         return all(
             name not in self.outputs
@@ -154,7 +171,8 @@ class AttentionGraph:
             for name in node.output
         )
 
-    def _only_reader(self, name: str, kind: str) -> Any | None:
+    def only_reader(self, name: str, kind: str) -> Any | None:
+        """Return the one node that reads a value; None where there are more or it is another."""
         readers = self.readers.get(name, [])
         return readers[0] if len(readers) == 1 and readers[0].op_type == kind else None
 
@@ -189,8 +207,8 @@ class AttentionGraph:
         return sizes[1].dim_value, sizes[3].dim_value, kind.elem_type
 
     def _merged(self, product: Any) -> Any | None:
-        turned = self._only_reader(product.output[0], "Transpose")
-        return None if turned is None else self._only_reader(turned.output[0], "Reshape")
+        turned = self.only_reader(product.output[0], "Transpose")
+        return None if turned is None else self.only_reader(turned.output[0], "Reshape")
 
     def _heads(self, merged: Any, size: int) -> int | None:
         """Return the number of heads: as many as the projection behind them has inputs for.
@@ -199,7 +217,7 @@ class AttentionGraph:
         """
         if not size:
             return None
-        kept = self._only_reader(merged.output[0], "GatherND") or merged
+        kept = self.only_reader(merged.output[0], "GatherND") or merged
         readers = self.readers.get(kept.output[0], [])
         width = self._input_width(readers[0]) if len(readers) == 1 else 0
         return width // size if width and width % size == 0 else None

@@ -14,6 +14,7 @@ from fairgate.adapters.onnx_engine.attention_settings import read_attention_sett
 from fairgate.adapters.onnx_engine.builder_folder import head_size
 from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, GraphFacts, read_decoder_graph
 from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.fused_layers import FUSED_INPUT
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.session import Device, open_session
@@ -22,7 +23,7 @@ from fairgate.domain.errors import ModelError, OutOfMemoryError
 _PAST = "past_key_values."
 _PRESENT = "present."
 _PLAIN_INPUTS = frozenset(
-    {"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT, JOINT_INPUT}
+    {"input_ids", "attention_mask", "position_ids", POSITIONS_INPUT, JOINT_INPUT, FUSED_INPUT}
 )
 DTYPES: dict[str, Any] = {
     "tensor(float)": np.float32,

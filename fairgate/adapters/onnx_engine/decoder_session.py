@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fairgate.adapters.onnx_engine.bound_step import BoundStep
 from fairgate.adapters.onnx_engine.decoder_opening import DTYPES, NEXT_STEP, open_decoder
 from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.fused_layers import FUSED_INPUT
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.reach import read_reach
@@ -64,10 +65,12 @@ class DecoderSession:
         self.counts = graph.facts.counts_rows or slots
         """Whether tokens or slots are counted: by attention that does not know past keys and a new
         part of a prompt in batches, by windows, or by switches of rotary factors."""
+        self._fuses = False
         found = try_out(self, str(folder.graph))
         self.pads = found.pads
         """Whether rows of different lengths may share a batch; tried out, not assumed."""
         self._splits = found.splits
+        self._fuses = found.fuses
         self.cuts_freely = found.cuts_freely
         """Whether a token's bits are the same in whatever pieces its prompt is read."""
         self.joins = found.joins
@@ -79,11 +82,14 @@ class DecoderSession:
         width: int,
         read: Integers | None = None,
         before: Cache | None = None,
+        *,
+        fuses: bool | None = None,
     ) -> tuple[Logits, Cache]:
         """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
 
         `read` `[rows, positions]` names the positions wanted; the last token of each row if None.
         `before` holds what stands in front of the rows: as many tokens in each, no padding.
+        `fuses`: whether attention is one operator; None for what the session found to be the same.
         """
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
@@ -99,7 +105,8 @@ class DecoderSession:
             mask = np.concatenate([before.mask, mask], axis=1)
             cache = Cache(values=before.values, mask=mask, lengths=lengths + before.lengths)
             positions = positions + before.lengths[:, None]
-        logits, cache.values = self._run(ids, positions, cache, wanted)
+        fuses = self._fuses if fuses is None else fuses
+        logits, cache.values = self._run(ids, positions, cache, wanted, fuses=fuses)
         return logits, cache
 
     def step(self, cache: Cache, tokens: Sequence[int]) -> Logits:
@@ -182,6 +189,7 @@ class DecoderSession:
         wanted: Integers,
         *,
         joint: bool = False,
+        fuses: bool = False,
     ) -> dict[str, npt.NDArray[Any]]:
         """Return the inputs beside the cache, each in memory of its own and in its format."""
         plain: dict[str, npt.NDArray[Any]] = {
@@ -190,6 +198,7 @@ class DecoderSession:
             "position_ids": positions,
             POSITIONS_INPUT: wanted[:, :, None],
             JOINT_INPUT: np.array([joint]),
+            FUSED_INPUT: np.array([fuses]),
         }
         return {
             name: np.array(array, dtype=DTYPES[self._inputs[name].type], order="C")
@@ -198,10 +207,16 @@ class DecoderSession:
         }
 
     def _run(
-        self, ids: Integers, positions: Integers, cache: Cache, wanted: Integers
+        self,
+        ids: Integers,
+        positions: Integers,
+        cache: Cache,
+        wanted: Integers,
+        *,
+        fuses: bool = False,
     ) -> tuple[Logits, list[Any]]:
         """Run the graph once; the cache stays on the device, the logits come to the host."""
-        feeds = self._feeds(ids, cache.mask, positions, wanted)
+        feeds = self._feeds(ids, cache.mask, positions, wanted, fuses=fuses)
         with mapped_errors(
             f"the decoder {str(self._folder.path)!r} failed on {ids.shape[0]} rows of "
             f"{ids.shape[1]} tokens after {cache.mask.shape[1] - ids.shape[1]}",

@@ -1,4 +1,4 @@
-"""Gives a decoder graph a second way to attend, for rows of unlike lengths in one batch.
+"""Gives a decoder graph further ways to attend, as for rows of unlike lengths in one batch.
 
 An exported graph appends each token's key and value behind the widest row, copies the whole cache
 for that and repeats it for every group of heads. The operator GroupQueryAttention reads each row's
@@ -6,9 +6,9 @@ own tokens only, wherever the others end, and writes the new ones into the cache
 et al., GQA: Training Generalized Multi-Query Transformer Models, EMNLP 2023; the layout is that of
 https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 
-Both ways stand in one graph, behind an `If` on the input `JOINT_INPUT`, so that they share weights
-and prompts are read as before, bit by bit. A graph in which any layer's attention is not the plain
-one in float32 is left as it is.
+All ways stand in one graph, behind an `If` on the input `JOINT_INPUT` and, for the one of
+`fused_layers`, on `FUSED_INPUT`, so that they share weights and prompts are read as before, bit by
+bit. A graph in which any layer's attention is not the plain one in float32 is left as it is.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from fairgate.adapters.onnx_engine.attention_layers import (
     AttentionGraph,
     plain_attention,
 )
+from fairgate.adapters.onnx_engine.fused_attention import runs_fused_attention
+from fairgate.adapters.onnx_engine.fused_layers import FUSED_INPUT, with_fused_attention
 from fairgate.adapters.onnx_engine.graph_branches import either
 from fairgate.adapters.onnx_engine.joint_sharing import hide_plain_nodes
+from fairgate.adapters.onnx_engine.operator_sets import raise_version
 from fairgate.adapters.onnx_engine.session import imported_runtime
 
 JOINT_INPUT = "fairgate_joint"
@@ -43,29 +46,30 @@ _AFTER_SOFTMAX = 2
 
 
 def join_attention(model: Any) -> bool:
-    """Add the second way to an `onnx.ModelProto`; return False, unchanged, where it does not fit.
+    """Add these ways to an `onnx.ModelProto`; return False, unchanged, where they do not fit.
 
     With `JOINT_INPUT` set, the tokens are one per row, and keys and values lie without gaps from
-    slot 0 on, as many as `position_ids` say, or else one less than `attention_mask` marks. Whether
-    both ways agree is for the caller to try out: layers are recognised by their nodes, not by their
-    meaning.
+    slot 0 on, as many as `position_ids` say, or else one less than `attention_mask` marks. With
+    `FUSED_INPUT`, where there is one, no row has gaps before its last token. Whether all ways agree
+    is for the caller to try out: layers are recognised by their nodes, not by their meaning.
     """
     versions = [each.version for each in model.opset_import if each.domain in {"", "ai.onnx"}]
     layers = plain_attention(model) if max(versions, default=0) >= _OLDEST else []
     if not layers or any(layer.kind != _FLOAT32 for layer in layers):
         return False
-    _insert(model, layers)
+    _insert(model, layers, fuses=runs_fused_attention() and raise_version(model))
     hide_plain_nodes(model, JOINT_INPUT, _PREFIX + "shared_")
     return True
 
 
-def _insert(model: Any, layers: list[Attention]) -> None:
+def _insert(model: Any, layers: list[Attention], *, fuses: bool) -> None:
     from onnx import TensorProto, helper
 
     graph = AttentionGraph(model)
     counted = any(value.name == _POSITIONS for value in model.graph.input)
     model.graph.initializer.extend(_constants(layers[0]))
-    model.graph.input.append(helper.make_tensor_value_info(JOINT_INPUT, TensorProto.BOOL, [1]))
+    for name in (JOINT_INPUT, FUSED_INPUT) if fuses else (JOINT_INPUT,):
+        model.graph.input.append(helper.make_tensor_value_info(name, TensorProto.BOOL, [1]))
     replaced: dict[int, list[Any]] = {}
     left_out: set[int] = set()
     turned: set[str] = set()
@@ -78,7 +82,7 @@ def _insert(model: Any, layers: list[Attention]) -> None:
             dict.fromkeys(outputs, layer.kind),
             prefix=prefix,
             joint=_joint(layer, prefix),
-            plain=nodes,
+            plain=with_fused_attention(graph, layer, nodes, prefix) if fuses else nodes,
         )
         replaced[id(layer.merged)] = [*_angles(layer, turned), choice]
     nodes = [*_lengths(counted=counted), *_nodes(model, left_out, replaced)]

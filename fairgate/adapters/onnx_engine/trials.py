@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairgate.adapters.onnx_engine.fused_layers import FUSED_INPUT
 from fairgate.adapters.onnx_engine.joint_trial import steps_jointly
-from fairgate.adapters.onnx_engine.piece_trial import reads_in_any_pieces
+from fairgate.adapters.onnx_engine.piece_trial import fuses_attention, reads_in_any_pieces
 from fairgate.adapters.onnx_engine.row_trials import RowTrials
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Abilities:
     """Whether a prompt may be read in parts, with bits that depend on the parts alone."""
     cuts_freely: bool
     """Whether a token's bits are the same in whatever pieces its prompt is read."""
+    fuses: bool
+    """Whether prompts are read with these bits when one operator attends."""
     joins: bool
     """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
@@ -42,12 +45,19 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
     """
     tolerance = _FINE if session.is_fine else _COARSE
     able = session.selects and not session.counts and not session.one_by_one
-    cuts_freely = able and reads_in_any_pieces(session)
+    fuses = able and session.has_input(FUSED_INPUT) and fuses_attention(session)
+    cuts_freely = fuses or (able and reads_in_any_pieces(session))
     joins = steps_jointly(session, tolerance=tolerance)
     if cuts_freely and joins:
-        return Abilities(pads=True, splits=True, cuts_freely=True, joins=True)
+        return Abilities(pads=True, splits=True, cuts_freely=True, fuses=fuses, joins=True)
     rows = RowTrials(session, graph, tolerance=tolerance)
     rows.refuse_dependence_on_companions()
     pads = rows.padding_is_exact()
     splits = able and pads and rows.splitting_is_exact()
-    return Abilities(pads=pads, splits=splits, cuts_freely=cuts_freely and splits, joins=joins)
+    return Abilities(
+        pads=pads,
+        splits=splits,
+        cuts_freely=cuts_freely and splits,
+        fuses=fuses and splits,
+        joins=joins,
+    )

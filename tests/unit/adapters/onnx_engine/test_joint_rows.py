@@ -108,7 +108,9 @@ def test_prompts_are_read_with_the_same_bits_whether_a_graph_joins_or_not(monkey
     plain, expected = session_of().prefill(rows, 40)
     assert np.array_equal(joint, plain)
     for own, value in zip(cache.values, expected.values, strict=True):
-        assert np.array_equal(own.numpy(), value.numpy())
+        for place, row in enumerate(rows):  # what padding has there is read by nothing
+            slots = np.s_[place, :, : len(row)]
+            assert np.array_equal(own.numpy()[slots], value.numpy()[slots])
 
 
 def test_what_lies_in_free_slots_is_not_read():

@@ -312,7 +312,9 @@ def abilities(monkeypatch, **without):
 def test_what_follows_from_stronger_trials_is_what_the_weaker_find(monkeypatch):
     assert abilities(monkeypatch) == (True, True, True, True)
     assert abilities(monkeypatch, steps_jointly=0) == (True, True, True, False)
-    assert abilities(monkeypatch, reads_in_any_pieces=0) == (True, True, False, True)
+    assert abilities(monkeypatch, fuses_attention=0) == (True, True, True, True)
+    without = {"fuses_attention": 0, "reads_in_any_pieces": 0}
+    assert abilities(monkeypatch, **without) == (True, True, False, True)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
