@@ -13,7 +13,7 @@ import numpy as np
 from fairgate.domain.findings import AttributedPart, Attribution
 from fairgate.domain.keys import crossed_key, first_asked, is_repeat, repeat_key
 from fairgate.domain.units import Judged, Reason, Value
-from fairgate.engine.crossing import Documents, documents_of_pair, keys_of
+from fairgate.engine.pair_documents import Documents, keys_of
 from fairgate.engine.wave import Answered
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import observe
@@ -50,8 +50,10 @@ def attribute(
 ) -> tuple[dict[str, Table], list[Attribution]]:
     """Return the tables with the attribution's columns, and their totals, suite by suite."""
     rows: dict[str, list[Judged]] = {name: [] for name in tables}
-    for item in answered.judged:
+    kinds: dict[str, list[Documents]] = {name: [] for name in tables}
+    for item, kind in zip(answered.judged, answered.documents, strict=True):
         rows[item.unit.suite].append(item)
+        kinds[item.unit.suite].append(kind)
     full: dict[str, Table] = {}
     findings = []
     for name, table in tables.items():
@@ -60,12 +62,12 @@ def attribute(
             full[name] = table
             continue
         reader = _Reader(answered, name)
-        why_not = _OFF if crossing == "off" else _obstacle(rows[name], reader)
+        why_not = _OFF if crossing == "off" else _obstacle(rows[name], kinds[name], reader)
         if why_not is not None:
             full[name] = _without(table, why_not)
             continue
-        full[name] = _with_columns(table, rows[name], reader)
-        findings.append(_finding(full[name], rows[name], reader, confidence))
+        full[name] = _with_columns(table, rows[name], kinds[name], reader)
+        findings.append(_finding(full[name], rows[name], kinds[name], reader, confidence))
     return full, findings
 
 
@@ -73,7 +75,6 @@ class _Reader:
     """Reads the crossed answers of one suite."""
 
     def __init__(self, answered: Answered, suite: str) -> None:
-        self.executions = answered.executions
         self._readings = answered.readings[suite]
         own = [case for case in answered.added if case.suite == suite and case.is_crossing]
         self._again = max((case.repeat + 1 for case in own), default=0)
@@ -117,8 +118,7 @@ class _Reader:
         return len(known), sum(first != again for first, again in known)
 
 
-def _obstacle(rows: Sequence[Judged], reader: _Reader) -> str | None:
-    kinds = [documents_of_pair(item, reader.executions) for item in rows]
+def _obstacle(rows: Sequence[Judged], kinds: Sequence[Documents], reader: _Reader) -> str | None:
     if not any(item.unit.is_control for item in rows):
         return _NO_CONTROLS
     arms = {
@@ -158,11 +158,12 @@ def _without(table: Table, reason: str) -> Table:
     )
 
 
-def _with_columns(table: Table, rows: Sequence[Judged], reader: _Reader) -> Table:
+def _with_columns(
+    table: Table, rows: Sequence[Judged], kinds: Sequence[Documents], reader: _Reader
+) -> Table:
     parts: list[_Parts | None] = []
     strata: list[tuple[bool, bool] | None] = []
-    for item in rows:
-        kind = documents_of_pair(item, reader.executions)
+    for item, kind in zip(rows, kinds, strict=True):
         is_different = kind is Documents.DIFFERENT
         strata.append((item.unit.is_control, item.decision == 1.0) if is_different else None)
         if kind is Documents.EQUAL:
@@ -197,7 +198,11 @@ def _weights(
 
 
 def _finding(
-    table: Table, rows: Sequence[Judged], reader: _Reader, confidence: float
+    table: Table,
+    rows: Sequence[Judged],
+    kinds: Sequence[Documents],
+    reader: _Reader,
+    confidence: float,
 ) -> Attribution:
     totals = {name: cluster_totals(observe(metric, table, {})) for name, metric in _METRICS.items()}
     first = next(iter(totals.values()))
@@ -210,9 +215,7 @@ def _finding(
         total=_rounded(contrast(whole)),
         parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
         pairs=sum(not isinstance(item.decision, Reason) for item in rows),
-        equal_documents=sum(
-            documents_of_pair(item, reader.executions) is Documents.EQUAL for item in rows
-        ),
+        equal_documents=kinds.count(Documents.EQUAL),
         crossed=read,
         undecided=len(crossed) - read,
         repeated=repeated,

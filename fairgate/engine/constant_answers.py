@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fairgate.domain.units import Judged
+from fairgate.domain.units import Judged, Reading, Unit
 from fairgate.domain.wording import quoted
 from fairgate.policy.schema import Policy
 from fairgate.stats.agreement import commonest, within_groups
@@ -27,6 +27,7 @@ _ADVICE = (
 )
 _SOURCE = "source"
 """Role of the case that names no identity (`Unit.asks`)."""
+_MOST_HELD = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,28 +100,40 @@ def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
 
 def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
     """Return every readable answer once; a source's own answer is shared by its pairs."""
-    found: dict[tuple[str, str], ReadAnswer] = {}
-    known: dict[tuple[object, ...], ReadAnswer] = {}
+    found: dict[str, dict[str, ReadAnswer]] = {}
+    alike: dict[tuple[object, ...], tuple[Reading, ReadAnswer]] = {}
     for one in judged:
-        unit = one.unit
+        unit, readings = one.unit, one.readings
         if unit.follows is None:
             continue
         about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
+        is_control = unit.is_control
+        of_suite = found.get(unit.suite)
+        if of_suite is None:
+            of_suite = found[unit.suite] = {}
         for role, key in unit.asks.items():
-            reading = one.readings[role]
+            reading = readings[role]
             if reading.value is None:
                 continue
-            is_plain = unit.is_control or role == _SOURCE
-            name = (unit.suite, about, is_open, is_plain, reading.value, reading.shown)
-            answer = known.get(name)
-            if answer is None:
-                answer = known[name] = ReadAnswer(
-                    suite=unit.suite,
-                    about=about,
-                    value=reading.shown if is_open else str(reading.value),
-                    shown="" if is_open else reading.shown,
-                    is_open=is_open,
-                    is_plain=is_plain,
-                )
-            found[unit.suite, key] = answer
-    return list(found.values())
+            is_plain = is_control or role == _SOURCE
+            name = unit.suite, about, is_open, is_plain, id(reading)
+            known = alike.get(name)
+            if known is None:
+                if len(alike) >= _MOST_HELD:
+                    alike.clear()
+                # Kept with the reading, so that nothing else takes its id.
+                known = alike[name] = reading, _answer(unit, reading, is_plain=is_plain)
+            of_suite[key] = known[1]
+    return [answer for of_suite in found.values() for answer in of_suite.values()]
+
+
+def _answer(unit: Unit, reading: Reading, *, is_plain: bool) -> ReadAnswer:
+    is_open = bool(unit.verdicts)
+    return ReadAnswer(
+        suite=unit.suite,
+        about=unit.follows or unit.cluster,
+        value=reading.shown if is_open else str(reading.value),
+        shown="" if is_open else reading.shown,
+        is_open=is_open,
+        is_plain=is_plain,
+    )

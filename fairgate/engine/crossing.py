@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 from fairgate.domain.cases import Case
 from fairgate.domain.keys import crossed_key, repeat_key
-from fairgate.domain.units import Judged, Reason, Unit
-from fairgate.engine.ports import Executed
+from fairgate.domain.units import Judged, Unit
+from fairgate.engine.pair_documents import Documents, keys_of
 from fairgate.engine.wave import Answered
-from fairgate.suites.metamorphic.documents import document_key
-from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.metamorphic.plan import SOURCE
 
 FEWEST = 30
 """Satisfied pairs that are crossed in each arm even where fewer are violated."""
@@ -38,9 +36,9 @@ class Crossing:
             if suite.crossing is not None and suite.crossing != "off"
         }
         cases: dict[tuple[str, str], Case] = {}
-        judged = answered.judged if crossing else ()
+        pairs = zip(answered.judged, answered.documents, strict=True) if crossing else ()
         most = {name: suites[name].most_crossed for name in crossing}
-        drawn = list(_drawn(judged, answered.executions, crossing, most, seed))
+        drawn = list(_drawn(pairs, crossing, most, seed))
         wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item)}
         known = {
             (case.suite, case.key): case
@@ -94,8 +92,7 @@ def _crossed(case: Case, other: str) -> Case:
 
 
 def _drawn(
-    judged: Sequence[Judged],
-    executions: Executed,
+    pairs: Iterable[tuple[Judged, Documents]],
     crossing: Mapping[str, str],
     most: Mapping[str, int | None],
     seed: int,
@@ -107,9 +104,9 @@ def _drawn(
     """
     strata: dict[tuple[str, bool, bool], list[Judged]] = {}
     arms: dict[tuple[str, bool], list[Judged]] = {}
-    for item in judged:
+    for item, documents in pairs:
         unit = item.unit
-        if unit.suite in crossing and documents_of_pair(item, executions) is Documents.DIFFERENT:
+        if documents is Documents.DIFFERENT and unit.suite in crossing:
             arm = unit.suite, unit.is_control
             arms.setdefault(arm, []).append(item)
             strata.setdefault((*arm, item.decision == 1.0), []).append(item)
@@ -148,35 +145,3 @@ def _shared(sizes: Mapping[Stratum, int], most: int | None) -> dict[Stratum, int
 def _drawing_order(seed: int, unit: Unit) -> str:
     name = f"{seed}\0{unit.suite}\0{unit.key}"
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-class Documents(StrEnum):
-    """How the documents of a pair's two cases relate."""
-
-    EQUAL = "equal"
-    DIFFERENT = "different"
-    UNKNOWN = "unknown"
-    UNDECIDED = "undecided"
-    """The pair has no verdict, so its documents do not matter."""
-
-
-def keys_of(item: Judged) -> tuple[str, str]:
-    """Return the keys of a pair's cases: source and follow-up."""
-    return item.unit.asks[SOURCE], item.unit.asks[FOLLOW_UP]
-
-
-def documents_of_pair(item: Judged, executions: Executed) -> Documents:
-    """Return how the documents of source and follow-up relate, rank by rank."""
-    if isinstance(item.decision, Reason):
-        return Documents.UNDECIDED
-    suite, asks = item.unit.suite, item.unit.asks
-    source = executions.get((suite, asks[SOURCE]))
-    follow_up = executions.get((suite, asks[FOLLOW_UP]))
-    left = None if source is None else source.documents
-    right = None if follow_up is None else follow_up.documents
-    if left is None or right is None:
-        return Documents.UNKNOWN
-    if left is right:
-        return Documents.EQUAL
-    equal = [*map(document_key, left)] == [*map(document_key, right)]
-    return Documents.EQUAL if equal else Documents.DIFFERENT

@@ -23,6 +23,8 @@ def instability(units: Sequence[Unit], readings: ReadingsOf) -> list[Instability
             values = [reading.value for reading in repeats if reading.value is not None]
             if len(values) == len(repeats):
                 answers[suite, key] = values
+    if not answers:
+        return []
     return steadiness(units, answers)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from fairgate.domain.executions import Document
 from fairgate.engine.ports import Executed
+from fairgate.engine.shown_documents import shown_documents
 from fairgate.suites.metamorphic.documents import document_key
 
 
@@ -13,9 +16,10 @@ def label_notices(executions: Executed) -> list[str]:
     No labels at all is valid: metrics of labels are then not evaluated, with that reason.
     """
     shown: dict[str, dict[str | None, Document]] = {}
-    for (suite, _), execution in executions.items():
-        for document in execution.documents or ():
-            shown.setdefault(suite, {}).setdefault(document_key(document), document)
+    for suite, lists in shown_documents(executions).items():
+        of_suite = shown.setdefault(suite, {})
+        for document in chain.from_iterable(lists):
+            of_suite.setdefault(document_key(document), document)
     notices = []
     for suite, documents in shown.items():
         bare = sum(document.label is None for document in documents.values())

@@ -10,6 +10,7 @@ from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Judged
 from fairgate.engine.judge import ReadingsOf
+from fairgate.engine.pair_documents import Documents, documents_of_pairs
 from fairgate.suites.suite import Suite
 
 
@@ -25,6 +26,7 @@ class Answered:
     """The cases of the waves after the first."""
     judge: Callable[[], Sequence[Judged]]
     _judged: Sequence[Judged] | None = None
+    _documents: Sequence[Documents] | None = None
 
     @property
     def judged(self) -> Sequence[Judged]:
@@ -32,6 +34,14 @@ class Answered:
         if self._judged is None:
             self._judged = self.judge()
         return self._judged
+
+    @property
+    def documents(self) -> Sequence[Documents]:
+        """Return how the documents of each judged unit relate, of suites that cross; found once."""
+        if self._documents is None:
+            crossing = {name for name, suite in self.suites.items() if suite.crossing is not None}
+            self._documents = list(documents_of_pairs(self.judged, self.executions, crossing))
+        return self._documents
 
 
 class Wave(Protocol):

@@ -7,7 +7,7 @@ Equivalence MRT); SPEC section 3, "Label oracle".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fairgate.domain.cases import Case, Task
@@ -20,6 +20,7 @@ LABEL_RULE = "label/2"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
 
 _NOTHING: Mapping[str, str] = {}
+_MOST_KNOWN = 4096
 
 
 @lru_cache(maxsize=4096)
@@ -70,6 +71,8 @@ class LabelOracle:
     """Reads one of a task's labels; labels of one group count as the same answer."""
 
     task: Task
+    _known: dict[str, Reading] = field(default_factory=dict, repr=False, compare=False)
+    """How answers without a margin were read: a million answers say a few dozen things."""
 
     @property
     def id(self) -> str:
@@ -83,10 +86,21 @@ class LabelOracle:
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the first label of the answer's group; unreadable where it names none."""
         del case
-        label = read_label(execution.response or "", self.task)
+        text = execution.response or ""
+        if execution.margin is not None:
+            return self._read(text, execution.margin)
+        found = self._known.get(text)
+        if found is None:
+            found = self._read(text, None)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[text] = found
+        return found
+
+    def _read(self, text: str, margin: float | None) -> Reading:
+        label = read_label(text, self.task)
         if label is None:
-            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
-        return Reading(value=self.task.canonical(label), margin=execution.margin, shown=label)
+            return Reading(value=None, reason=Reason.UNREADABLE, margin=margin)
+        return Reading(value=self.task.canonical(label), margin=margin, shown=label)
 
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether both are labels of the same group."""

@@ -127,13 +127,21 @@ class Texts:
 
     found: list[str] = field(default_factory=lambda: [""])
     _places: dict[str, int] = field(default_factory=lambda: {"": 0})
+    _named: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Short texts as they were named: most of them are named many times."""
 
     def place(self, text: str, most: int = _NAME) -> int:
         """Return the place of a text, cut to `most` characters and made harmless."""
+        named = text, most
+        known = self._named.get(named)
+        if known is not None:
+            return known
         text = excerpt(harmless(text[: most + 1]), most)
         if text not in self._places:
             self._places[text] = len(self.found)
             self.found.append(text)
+        if len(named[0]) <= _NAME:
+            self._named[named] = self._places[text]
         return self._places[text]
 
 

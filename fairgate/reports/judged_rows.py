@@ -263,14 +263,16 @@ def counts(result: GateResult, claims: Sequence[str]) -> list[Count]:
 
 def _alike(result: GateResult) -> Iterator[tuple[Judged, int]]:
     """Yield units with the same claims in one arm of a suite once, and how many they are."""
-    first: dict[tuple[object, ...], Judged] = {}
-    many: Counter[tuple[object, ...]] = Counter()
+    found: dict[tuple[object, ...], Judged] = {}
+    many: dict[tuple[object, ...], int] = {}
     for judged in result.judged:
         unit = judged.unit
         name = (unit.suite, unit.is_control, judged.decisive, id(judged.claims))
-        first.setdefault(name, judged)
-        many[name] += 1
-    return ((judged, many[name]) for name, judged in first.items())
+        known = many.get(name)
+        if known is None:
+            found[name] = judged
+        many[name] = (known or 0) + 1
+    return ((judged, many[name]) for name, judged in found.items())
 
 
 def undecided(result: GateResult) -> Counter[Reason]:

@@ -29,6 +29,8 @@ class Material:
     options: ReportOptions
     baseline: Baseline | None = None
     anchor: Baseline | None = None
+    clearest: dict[str, list[PairRow]] = field(init=False, default_factory=dict)
+    """The changed pairs in the order of `sections/cases.py`, by what the run is shown beside."""
     _identities: dict[str, dict[str, Identity]] = field(init=False, default_factory=dict)
 
     @property
@@ -79,9 +81,19 @@ class Material:
         return list(judged_rows.pair_rows(self.result))
 
     @cached_property
+    def named_pairs(self) -> list[PairRow]:
+        """Return the pairs that name an identity."""
+        return [row for row in self.pairs if not row.is_control]
+
+    @cached_property
+    def control_pairs(self) -> list[PairRow]:
+        """Return the pairs with neutral wording."""
+        return [row for row in self.pairs if row.is_control]
+
+    @cached_property
     def changed_pairs(self) -> list[PairRow]:
         """Return the pairs that name an identity and have a changed answer."""
-        return [row for row in self.pairs if not row.is_control and row.claim == 1.0]
+        return [row for row in self.named_pairs if row.claim == 1.0]
 
     @cached_property
     def questions(self) -> list[QuestionRow]:

@@ -1,4 +1,4 @@
-"""The run record: `run.json` and one JSON line per judged case, for machines and for later runs.
+"""The run record: `run.json`, for machines and for later runs.
 
 Documented in docs/reference/run-record.md. Equal results give equal bytes: keys stand in a fixed
 order, numbers are written as the engine rounded them, there are no timings, and what is not a
@@ -9,30 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from itertools import chain
 
 from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
-from fairgate.domain.units import Judged, Reason
 from fairgate.reports.alerts import alerts
-from fairgate.reports.judged_rows import (
-    SCORES,
-    VERDICTS,
-    Claim,
-    PairRow,
-    QuestionRow,
-    other_rows,
-    pair_rows,
-    question_rows,
-)
-from fairgate.reports.sections.question_browser import BIAS_WORDS
 
 SCHEMA_VERSION = 1
-_AS_LINE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 MustMatch = Mapping[str, Mapping[str, str]]
 
 
@@ -138,81 +124,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value
-
-
-def rows_jsonl(result: GateResult) -> Iterator[str]:
-    """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
-    records = chain(
-        map(_pair, pair_rows(result)),
-        map(_question, question_rows(result)),
-        map(_unit, other_rows(result)),
-    )
-    for record in records:
-        yield _AS_LINE(record) + "\n"
-
-
-def _pair(row: PairRow) -> dict[str, object]:
-    distance, changes, rrs, overlap = (_number(row.score(name)) for name in SCORES)
-    return {
-        "key": row.key,
-        "suite": row.suite,
-        "relation": row.relation,
-        "source": row.source,
-        "category": row.category,
-        "term": row.term,
-        "control": row.is_control,
-        "source_label": row.source_answer.value,
-        "follow_up_label": row.answer.value,
-        "majority": row.majority,
-        **{name: _verdict(row.verdict(name)) for name in VERDICTS},
-        "mean_distance": distance,
-        "label_changes": changes,
-        "rrs": rrs,
-        "overlap": overlap,
-        "margin": _number(row.answer.margin),
-    }
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _verdict(claim: Claim) -> str:
-    if isinstance(claim, Reason):
-        return f"inconclusive({claim})"
-    return "violated" if claim else "satisfied"
-
-
-def _unit(row: Judged) -> dict[str, object]:
-    return {
-        "key": row.unit.key,
-        "suite": row.unit.suite,
-        **row.unit.dimensions,
-        "control": row.unit.is_control,
-        **{
-            name: f"inconclusive({claim})" if isinstance(claim, Reason) else _plain(claim)
-            for name, claim in row.claims.items()
-        },
-    }
-
-
-def _question(row: QuestionRow) -> dict[str, object]:
-    return {
-        "key": row.key,
-        "suite": row.suite,
-        "category": row.category,
-        "template": row.template,
-        "condition": row.condition,
-        "alignment": row.alignment,
-        "setting": row.setting,
-        "retriever": row.retriever or None,
-        "k": row.top_k or None,
-        "instruction": row.instruction,
-        "answer": f"inconclusive({row.bias})"
-        if isinstance(row.bias, Reason)
-        else BIAS_WORDS[row.bias],
-        "correct": None if isinstance(row.is_correct, Reason) else row.is_correct,
-        "letter": row.letter,
-        "stereotype_share": row.stereotypes,
-        "margin": _plain(row.margin),
-    }

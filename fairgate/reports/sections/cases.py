@@ -58,21 +58,25 @@ def cases(material: Material) -> Iterator[Section]:
 
 def case_items(material: Material, most: int) -> list[CaseItem]:
     """Return at most so many of the changed answers, the clearest first."""
-    by_source: dict[Where, list[PairRow]] = {}
-    for row in material.changed_pairs:
-        by_source.setdefault((row.suite, row.source), []).append(row)
     shown = clearest_cases(material)[:most]
+    by_source: dict[Where, list[PairRow]] = {(row.suite, row.source): [] for row in shown}
+    for row in material.changed_pairs if shown else ():
+        of_source = by_source.get((row.suite, row.source))
+        if of_source is not None:
+            of_source.append(row)
     return [_case(material, row, by_source[row.suite, row.source]) for row in shown]
 
 
 def unreadable_answers(material: Material) -> Iterator[Block]:
     """Yield a few answers that hold no label, with the labels that were expected."""
-    found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
     rules = material.result.rules
     lost = any(
         "unreadable" in rule.failed or (rule.metric in _LOST and rule.failed) for rule in rules
     )
-    if not found or not (lost or material.result.outcome is Outcome.INCONCLUSIVE):
+    if not lost and material.result.outcome is not Outcome.INCONCLUSIVE:
+        return
+    found = [row for row in material.pairs if row.answer.reason is Reason.UNREADABLE]
+    if not found:
         return
     first = found[0]
     asked = material.case(first.suite, first.key)
@@ -112,8 +116,7 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
     if about is Subject.ANSWERS:
         return next(iter(clearest_cases(material)), None)
     places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
-    named = [row for row in material.pairs if not row.is_control]
-    named.sort(key=lambda row: places.get(row.term, len(places)))
+    named = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
     if about is Subject.REFUSALS:
         return next((row for row in named if row.answer.reason is Reason.UNREADABLE), None)
     moved = [row for row in named if (overlap := row.score("overlap")) is not None and overlap < 1]
@@ -136,6 +139,9 @@ def clearest_cases(material: Material) -> list[PairRow]:
     neutral answers and from the one without a speaker, then the widest answer margin, then the
     order of the plan. Further cases of the same sources follow.
     """
+    known = material.clearest.get(material.beside.id)
+    if known is not None:
+        return known
     places = {m.where.get("term", ""): place for place, m in enumerate(affected(material))}
 
     def clearness(row: PairRow) -> tuple[bool, int, bool, float]:
@@ -154,7 +160,7 @@ def clearest_cases(material: Material) -> list[PairRow]:
         where = (row.suite, row.source)
         (rest if where in seen else first).append(row)
         seen.add(where)
-    return first + rest
+    return material.clearest.setdefault(material.beside.id, first + rest)
 
 
 def _case(material: Material, row: PairRow, of_source: Sequence[PairRow]) -> CaseItem:

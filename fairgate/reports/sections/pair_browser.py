@@ -70,9 +70,14 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
     changed = [
         (NEW if material.was_unchanged(row) else CHANGED, row) for row in clearest_cases(material)
     ]
-    tests = [row for row in material.pairs if not row.is_control]
-    undecided = [(UNDECIDED, row) for row in tests if isinstance(row.claim, Reason)]
-    fixed = [(FIXED, row) for row in tests if row.claim is False and material.was_changed(row)]
+    undecided: list[tuple[str, PairRow]] = []
+    fixed: list[tuple[str, PairRow]] = []
+    for row in material.named_pairs:
+        claim = row.claim
+        if isinstance(claim, Reason):
+            undecided.append((UNDECIDED, row))
+        elif not claim and material.was_changed(row):
+            fixed.append((FIXED, row))
     return changed + undecided + fixed
 
 
@@ -88,7 +93,8 @@ def _only_beside(
     """Return the pairs that are worth a look only beside something else, as not listed."""
     listed = dict(_tags(usual))
     wanted = {where for tags in others.values() for where in tags if where not in listed}
-    return [(NOT_LISTED, row) for row in material.pairs if (row.suite, row.key) in wanted]
+    rows = material.pairs if wanted else ()
+    return [(NOT_LISTED, row) for row in rows if (row.suite, row.key) in wanted]
 
 
 class _Data:
@@ -115,10 +121,10 @@ class _Data:
         shown = min(len(documents), self._most_documents)
         self._of_document = Room(shown, len(rows), self._redact)
         self._controls: dict[Where, list[int]] = {where: [] for where in sources}
-        for row in material.pairs:
-            if row.is_control and (row.suite, row.source) in self._controls:
-                pair = [self._text(row.phrase), self._answer(row.answer)]
-                self._controls[row.suite, row.source] += pair
+        for row in material.control_pairs:
+            of_source = self._controls.get((row.suite, row.source))
+            if of_source is not None:
+                of_source += [self._text(row.phrase), self._answer(row.answer)]
 
     def whole(self, others: Mapping[str, Mapping[Where, str]]) -> Mapping[str, Json]:
         """Return everything, ready to be written as JSON; `others` are tags beside something else.

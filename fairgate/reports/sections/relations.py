@@ -19,9 +19,8 @@ _REASONS = 3
 def relations(material: Material) -> Iterator[Section]:
     """Yield a table with a row for each relation of each suite."""
     rows: dict[tuple[str, str], list[PairRow]] = {}
-    for row in material.pairs:
-        if not row.is_control:
-            rows.setdefault((row.suite, row.relation), []).append(row)
+    for row in material.named_pairs:
+        rows.setdefault((row.suite, row.relation), []).append(row)
     left_out: dict[tuple[str, str], Counter[str]] = {}
     for one in material.result.plan.rejected:
         if one.suite in pair_suites(material.result):

@@ -121,11 +121,14 @@ class _Arm:
 
     def __init__(self, material: Material, suite: str) -> None:
         """Count the sources with a decided pair."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for row in material.named_pairs:
+            if row.suite == suite and not isinstance(row.claim, Reason):
+                found.setdefault((row.category, row.term), set()).add(row.source)
         self._found: dict[tuple[str, str], set[str]] = {}
-        for row in material.pairs:
-            if row.suite == suite and not row.is_control and not isinstance(row.claim, Reason):
-                for at in (("category", row.category), ("term", row.term)):
-                    self._found.setdefault(at, set()).add(row.source)
+        for (category, term), sources in found.items():
+            for at in (("category", category), ("term", term)):
+                self._found.setdefault(at, set()).update(sources)
 
     def sources(self, **where: str) -> int:
         """Return how many sources have a decided pair in a slice of one dimension."""

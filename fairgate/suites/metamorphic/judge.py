@@ -48,23 +48,27 @@ def judge_pairs(
     """Yield a judged unit for each pair; `documents` holds the claims about its documents."""
     controls = _controls(units, readings, quarantined)
     judging = _Judging(readings)
+    current: _GroupKey | None = None
+    others: _Answers = _NOTHING
+    expected: Reading | None = None
     for unit, retrieved in zip(units, documents, strict=True):
-        source = readings.all_of(unit.asks[SOURCE])
-        follow_up = readings.all_of(unit.asks[FOLLOW_UP])
-        parts = {role: readings.all_of(unit.asks[role]) for role in PARTS if role in unit.asks}
-        if quarantined and not quarantined.isdisjoint(unit.asks.values()):
-            yield _quarantined(unit, source, follow_up, parts, retrieved)
+        asks, name = unit.asks, unit.dimensions["relation"]
+        answers = {role: readings.all_of(key) for role, key in asks.items()}
+        if quarantined and not quarantined.isdisjoint(asks.values()):
+            yield _quarantined(unit, answers, retrieved)
             continue
-        relation = relations[unit.dimensions["relation"]]
-        others = controls.get(_group(unit), _NOTHING)
-        own = unit.key if unit.is_control else None
-        rest = [reading for key, reading in others.items() if key != own]
-        answers = {
-            SOURCE: source,
-            FOLLOW_UP: follow_up,
-            **parts,
-            CONTROLS: judging.expected(relation, source, rest),
-        }
+        relation, source = relations[name], answers[SOURCE]
+        group = name, asks[SOURCE]
+        if group != current:
+            current, expected = group, None
+            others = controls.get(group, _NOTHING)
+        if unit.is_control:
+            rest = [reading for key, reading in others.items() if key != unit.key]
+            answers[CONTROLS] = judging.expected(relation, source, rest)
+        else:
+            # Of all pairs of a group that name an identity it is the same.
+            expected = expected or judging.expected(relation, source, list(others.values()))
+            answers[CONTROLS] = expected
         yield judging.judged(unit, relation, answers, retrieved)
 
 
@@ -224,21 +228,14 @@ def _hidden(
     return float(changed[0] and not any(changed[1:]))
 
 
-def _quarantined(
-    unit: Unit,
-    source: Reading,
-    follow_up: Reading,
-    parts: Mapping[str, Reading],
-    retrieved: Mapping[str, Claim],
-) -> Judged:
+def _quarantined(unit: Unit, answers: _Answers, retrieved: _Claims) -> Judged:
     why = Reason.QUARANTINED
     names = dict.fromkeys((*COLUMNS, HIDDEN, *STEADINESS, *retrieved))
     return Judged(
         unit=unit,
         readings={
-            SOURCE: source,
-            FOLLOW_UP: replace(follow_up, value=None, reason=why, shown=""),
-            **parts,
+            **answers,
+            FOLLOW_UP: replace(answers[FOLLOW_UP], value=None, reason=why, shown=""),
             CONTROLS: Reading(value=None, reason=why),
         },
         claims=dict.fromkeys(names, why),

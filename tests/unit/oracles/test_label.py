@@ -3,8 +3,9 @@
 import pytest
 from fakes.answer_phrasings import PHRASINGS
 
-from fairgate.domain.executions import Stop
-from fairgate.oracles.label import first_label, label_place
+from fairgate.domain.cases import Case, Task
+from fairgate.domain.executions import Execution, Stop
+from fairgate.oracles.label import LabelOracle, first_label, label_place
 from fairgate.oracles.stopping import is_complete
 
 LABELS = ("positive", "negative", "neutral", "mixed")
@@ -80,3 +81,15 @@ def test_where_a_label_begins_is_found_in_the_answer_as_it_stands(answer, place)
     label, found = label_place(answer, LABELS)
     assert found == place
     assert answer[place].lower() == label[0]
+
+
+def test_equal_answers_are_read_alike_whatever_their_margin():
+    oracle = LabelOracle(Task(id="t", instruction="?", labels=("positive", "negative")))
+    case = Case(key="s", suite="x", query="q", instruction="?", labels=(), cluster="s")
+    for text, value in (("positive.", "positive"), ("Negative!", "negative"), ("none", None)):
+        for margin in (None, 0.5, None, 1.5):
+            answer = Execution(key="s", suite="x", response=text, margin=margin)
+            reading = oracle.read(answer, case)
+            assert (reading.value, reading.margin) == (value, margin)
+    assert oracle == LabelOracle(oracle.task)
+    assert hash(oracle) == hash(LabelOracle(oracle.task))

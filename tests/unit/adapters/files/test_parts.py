@@ -207,3 +207,13 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be written"):
         written(tmp_path / "file", NEW)
+
+
+@pytest.mark.parametrize("sizes", [(1, 70_000, 0, 5), (65_535, 1, 1), (30_000,) * 7, ()])
+def test_pieces_of_any_size_are_written_and_compared_in_their_order(tmp_path, sizes):
+    pieces = [chr(97 + n) * size for n, size in enumerate(sizes)]
+    for last in ("", "x", "", "ü"):
+        texts = [*pieces, last]
+        write_parts(tmp_path, {"a.txt": iter(texts)})
+        check_parts(tmp_path, ["a.txt"])
+        assert (tmp_path / "a.txt").read_text() == "".join(texts)
