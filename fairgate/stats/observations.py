@@ -247,13 +247,15 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
 
 
 def _keys_at(obs: Observations, positions: npt.NDArray[np.integer]) -> list[str]:
-    return [obs.keys[position] for position in positions.tolist()]
+    # Keys of many rows may be looked up one by one: a list of all is quicker.
+    keys = list(obs.keys) if len(positions) else []
+    return [keys[position] for position in positions.tolist()]
 
 
-def _positions(obs: Observations, name: str) -> dict[str, int]:
-    positions = {key: position for position, key in enumerate(obs.keys)}
-    if len(positions) != len(obs.keys):
-        twice = next(key for i, key in enumerate(obs.keys) if positions[key] != i)
+def _positions(keys: Sequence[str], name: str) -> dict[str, int]:
+    positions = {key: position for position, key in enumerate(keys)}
+    if len(positions) != len(keys):
+        twice = next(key for i, key in enumerate(keys) if positions[key] != i)
         raise DataError(
             f"the {name} has the case key {twice!r:.80} twice; expected one value for each case"
         )
@@ -261,12 +263,13 @@ def _positions(obs: Observations, name: str) -> dict[str, int]:
 
 
 def _matched_positions(now: Observations, base: Observations) -> tuple[Integers, Integers]:
-    here = _positions(now, "run")
-    if list(now.keys) == list(base.keys):
-        everything = np.arange(len(now.keys), dtype=np.int64)
+    keys, kept = list(now.keys), list(base.keys)
+    here = _positions(keys, "run")
+    if keys == kept:
+        everything = np.arange(len(keys), dtype=np.int64)
         return everything, everything
-    there = _positions(base, "baseline")
-    matches = [(here[key], there[key]) for key in now.keys if key in there]
+    there = _positions(kept, "baseline")
+    matches = [(here[key], there[key]) for key in keys if key in there]
     both = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
