@@ -29,7 +29,7 @@ def with_margin(number, judged):
 def hostile(number, judged):
     words = 'a "quoted"\n\\ {brace} \u2028 ü \U0001f600 %s'
     dimensions = {**judged.unit.dimensions, "term": f"{words}{number % 3}"}
-    return replace(judged, unit=replace(judged.unit, key=f"{words}{number}", dimensions=dimensions))
+    return replace(judged, unit=judged.unit._replace(key=f"{words}{number}", dimensions=dimensions))
 
 
 def undecided(number, judged):
