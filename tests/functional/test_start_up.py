@@ -16,7 +16,7 @@ HEAVY = (
     "scipy",
     "faiss",
 )
-OF_MODELS = ("tokenizers", "concurrent.futures", "email.parser", "xml.etree.ElementTree")
+OF_MODELS = ("tokenizers", "concurrent.futures", "xml.etree.ElementTree")
 LISTING = """
 import sys
 from fairgate.cli import main
