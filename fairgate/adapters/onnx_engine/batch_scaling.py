@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError, mapped, messages
+from fairgate.adapters.onnx_engine.graph_structure import load_structure
 from fairgate.adapters.onnx_engine.token_products import are_by_token
 from fairgate.domain.errors import ModelError
 
@@ -72,9 +73,7 @@ def _are_by_token(graph: Path, scaled: Collection[str]) -> bool:
     if not set(scaled) <= _INTEGER_PRODUCTS:
         return False
     try:
-        import onnx
-
-        model = onnx.load(str(graph), load_external_data=False)
+        model, _ = load_structure(graph)
     except Exception:  # noqa: BLE001 any kind of damage, or no such package
         return False
     return are_by_token(model, _BATCH_SCALED)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.adapters.onnx_engine.graph import cut_to_positions
-from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
-from fairgate.adapters.onnx_engine.graph_structure import read_structure
+from fairgate.adapters.onnx_engine.graph_structure import load_structure
 from fairgate.adapters.onnx_engine.joint_attention import join_attention
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.token_products import (
@@ -96,7 +95,7 @@ def read_decoder_graph(
             "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."
         ) from error
     try:
-        model, folder = _read(onnx, graph_file)
+        model, folder = load_structure(graph_file)
     except Exception:  # noqa: BLE001 any kind of damage
         return DecoderGraph()
     facts = _facts(onnx, model)
@@ -111,17 +110,6 @@ def read_decoder_graph(
     if joins and attends_to_all and not facts.windows and join_attention(model):
         better.insert(0, bytes(model.SerializeToString()))
     return DecoderGraph(facts=facts, contents=(*better, whole), folder=folder)
-
-
-def _read(onnx: Any, graph_file: Path) -> tuple[Any, Path | None]:
-    """Return the `onnx.ModelProto` and where its weights are, see `DecoderGraph.folder`."""
-    try:
-        structure = read_structure(graph_file)
-    except (DamagedGraphError, OSError):
-        structure = None
-    if structure is None:
-        return onnx.load(str(graph_file), load_external_data=False), None
-    return onnx.load_model_from_string(structure.content), structure.folder
 
 
 def _facts(onnx: Any, model: Any) -> GraphFacts:

@@ -17,7 +17,7 @@ from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.fused_layers import FUSED_INPUT
 from fairgate.adapters.onnx_engine.graph import POSITIONS_INPUT
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
-from fairgate.adapters.onnx_engine.session import Device, open_session
+from fairgate.adapters.onnx_engine.session import Device, open_session, refuse_unsound_graph
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 _PAST = "past_key_values."
@@ -67,6 +67,7 @@ def open_decoder(folder: ModelFolder, *, device: Device, threads: int) -> Opened
     before = _state(folder.graph)
     window = read_attention_settings(folder).window
     graph = read_decoder_graph(folder.graph, attends_to_all=window is None, joins=device == "cpu")
+    refuse_unsound_graph(folder.graph)
     session = _open(folder, graph, device, threads)
     if _state(folder.graph) != before:
         raise ModelError(

@@ -21,7 +21,7 @@ from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
 from fairgate.adapters.onnx_engine.graph_outputs import output_names
 from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
-from fairgate.adapters.onnx_engine.session import Device, open_session
+from fairgate.adapters.onnx_engine.session import Device, open_session, refuse_unsound_graph
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 States = npt.NDArray[np.float32]
@@ -196,6 +196,7 @@ class EncoderSession:
 
     @cached_property
     def _session(self) -> Any:
+        refuse_unsound_graph(self._folder.graph)
         return open_session(self._folder.graph, device=self._device, threads=1)
 
     @cached_property

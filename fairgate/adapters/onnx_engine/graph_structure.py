@@ -12,16 +12,22 @@ import mmap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from fairgate.adapters.onnx_engine.graph_fields import encoded, encoded_number, mapped, parts
+from fairgate.adapters.onnx_engine.external_data import external_locations
+from fairgate.adapters.onnx_engine.graph_fields import (
+    DamagedGraphError,
+    encoded,
+    encoded_number,
+    mapped,
+    parts,
+)
 
 _GRAPH, _INITIALIZER = 7, 5
 _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14
 _OTHER_VALUES = frozenset({3, 4, 5, 6, 7, 10, 11, _EXTERNAL_DATA, _DATA_LOCATION})
 """Fields of a TensorProto that hold values or parts of them in another way."""
 _KEY, _VALUE, _EXTERNAL = 1, 2, 1
-_NAMES_A_FILE = encoded(_KEY, b"location")
-"""How every tensor whose values are in another file begins to say so."""
 _LEAST = 1024
 """Bytes: what is smaller stays, since shapes and scales are read where the graph is changed."""
 
@@ -48,6 +54,8 @@ def read_structure(graph: Path) -> GraphStructure | None:
         location = file.name.encode()
     except UnicodeEncodeError:
         return None
+    if external_locations(file):
+        return None
     with mapped(file) as content:
         whole = list(parts(content, 0, len(content)))
         if [part.number for part in whole].count(_GRAPH) != 1:
@@ -58,9 +66,24 @@ def read_structure(graph: Path) -> GraphStructure | None:
             else content[part.start : part.end]
             for part in whole
         )
-    references = found.count(_NAMES_A_FILE)
-    made = found.count(_NAMES_A_FILE + encoded(_VALUE, location))
-    return GraphStructure(content=found, folder=file.parent) if references == made else None
+    return GraphStructure(content=found, folder=file.parent)
+
+
+def load_structure(graph: Path) -> tuple[Any, Path | None]:
+    """Return a graph as `onnx.ModelProto`, and the folder of its references.
+
+    None: the graph's own folder; the graph then holds its weights, but for those in other files.
+    Raises whatever the package `onnx` raises for a damaged file, and where it is missing.
+    """
+    import onnx
+
+    try:
+        structure = read_structure(graph)
+    except (DamagedGraphError, OSError):
+        structure = None
+    if structure is None:
+        return onnx.load(str(graph), load_external_data=False), None
+    return onnx.load_model_from_string(structure.content), structure.folder
 
 
 def _graph(content: mmap.mmap, start: int, end: int, location: bytes) -> bytes:

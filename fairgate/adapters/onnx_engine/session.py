@@ -38,6 +38,12 @@ _POSITION_PRODUCTS = 2
 _BROKEN = "Fetch the model again, or export it again with `fairgate export MODEL`."
 
 
+def refuse_unsound_graph(graph: Path) -> None:
+    """Raise ModelError for a graph whose results depend on a batch or are wrong for late tokens."""
+    refuse_batch_scaling(graph)
+    refuse_half_angles(graph)
+
+
 def open_session(
     graph: Path,
     *,
@@ -49,12 +55,9 @@ def open_session(
     """Return an `onnxruntime.InferenceSession` set up for repeatable results.
 
     `threads` 0 leaves the number to ONNX Runtime. `content` is a changed graph that replaces
-    the file `graph`; its external data are looked up in `folder`, or beside that file.
-    Raises ModelError, also for graphs whose results depend on the rest of a batch or are wrong for
-    late tokens.
+    the file `graph`; its external data are looked up in `folder`, or beside that file. The file
+    has passed `refuse_unsound_graph`. Raises ModelError.
     """
-    refuse_batch_scaling(graph)
-    refuse_half_angles(graph)
     onnxruntime = imported_runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -9,15 +9,17 @@ import numpy as np
 import onnx
 import pytest
 from fakes.decoders import BUILDER, DEMO, builder_folder
+from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import TensorProto, helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_model
 
-from fairgate.adapters.onnx_engine import decoder_graph, decoder_opening
+from fairgate.adapters.onnx_engine import decoder_opening, graph_structure
+from fairgate.adapters.onnx_engine.content import content_files
 from fairgate.adapters.onnx_engine.decoder_graph import read_decoder_graph
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
-from fairgate.adapters.onnx_engine.graph_structure import read_structure
+from fairgate.adapters.onnx_engine.graph_structure import load_structure, read_structure
 from fairgate.domain.errors import ModelError
 
 ROWS = [[(7 * place + n) % 200 for place in range(40)] for n in range(3)]
@@ -39,7 +41,7 @@ def bits(session):
 def as_before():
     """The bits of graphs that are opened with their weights in the graph."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(decoder_graph, "read_structure", lambda graph: None)
+        patched.setattr(graph_structure, "read_structure", lambda graph: None)
         return {folder: bits(session_of(folder)) for folder in (DEMO, BUILDER)}
 
 
@@ -164,6 +166,61 @@ def test_weights_in_another_file_are_left_to_the_reader_of_the_whole_graph(tmp_p
     entry.key, entry.value = "location", "weights.data"
     other.data_location = TensorProto.EXTERNAL
     assert read_structure(written(tmp_path / "model.onnx", RAW, other)) is None
+
+
+def named(place):
+    """Return a model whose tensor in `place` has its values in the file `others`."""
+    other = external_tensor("others", len(WEIGHTS))
+    constant = helper.make_node("Constant", [], ["k"], value=other)
+    inner = graph_of(initializer=[other])
+    model = model_of(graph_of(initializer=[RAW]))
+    if place == "initializer":
+        model.graph.initializer.append(other)
+    elif place == "sparse initializer":
+        model.graph.sparse_initializer.add().values.CopyFrom(other)
+    elif place == "attribute":
+        model.graph.node.append(constant)
+    elif place == "subgraph":
+        model.graph.node.append(helper.make_node("If", ["c"], ["n"], then_branch=inner))
+    elif place == "function":
+        imports = [helper.make_opsetid("", 17)]
+        model.functions.append(helper.make_function("d", "f", [], ["k"], [constant], imports))
+    else:
+        model.training_info.add().algorithm.CopyFrom(inner)
+    return model
+
+
+PLACES = [
+    "initializer", "sparse initializer", "attribute", "subgraph", "function", "training info"
+]  # fmt: skip
+PLAIN, LONG = b"\x0a\x08location\x12\x06others", b"\x0a\x88\x00location\x12\x05other"
+"""An entry as it is written, and one of another file with a length in two bytes, which is legal."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("entry", [PLAIN, LONG], ids=["plain", "long"])
+def test_a_named_file_is_found_wherever_and_however_it_is_written(place, entry, tmp_path):
+    content = named(place).SerializeToString()
+    assert content.count(PLAIN) == 1
+    (tmp_path / "model.onnx").write_bytes(content.replace(PLAIN, entry))
+    assert read_structure(tmp_path / "model.onnx") is None
+
+
+@pytest.mark.parametrize(("entry", "name"), [(PLAIN, "others"), (LONG, "other")])
+def test_the_weights_of_a_linked_graph_are_those_that_are_hashed(entry, name, tmp_path):
+    """Beside the link, as ONNX Runtime has it; not beside the file that it leads to."""
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
+    content = named("initializer").SerializeToString().replace(PLAIN, entry)
+    for folder, weights in ((blobs, WEIGHTS), (snapshot, WEIGHTS[::-1])):
+        folder.mkdir()
+        (folder / name).write_bytes(weights.tobytes())
+    (blobs / "hash").write_bytes(content)
+    graph = snapshot / "model.onnx"
+    graph.symlink_to("../blobs/hash")
+    model, folder = load_structure(graph)
+    load_external_data_for_model(model, str(folder or graph.parent))
+    assert snapshot / name in content_files(snapshot, graph)
+    assert initializers(model)["at others"] == (snapshot / name).read_bytes()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are Unicode there")
