@@ -65,13 +65,14 @@ def with_token_products(model: Any) -> Any:
 
 
 def has_token_products(model: Any) -> bool:
-    """Return whether any product of a graph is of this kind."""
-    return any(node.op_type == TOKEN_PRODUCT for node in model.graph.node)
+    """Return whether a graph has this function, wherever it is called."""
+    own = _own_functions(model)
+    return any(each in own for each in model.functions)
 
 
 def are_by_token(model: Any, operators: frozenset[str]) -> bool:
     """Return whether nodes of these types stand in this module's own function only."""
-    own = [_function(_version(model), widened=widened) for widened in (False, True)]
+    own = _own_functions(model)
     others = [each for each in model.functions if each not in own]
     parts = (model.graph.node, *(each.node for each in others))
     return all(node.op_type not in operators for part in parts for node in _nodes(part))
@@ -83,11 +84,11 @@ def widen_products(model: Any) -> bool:
     There weights are moved to numbers without a sign, which take the processor twice as long. Sums
     are the same bits.
     """
-    own = _function(_version(model), widened=False)
+    written, widened = _own_functions(model)
     changed = False
     for place, each in enumerate(model.functions):
-        if each == own:
-            model.functions[place].CopyFrom(_function(_version(model), widened=True))
+        if each == written:
+            model.functions[place].CopyFrom(widened)
             changed = True
     return changed
 
@@ -139,6 +140,11 @@ def _rounded(tensor: Any) -> list[Any]:
         numpy_helper.from_array(codes, f"{tensor.name}_codes"),
         numpy_helper.from_array(scales, f"{tensor.name}_scales"),
     ]
+
+
+def _own_functions(model: Any) -> list[Any]:
+    """Return the function as a graph of this version of ONNX has it: as written, and widened."""
+    return [_function(_version(model), widened=widened) for widened in (False, True)]
 
 
 def _function(version: int, *, widened: bool) -> Any:

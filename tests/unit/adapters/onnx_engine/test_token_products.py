@@ -13,7 +13,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 import fairgate
 from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import decoder_graph, position_steps, token_products
+from fairgate.adapters.onnx_engine import (
+    decoder_graph,
+    decoder_opening,
+    position_steps,
+    token_products,
+)
 from fairgate.adapters.onnx_engine.batch_scaling import refuse_batch_scaling
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
@@ -222,6 +227,72 @@ def test_integer_products_that_are_not_this_function_are_refused(demo, tmp_path,
 def test_the_function_under_another_name_is_refused(demo, tmp_path):
     with pytest.raises(ModelError, match="MatMulIntegerToFloat"):
         refuse_batch_scaling(changed(demo, tmp_path, in_another_function))
+
+
+def in_a_branch(model):
+    """Move every product to where only branches call it."""
+    products = [node for node in model.graph.node if node.op_type == TOKEN_PRODUCT]
+    for node in products:
+        inner = helper.make_node(
+            TOKEN_PRODUCT, list(node.input), [f"{node.output[0]}_in"], domain=node.domain
+        )
+        value = helper.make_tensor_value_info(inner.output[0], TensorProto.FLOAT, None)
+        branch = helper.make_graph([inner], f"{node.output[0]}_branch", [], [value])
+        other = helper.make_graph([inner], f"{node.output[0]}_other", [], [value])
+        node.CopyFrom(
+            helper.make_node(
+                "If", ["always"], list(node.output), then_branch=branch, else_branch=other
+            )
+        )
+    always = helper.make_tensor("always", TensorProto.BOOL, [], [True])
+    model.graph.initializer.append(always)
+
+
+def test_products_that_only_branches_call_are_eight_bits_too(demo, tmp_path, monkeypatch):
+    """Else they pass for float32, and are not widened where sums would be cut off."""
+    shutil.copytree(demo, tmp_path / "model")
+    changed(demo, tmp_path / "model", in_a_branch)
+    rows = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]]
+    asked = []
+    monkeypatch.setattr(decoder_graph, "pairs_saturate", lambda: True)
+    monkeypatch.setattr(
+        decoder_graph, "widen_products", lambda model: asked.append(widen_products(model)) or True
+    )
+    session = session_of(tmp_path / "model")
+    assert asked == [True]
+    assert not session.is_fine
+    assert np.array_equal(session.prefill(rows, 5)[0], session_of(demo).prefill(rows, 5)[0])
+
+
+def test_another_operator_of_that_name_is_not_the_function(demo):
+    model = onnx.load(str(DEMO / "model.onnx"))
+    model.graph.node.append(helper.make_node(TOKEN_PRODUCT, ["a"], ["b"], domain="another"))
+    assert not token_products.has_token_products(model)
+
+
+def test_opening_reads_no_weights_and_looks_at_the_file_once(demo, monkeypatch):
+    """A changed graph that cannot be loaded is followed by the next one, of the same file."""
+    refused, loaded = [], []
+    refuse, load = decoder_opening.refuse_unsound_graph, onnx.load_model_from_string
+    monkeypatch.setattr(
+        decoder_opening,
+        "refuse_unsound_graph",
+        lambda graph: refused.append(graph) or refuse(graph),
+    )
+    monkeypatch.setattr(
+        onnx, "load_model_from_string", lambda content: loaded.append(len(content)) or load(content)
+    )
+    monkeypatch.setattr(onnx, "load", None)
+    opened = decoder_opening.open_session
+
+    def damaged(graph, *, content, **options):
+        return opened(graph, content=content and content[: len(content) // 2], **options)
+
+    monkeypatch.setattr(decoder_opening, "open_session", damaged)
+    assert not session_of(demo).cut
+    assert refused == [demo / "model.onnx"]
+    assert len(loaded) == 2
+    assert max(loaded) < (demo / "model.onnx").stat().st_size / 4
 
 
 def test_the_function_itself_passes(demo):
