@@ -27,7 +27,6 @@ _ADVICE = (
 )
 _SOURCE = "source"
 """Role of the case that names no identity (`Unit.asks`)."""
-_MOST_HELD = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +100,7 @@ def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
 def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
     """Return every readable answer once; a source's own answer is shared by its pairs."""
     found: dict[str, dict[str, ReadAnswer]] = {}
-    alike: dict[tuple[object, ...], tuple[Reading, ReadAnswer]] = {}
+    alike: dict[tuple[object, ...], ReadAnswer] = {}
     for one in judged:
         unit, readings = one.unit, one.readings
         if unit.follows is None:
@@ -116,14 +115,11 @@ def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
             if reading.value is None:
                 continue
             is_plain = is_control or role == _SOURCE
-            name = unit.suite, about, is_open, is_plain, id(reading)
+            name = unit.suite, about, is_open, is_plain, reading.value, reading.shown
             known = alike.get(name)
             if known is None:
-                if len(alike) >= _MOST_HELD:
-                    alike.clear()
-                # Kept with the reading, so that nothing else takes its id.
-                known = alike[name] = reading, _answer(unit, reading, is_plain=is_plain)
-            of_suite[key] = known[1]
+                known = alike[name] = _answer(unit, reading, is_plain=is_plain)
+            of_suite[key] = known
     return [answer for of_suite in found.values() for answer in of_suite.values()]
 
 
