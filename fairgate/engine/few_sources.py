@@ -15,6 +15,8 @@ _PROMISED = 0.05
 """How often a fair system may break a bound by chance without a notice."""
 _FAR = 1.5
 """From which multiple of the bound on a value may be open without a notice."""
+_MOST_SUMMED = 1000
+"""Sources up to which a count of combinations is a float, and few enough to be summed."""
 
 
 def few_sources_notices(
@@ -92,16 +94,18 @@ def broken_by_chance(sources: int, bound: float, slices: int) -> float:
     At most: slices of the same sources break it together more often than this takes them to. The
     bound lies between 0 and 1, and is neither.
     """
-    share = bound / 2
-    # By logarithms: of thousands of sources a count of combinations is beyond the floats.
-    chances = (math.log(share), math.log1p(-share))
-    within = math.fsum(
-        math.exp(_log_choices(sources, count) + count * chances[0] + (sources - count) * chances[1])
-        for count in range(math.floor(bound * sources + 1e-9) + 1)
+    most, share = math.floor(bound * sources + 1e-9), bound / 2
+    return 1.0 - min(1.0, _at_most(most, sources, share)) ** slices
+
+
+def _at_most(most: int, sources: int, share: float) -> float:
+    """Return the binomial distribution function."""
+    if sources > _MOST_SUMMED:
+        from scipy.special import bdtr
+
+        return float(bdtr(most, sources, share))
+    # The import takes a quarter of a second, which a check of an ordinary policy need not wait for.
+    return math.fsum(
+        math.comb(sources, count) * share**count * (1 - share) ** (sources - count)
+        for count in range(most + 1)
     )
-    return 1.0 - min(1.0, within) ** slices
-
-
-def _log_choices(many: int, few: int) -> float:
-    """Return the logarithm of how many ways there are to choose `few` of `many`."""
-    return math.lgamma(many + 1) - math.lgamma(few + 1) - math.lgamma(many - few + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import numpy as np
@@ -151,10 +152,33 @@ def test_a_planted_bias_stays_red_through_the_whole_line():
     assert found.count(Outcome.FAIL) == 1
 
 
-@pytest.mark.parametrize(("sources", "bound"), [(1, 0.5), (30, 0.1), (400, 0.99), (4000, 0.02)])
-def test_how_often_a_slice_breaks_a_bound_is_the_sum_of_the_binomial_chances(sources, bound):
-    beyond = binom.sf(round(bound * sources, 6) // 1, sources, bound / 2)
-    assert broken_by_chance(sources, bound, 1) == pytest.approx(beyond, rel=1e-6, abs=1e-9)
+@pytest.mark.parametrize(
+    ("sources", "bound", "slices"),
+    [
+        (1, 0.5, 1),
+        (30, 0.1, 21),
+        (400, 0.99, 1),
+        (1000, 0.01, 2),
+        (1000, 0.999, 2),
+        (1001, 0.01, 2),
+        (4000, 0.02, 1),
+        (1_000_000, 0.05, 3),
+        (1_000_000, 1e-5, 3),
+    ],
+)
+def test_how_often_a_slice_breaks_a_bound_is_the_sum_of_the_binomial_chances(
+    sources, bound, slices
+):
+    within = binom.cdf(round(bound * sources, 6) // 1, sources, bound / 2)
+    expected = pytest.approx(1 - within**slices, rel=1e-6, abs=1e-9)
+    assert broken_by_chance(sources, bound, slices) == expected
+
+
+def test_chances_of_ordinary_policies_wait_for_no_import(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    assert 0 < broken_by_chance(1000, 0.01, 2) < 1
+    with pytest.raises(ImportError):
+        broken_by_chance(1001, 0.01, 2)
 
 
 def test_slices_of_a_hundred_thousand_sources_break_no_bound_by_chance():
