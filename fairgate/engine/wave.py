@@ -39,7 +39,9 @@ class Answered:
     def documents(self) -> Sequence[Documents]:
         """Return how the documents of each judged unit relate, of suites that cross; found once."""
         if self._documents is None:
-            crossing = {name for name, suite in self.suites.items() if suite.crossing is not None}
+            crossing = {
+                name for name, suite in self.suites.items() if suite.crossing not in (None, "off")
+            }
             self._documents = list(documents_of_pairs(self.judged, self.executions, crossing))
         return self._documents
 

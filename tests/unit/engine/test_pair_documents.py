@@ -1,11 +1,14 @@
 """How pairs' documents relate: the same whether lists are shared, equal or made anew."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.engine import pair_documents
 from fairgate.engine.pair_documents import Documents, documents_of_pairs
+from fairgate.engine.wave import Answered
 
 
 def documents(*ids):
@@ -50,3 +53,27 @@ def test_without_an_answer_nothing_is_known_and_other_units_are_never_looked_up(
     rows = [judged(0), judged(1, decision=Reason.MISSING), judged(2, suite="questions")]
     found = list(documents_of_pairs(rows, {}, {"own"}))
     assert found == [Documents.UNKNOWN, Documents.UNDECIDED, Documents.UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    ("crossing", "kind"),
+    [
+        ("sampled", Documents.DIFFERENT),
+        ("all", Documents.DIFFERENT),
+        ("off", Documents.UNDECIDED),
+        (None, Documents.UNDECIDED),
+    ],
+)
+def test_documents_are_compared_only_for_suites_that_use_it(crossing, kind):
+    executions = {
+        ("own", key): Execution(key=key, suite="own", documents=documents(key))
+        for key in ("s0", "s0#x")
+    }
+    answered = Answered(
+        plan=None,
+        suites={"own": SimpleNamespace(crossing=crossing)},
+        readings={},
+        executions=executions,
+        judge=lambda: [judged(0)],
+    )
+    assert answered.documents == [kind]
