@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import GateResult
+from fairgate.reports.badge import render_badge
+from fairgate.reports.control_map import render_control_map
+from fairgate.reports.cyclonedx import render_cyclonedx
+from fairgate.reports.every_eval_ever import render_every_eval_ever
 from fairgate.reports.html import render_html
 from fairgate.reports.judged_lines import rows_jsonl
+from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
 from fairgate.reports.run_record import render_run_record
+from fairgate.reports.sarif import render_sarif
 from fairgate.reports.view import View
 
 
@@ -47,43 +53,6 @@ class Format:
     """Whether later commands read it, so that every run writes it."""
 
 
-def _sarif(view: View, done: Finished) -> str:
-    from fairgate.reports.sarif import render_sarif
-
-    return render_sarif(view, done.gate_lines, done.policy_text)
-
-
-def _junit(view: View, _: Finished) -> str:
-    from fairgate.reports.junit import render_junit
-
-    return render_junit(view)
-
-
-def _badge(view: View, _: Finished) -> str:
-    from fairgate.reports.badge import render_badge
-
-    return render_badge(view)
-
-
-def _model_card(_: View, done: Finished) -> str:
-    from fairgate.reports.cyclonedx import render_cyclonedx
-
-    return render_cyclonedx(done.result, done.confidence)
-
-
-def _evaluation_record(_: View, done: Finished) -> str:
-    from fairgate.reports.every_eval_ever import render_every_eval_ever
-
-    return render_every_eval_ever(done.result, done.confidence)
-
-
-def _control_map(_: View, done: Finished) -> str:
-    from fairgate.reports.control_map import render_control_map
-
-    return render_control_map(done.result)
-
-
-# What few runs write is imported by those that write it.
 FORMATS: Catalogue[Format] = Catalogue(
     "format",
     (
@@ -120,40 +89,40 @@ FORMATS: Catalogue[Format] = Catalogue(
         Format(
             id="sarif",
             file="report.sarif",
-            render=_sarif,
+            render=lambda view, done: render_sarif(view, done.gate_lines, done.policy_text),
             shown_as="SARIF",
             output="sarif-file",
         ),
         Format(
             id="junit",
             file="junit.xml",
-            render=_junit,
+            render=lambda view, _: render_junit(view),
             shown_as="JUnit",
             output="junit-file",
         ),
         Format(
             id="badge",
             file="badge.json",
-            render=_badge,
+            render=lambda view, _: render_badge(view),
             shown_as="badge",
             output="badge-file",
         ),
         Format(
             id="cyclonedx",
             file="model-card.cdx.json",
-            render=_model_card,
+            render=lambda _, done: render_cyclonedx(done.result, done.confidence),
             shown_as="model card",
         ),
         Format(
             id="every-eval-ever",
             file="every-eval-ever.json",
-            render=_evaluation_record,
+            render=lambda _, done: render_every_eval_ever(done.result, done.confidence),
             shown_as="evaluation record",
         ),
         Format(
             id="controls",
             file="controls.json",
-            render=_control_map,
+            render=lambda _, done: render_control_map(done.result),
             shown_as="control map",
         ),
     ),

@@ -6,7 +6,7 @@ be judged for want of a baseline or of sources is skipped with the reason. There
 
 from __future__ import annotations
 
-from xml.etree import ElementTree as ET
+from collections.abc import Iterator
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports.escaping import plain
@@ -17,11 +17,18 @@ from fairgate.reports.view import View
 
 def render_junit(view: View) -> str:
     """Return `junit.xml`."""
+    # Few runs write it, and nothing else of a gate reads or writes XML.
+    from xml.etree import ElementTree as ET
+
     root = ET.Element("testsuites", name="FairGate")
     suite = ET.SubElement(root, "testsuite", name=plain(view.policy))
-    _properties(suite, view)
+    properties = ET.SubElement(suite, "properties")
+    for key, value in _properties(view).items():
+        ET.SubElement(properties, "property", name=plain(key), value=plain(value))
     for row in (*view.rules, *view.alerts):
-        _rule(suite, row, view.policy)
+        case = ET.SubElement(suite, "testcase", _named(row, view.policy))
+        for tag, attributes, text in _not_passed(row):
+            ET.SubElement(case, tag, attributes).text = text
     for number, problem in enumerate(_problems(view), start=1):
         case = ET.SubElement(
             suite, "testcase", classname=plain(view.policy), name=f"verdict {number}", time="0"
@@ -40,9 +47,8 @@ def render_junit(view: View) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _properties(suite: ET.Element, view: View) -> None:
-    properties = ET.SubElement(suite, "properties")
-    values = {
+def _properties(view: View) -> dict[str, str]:
+    return {
         "outcome": view.outcome.value,
         "exit-code": str(view.exit_code),
         "fairgate": view.fairgate,
@@ -51,8 +57,6 @@ def _properties(suite: ET.Element, view: View) -> None:
         "baseline": view.baseline_path,
         **{f"under-test.{part}": now for part, now in view.under_test.items()},
     }
-    for key, value in values.items():
-        ET.SubElement(properties, "property", name=plain(key), value=plain(value))
 
 
 def _problems(view: View) -> list[str]:
@@ -62,27 +66,29 @@ def _problems(view: View) -> list[str]:
     return [*view.problems, *view.differences] or [view.exit_meaning]
 
 
-def _rule(suite: ET.Element, row: RuleRow, policy: str) -> None:
-    name = f"{row.metric}{f' [{row.where}]' if row.where else ''}"
-    case = ET.SubElement(
-        suite,
-        "testcase",
-        classname=plain(f"{policy}.{row.suite}" if row.suite else policy),
-        name=plain(name),
-        time="0",
-    )
+def _named(row: RuleRow, policy: str) -> dict[str, str]:
+    """Return the attributes of a rule's test case."""
+    return {
+        "classname": plain(f"{policy}.{row.suite}" if row.suite else policy),
+        "name": plain(f"{row.metric}{f' [{row.where}]' if row.where else ''}"),
+        "time": "0",
+    }
+
+
+def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]]:
+    """Yield the element that says why a rule's test case did not pass: name, attributes, text."""
     message = plain("; ".join(row.reasons) or row.word)
     if row.outcome is Outcome.PASS:
         return
     if row.outcome is Outcome.FAIL and not row.is_advisory:
         kinds = " and ".join(row.failed) or "rule"
-        failure = ET.SubElement(case, "failure", type=kinds, message=message)
-        failure.text = "\n".join(f"{plain(key)}: {plain(value)}" for key, value in _figures(row))
+        figures = "\n".join(f"{plain(key)}: {plain(value)}" for key, value in _figures(row))
+        yield "failure", {"type": kinds, "message": message}, figures
     elif row.outcome is Outcome.INCONCLUSIVE and not row.is_advisory and not row.warns:
-        ET.SubElement(case, "failure", type="inconclusive", message=message)
+        yield "failure", {"type": "inconclusive", "message": message}, None
     else:
         advisory = "advisory, " if row.is_advisory else ""
-        ET.SubElement(case, "skipped", message=f"{advisory}{row.word}: {message}")
+        yield "skipped", {"message": f"{advisory}{row.word}: {message}"}, None
 
 
 def _figures(row: RuleRow) -> list[tuple[str, str]]:
