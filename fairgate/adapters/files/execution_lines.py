@@ -15,24 +15,8 @@ _as_text = json.encoder.encode_basestring
 """The same for a text, without what else a value could be."""
 
 
-def execution_to(execution: Execution) -> dict[str, Any]:
-    """Return an execution as a line of a recording holds it."""
-    row: dict[str, Any] = {
-        "suite": execution.suite,
-        "key": execution.key,
-        "response": execution.response,
-    }
-    if execution.margin is not None:
-        row["margin"] = execution.margin
-    if execution.documents is not None:
-        row["documents"] = [document_to(document) for document in execution.documents]
-    if execution.options:
-        row["options"] = list(execution.options)
-    return row
-
-
 def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
-    """Yield the line of each execution: what `execution_to` gives, as JSON.
+    """Yield the line of each execution, a JSON object without what is not known; no line end.
 
     Answers that lie near each other share documents, so their text is made once.
     """

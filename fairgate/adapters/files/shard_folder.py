@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fairgate.adapters.files.execution_lines import execution_to
+from fairgate.adapters.files.execution_lines import execution_lines
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
@@ -108,18 +108,19 @@ def write_shard(
 def _answer_lines(
     part: AnsweredPart, unlabelled: Mapping[tuple[str, str], Execution]
 ) -> Iterator[str]:
+    lines = execution_lines(one for one in part.answers.values() if one is not None)
     for (suite, key), execution in part.answers.items():
-        row = (
-            {"suite": suite, "key": key, _ABSENT: True}
-            if execution is None
-            else execution_to(execution)
-        )
-        given = unlabelled.get((suite, key))
-        if execution is not None and given is not None and execution.documents:
+        if execution is None:
+            absent = {"suite": suite, "key": key, _ABSENT: True}
+            yield json.dumps(absent, ensure_ascii=False) + "\n"
+            continue
+        line, given = next(lines), unlabelled.get((suite, key))
+        if given is not None and execution.documents:
             own = given.documents or ()
             pairs = enumerate(zip(own, execution.documents, strict=True))
-            row[_UNLABELLED] = [place for place, (one, both) in pairs if one.label != both.label]
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+            places = [place for place, (one, both) in pairs if one.label != both.label]
+            line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
+        yield line + "\n"
 
 
 def _vector_lines(vectors: Mapping[str, Vectors]) -> Iterator[str]:
