@@ -71,7 +71,7 @@ class LabelOracle:
     """Reads one of a task's labels; labels of one group count as the same answer."""
 
     task: Task
-    _known: dict[str, Reading] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
     """How answers without a margin were read: a million answers say a few dozen things."""
 
     @property

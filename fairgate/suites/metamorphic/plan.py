@@ -72,10 +72,8 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
             known.update(texts)
             for key in pairs if asked_of_judge else ():
                 cases += _judged((own, key), asked_of_judge, source.id, given)
-            words = [texts[own], *_own_words(asked, given)]
-            if asked_of_judge:
-                words.append(asked_of_judge)
-            units += _units(pairs, own, relation, source, words, given)
+            shared = _Shared((texts[own], *_own_words(asked, given)), asked_of_judge)
+            units += _units(pairs, own, relation, source, shared, given)
     return SuitePlan(cases=cases, units=units, rejected=rejected)
 
 
@@ -239,19 +237,33 @@ def _own_words(asked: Asked, given: PlanInput) -> tuple[str, ...]:
     return (asked.instruction, *asked.options, *embedding)
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all pairs of a source are asked."""
+
+    words: tuple[str, ...]
+    of_judge: str
+    """What judges are asked about each; empty: none is asked."""
+
+    def encoded(self) -> bytes:
+        """Return its bytes, as they stand before those of a follow-up."""
+        of_judge = (self.of_judge,) if self.of_judge else ()
+        return _encoded("\0".join((*self.words, *of_judge, "")))
+
+
 def _units(
     pairs: Mapping[str, FollowUp],
     own: str,
     relation: MetamorphicRelation,
     source: Source,
-    asked: Sequence[str],
+    asked: _Shared,
     given: PlanInput,
 ) -> Iterator[Unit]:
-    """Yield the unit of each follow-up, by key; `own` is the source's, `asked` what both share."""
-    is_judged = bool(judge_instruction(relation, given.task))
+    """Yield the unit of each follow-up, by key; `own` is the source's."""
+    is_judged = bool(asked.of_judge)
     judge = given.setup.judge
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
-    before = _encoded("\0".join((*asked, "")))
+    before = asked.encoded()
     for key, follow_up in pairs.items():
         parts = (follow_up_key(source.id, relation.id, part) for part in follow_up.parts)
         yield Unit(
