@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fairgate.adapters.onnx_engine.attention_masks import hides_later_tokens_only
 from fairgate.adapters.onnx_engine.rotary_inputs import PlainInputs, ints, plain_inputs
 from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
 
@@ -48,8 +49,8 @@ class Attention:
 def plain_attention(model: Any) -> list[Attention]:
     """Return every layer's attention; none at all where one layer's is not the plain one.
 
-    Plain: softmax(scale * query keys + mask) values, keys and values appended to the cache. What
-    the mask hides is not looked at.
+    Plain: softmax(scale * query keys + mask) values, keys and values appended to the cache, and
+    the mask hides later tokens and padding only.
     """
     graph = AttentionGraph(model)
     layers = [graph.attention(node) for node in model.graph.node if node.op_type == "Softmax"]
@@ -94,11 +95,8 @@ class AttentionGraph:
     def attention(self, softmax: Any) -> Attention | None:
         """Return the layer around a softmax; None where it is not the plain one."""
         product = self.only_reader(softmax.output[0], "MatMul")
-        masked = self.makers.get(softmax.input[0])
-        if product is None or masked is None or masked.op_type != "Add":
-            return None
-        scores = self.makers.get(masked.input[0])
-        if scores is None or scores.op_type != "MatMul":
+        scores = self._scores(softmax)
+        if product is None or scores is None:
             return None
         query, first = self._unscaled(scores.input[0])
         turned, second = self._unscaled(scores.input[1])
@@ -170,6 +168,17 @@ class AttentionGraph:
             and all(id(reader) in found for reader in self.readers.get(name, ()))
             for name in node.output
         )
+
+    def _scores(self, softmax: Any) -> Any | None:
+        """Return the product that is masked before a softmax; None where the mask is not plain."""
+        masked = self.makers.get(softmax.input[0])
+        if masked is None or masked.op_type != "Add" or len(masked.input) < 2:
+            return None
+        scores = self.makers.get(masked.input[0])
+        if scores is None or scores.op_type != "MatMul":
+            return None
+        plain = hides_later_tokens_only(self.makers, self.constants, masked.input[1])
+        return scores if plain else None
 
     def only_reader(self, name: str, kind: str) -> Any | None:
         """Return the one node that reads a value; None where there are more or it is another."""
