@@ -14,19 +14,20 @@ import numpy as np
 
 from fairgate.adapters.onnx_engine.joint_attention import JOINT_INPUT
 from fairgate.adapters.onnx_engine.joint_rows import JointRows
+from fairgate.adapters.onnx_engine.trial_rows import trial_row
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession, Logits
 
-_TOKENS = 11
-"""Numbers of tokens that every vocabulary has."""
 _STEPS_APART = 4
 """Activations in 8 bits turn a difference in the last bits into whole steps, layer by layer:
 rounding moved a logit by .018 of the largest, a scale that is wrong by half by .48 (random Llama of
 30 M in int8)."""
 _LENGTH, _SLOTS = 75, 80
-_ROW = [(place * place + 3) % _TOKENS for place in range(_LENGTH)]
+_ROW = trial_row(1, _LENGTH)
+_FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
+"""By row: what the keys and values that were read are multiplied with, exactly."""
 
 
 def steps_jointly(session: DecoderSession, *, tolerance: float) -> bool:
@@ -59,13 +60,14 @@ def steps_jointly(session: DecoderSession, *, tolerance: float) -> bool:
 def _stepped(session: DecoderSession, read: Cache, lengths: Sequence[int], *, spare: int) -> Logits:
     """Return the second row's logits after one more token, stepped beside rows of other lengths.
 
-    That row is the one that was read; the others have its keys and values in another order.
+    That row is the one that was read; the others have numbers of their own, made of its keys and
+    values, so that it cannot have its logits by reading theirs.
     """
     from onnxruntime import OrtValue
 
     values = []
     for value in read.values:
-        rows = np.repeat(value.numpy()[:, :, ::-1], len(lengths), axis=0)
+        rows = value.numpy()[:, :, ::-1] * _FACTORS[: len(lengths)]
         rows[1] = value.numpy()[0]
         values.append(OrtValue.ortvalue_from_numpy(rows))
     cache = replace(read, values=values, lengths=np.array(lengths))
