@@ -61,8 +61,10 @@ class JointRows:
         last = (place for place in range(size, self._rows) if place not in gone)
         for gap in sorted(place for place in gone if place < size):
             order[gap] = next(last)
-            for array in (*self._arrays, self._lengths):
-                array[gap] = array[order[gap]]
+            moved = order[gap]
+            length = self._lengths[gap] = self._lengths[moved]
+            for array in self._arrays:
+                array[gap, :, :length] = array[moved, :, :length]
         if gone:
             self._rows, self._bound = size, None
         return order
@@ -101,11 +103,13 @@ class JointRows:
         if rows <= here and slots <= free:
             return
         rows, slots = max(rows, here), free if slots <= free else slots + self._spare
+        held_lengths = self._lengths[: self._rows]
+        used = int(held_lengths.max(initial=0))
         self._arrays = [
             np.zeros((rows, each.shape[1], slots, each.shape[3]), dtype=each.dtype) for each in like
         ]
         for array, old in zip(self._arrays, held, strict=False):
-            array[:here, :, :free] = old
+            array[: self._rows, :, :used] = old[: self._rows, :, :used]
         lengths = np.zeros(rows, dtype=np.int64)
-        lengths[: self._rows] = self._lengths[: self._rows]
+        lengths[: self._rows] = held_lengths
         self._lengths, self._bound = lengths, None

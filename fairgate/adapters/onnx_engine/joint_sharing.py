@@ -14,8 +14,8 @@ from fairgate.adapters.onnx_engine.graph_branches import either
 _ELSE, _OTHER = "else", "other"
 
 
-def hide_plain_nodes(model: Any, condition: str, prefix: str) -> int:
-    """Let nodes run where the plain way is chosen only; return how many.
+def hide_plain_nodes(model: Any, condition: str, prefix: str) -> None:
+    """Let nodes run where the plain way is chosen only.
 
     Those are nodes before the first `If` on the condition that nothing but the else-branches of
     such `If`s reads, at first or second hand.
@@ -32,14 +32,13 @@ def hide_plain_nodes(model: Any, condition: str, prefix: str) -> int:
     shown = [name for node in moved for name in node.output if _ELSE in readers.get(name, [])]
     kinds = _kinds(model, nodes[:first])
     if not shown or not all(name in kinds for name in shown):
-        return 0
+        return
     formats = {name: kinds[name] for name in shown}
     unread = _unread(prefix, list(formats.values()))
     chosen = either(condition, formats, prefix=prefix, joint=unread, plain=moved)
     kept = [node for node in nodes[:first] if id(node) not in hidden]
     del model.graph.node[:]
     model.graph.node.extend([*kept, chosen, *nodes[first:]])
-    return len(moved)
 
 
 def _chooses(node: Any, condition: str) -> bool:

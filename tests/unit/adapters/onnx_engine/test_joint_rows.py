@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_folder
+from packaging.requirements import Requirement
 
 from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.adapters.onnx_engine import (
@@ -30,6 +33,7 @@ from fairgate.adapters.onnx_engine.rotary_inputs import plain_inputs
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.domain.executions import Decoding, GenerationRequest
 
+ROOT = Path(__file__).parents[4]
 RNG = np.random.default_rng(7)
 LENGTHS = (1, 2, 31, 32, 33, 64, 65, 90, 128, 129, 200)
 PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in LENGTHS]
@@ -145,6 +149,53 @@ def test_rows_that_leave_are_replaced_from_the_end_and_others_join_their_slots()
     assert np.array_equal(together.step([7, 7, 5])[2], expected[5][0])
     assert together.leave([]) == [0, 1, 2]
     assert together.leave([0, 1, 2]) == []
+
+
+def test_a_cache_that_moves_takes_only_what_its_rows_have_written():
+    session = session_of()
+    _, cache = session.prefill([PROMPTS[2], PROMPTS[3]], 64)
+    rows, other = JointRows(session, spare=3), JointRows(session, spare=90)
+    for each in (rows, other):
+        each.join(cache, [0, 1])
+    used = int(cache.lengths.max())
+    for array in rows._arrays:
+        array[:, :, used:] = 7
+    before = rows._arrays
+    rows.join(cache, [0])  # more rows
+    assert rows._arrays[0] is not before[0]
+    assert not any(array[:, :, used:].any() for array in rows._arrays)
+    assert rows.leave([2]) == [0, 1]
+    before = rows._arrays
+    for token in range(9):  # and more slots
+        assert np.array_equal(rows.step([token, 9]), other.step([token, 9]))
+    assert rows._arrays[0] is not before[0]
+
+
+def test_a_row_that_is_moved_takes_its_own_tokens_only():
+    session = session_of()
+    _, cache = session.prefill([PROMPTS[5], PROMPTS[2]], 64)
+    rows, alone = JointRows(session), JointRows(session)
+    rows.join(cache, [0, 1])
+    alone.join(cache, [1])
+    length = int(cache.lengths[1])
+    for array in rows._arrays:
+        array[0, :, length:], array[1, :, length:] = 5, 7
+    assert rows.leave([0]) == [1]
+    assert all((array[0, :, length:] == 5).all() for array in rows._arrays)
+    assert np.array_equal(rows.step([4]), alone.step([4]))
+
+
+def test_rows_of_the_trial_are_not_each_others_in_another_order(monkeypatch):
+    caches, join = [], JointRows.join
+    monkeypatch.setattr(
+        JointRows,
+        "join",
+        lambda self, cache, places: caches.append(cache) or join(self, cache, places),
+    )
+    assert session_of().joins
+    for cache in caches:
+        slots = [np.sort(row, axis=None).tobytes() for row in cache.values[0].numpy()]
+        assert len(set(slots)) == len(slots) > 1
 
 
 @pytest.mark.parametrize("by", ["scale", "batch"])
@@ -290,6 +341,22 @@ def test_a_rotation_that_is_not_the_graphs_own_is_not_taken(monkeypatch):
     assert not session_of().joins
 
 
+def oldest_runtime():
+    """Return the oldest ONNX Runtime for the CPU that pyproject.toml allows, in every extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [
+        Requirement(line) for extra in project["optional-dependencies"].values() for line in extra
+    ]
+    versions = {str(one.specifier) for one in wanted if one.name == "onnxruntime"}
+    [version] = versions
+    return version.removeprefix(">=")
+
+
+def test_the_oldest_runtime_opens_graphs_whose_weights_are_in_another_file():
+    """1.20.1 does not find them; 1.21.0, 1.21.1, 1.22.1 and 1.31.1 do: seen by installing them."""
+    assert oldest_runtime() == "1.21"
+
+
 @pytest.mark.parametrize("change", ["lengths of masks", "unknown formats", "older runtime"])
 def test_graphs_and_runtimes_with_less_to_go_by_join_too(change, monkeypatch):
     expected = TokenDecoder(DEMO, 20).answers(PROMPTS)
@@ -298,7 +365,7 @@ def test_graphs_and_runtimes_with_less_to_go_by_join_too(change, monkeypatch):
     elif change == "unknown formats":
         monkeypatch.setattr(joint_sharing, "_kinds", lambda *_: {})
     else:
-        monkeypatch.setattr(onnxruntime, "__version__", "1.20.1")
+        monkeypatch.setattr(onnxruntime, "__version__", oldest_runtime())
     engine = TokenDecoder(DEMO, 20)
     assert engine._session.joins
     assert engine.answers(PROMPTS) == expected
