@@ -71,8 +71,8 @@ LEAST_COSINE: dict[Precision, float] = {
     "fp16": 0.999,
     "int8": 0.999,
     "int4": 0.97,
-    "w8a8": 0.999,
 }
+"""Of embedding models, which are not exported in w8a8."""
 
 
 class Encoder(Protocol):

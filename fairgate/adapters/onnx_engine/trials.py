@@ -2,6 +2,8 @@
 
 The strongest trials come first, and what follows from them is not tried again: a row that has the
 same bits in any pieces, beside others and padded, depends neither on its companions nor on padding.
+Rows of unlike lengths are not read in one batch there. That follows too: padding stands behind a
+row's tokens, which attend to no later slot, and a companion's length shows in its own slots only.
 """
 
 from __future__ import annotations
