@@ -19,7 +19,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairgate.adapters.onnx_engine.precision import Precision
 
 DEMO = Path(__file__).parents[2] / "fairgate" / "data" / "models" / "demo-slm"
 SHAPES = {"demo-slm": (0, 0), "30m": (8, 2048), "135m": (30, 49152)}
@@ -92,12 +95,13 @@ def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
         take_end_away(folder / "hf")
 
 
-def write_eight_bits(folder: Path) -> None:
-    """Write what `fairgate export --precision w8a8` makes of the model; parity is not compared."""
+def write_precision(source: Path, target: Path, precision: Precision) -> Path:
+    """Write what `fairgate export --precision` makes of a model; parity is not compared."""
     from fairgate.adapters.onnx_engine.precision import change_precision
 
-    shutil.copytree(folder / "onnx", folder / "w8a8")
-    change_precision(folder / "w8a8" / "model.onnx", "w8a8", decoder=True)
+    shutil.copytree(source, target)
+    change_precision(target / "model.onnx", precision, decoder=True)
+    return target
 
 
 def write_genai(folder: Path) -> None:
@@ -228,7 +232,7 @@ def main() -> None:
     if options.kind == "graph":
         write_graph(options.folder, options.shape, endless=options.endless)
     elif options.kind == "w8a8":
-        write_eight_bits(options.folder)
+        write_precision(options.folder / "onnx", options.folder / "w8a8", "w8a8")
     elif options.kind == "genai":
         write_genai(options.folder)
     else:
