@@ -7,7 +7,7 @@ import shutil
 import warnings
 from pathlib import Path
 
-EXPORTED = ("fp32", "fp16", "int8", "int4", "dynamic int8")
+EXPORTED = ("fp32", "fp16", "int8", "int4", "w8a8", "dynamic int8")
 BUILT = ("fp32", "int8", "int4")
 KINDS = (*(f"optimum {one}" for one in EXPORTED), *(f"builder {one}" for one in BUILT))
 

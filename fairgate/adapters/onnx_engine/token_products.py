@@ -29,6 +29,8 @@ _LEAST = 1e-30
 """Below it a token's numbers are zeros."""
 _AXES_ARE_INPUTS = 18
 """The first version of ONNX whose ReduceMax takes its axes as an input."""
+_SAME_ROWS = frozenset({"Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators that hand the tokens of their first input on."""
 _OLDEST = 13
 """The first version whose operators have all types that are needed."""
 
@@ -36,8 +38,8 @@ _OLDEST = 13
 def with_token_products(model: Any) -> Any:
     """Replace products with constant matrices in a float32 `onnx.ModelProto`; return it.
 
-    Raises ModelError where the graph's version of ONNX is too old, nothing can be replaced, or
-    weights are not finite.
+    Raises ModelError where the graph's version of ONNX is too old, nothing can be replaced, weights
+    are not finite, or a product may have no rows.
     """
     version = _version(model)
     stored = {one.name: one for one in model.graph.initializer if len(one.dims) == 2}
@@ -50,6 +52,7 @@ def with_token_products(model: Any) -> Any:
             f"version {version}; expected some, in version {_OLDEST} or later, to store in 8 bits. "
             "Export the model in int8 instead."
         )
+    _refuse_chosen_rows(model, products)
     for name in dict.fromkeys(node.input[1] for node in products):
         model.graph.initializer.extend(_rounded(stored[name]))
     for node in products:
@@ -121,6 +124,29 @@ def pairs_saturate() -> bool:
     sums = [session.run(None, {"codes": codes[:rows]})[0] for rows in (1, 2, width)]
     exact = width * _LARGEST * (2 * _ZERO - 1)
     return any(bool((found != exact).any()) for found in sums)
+
+
+def _refuse_chosen_rows(model: Any, products: Iterable[Any]) -> None:
+    """Raise ModelError for products of tokens that are chosen while a graph runs.
+
+    ONNX Runtime's ReduceMax of no rows has a wrong shape, so that all products fail (seen in 1.31).
+    """
+    makers = {name: node for node in model.graph.node for name in node.output}
+    for product in products:
+        maker = makers.get(product.input[0])
+        while maker is not None and maker.op_type in _SAME_ROWS:
+            maker = makers.get(maker.input[0])
+        waiting = [maker.input[1]] if maker is not None and maker.op_type == "Gather" else []
+        while waiting:
+            chosen = makers.get(waiting.pop())
+            if chosen is not None and chosen.op_type == "NonZero":
+                raise ModelError(
+                    f"the product {product.name!r} is one of an expert, which gets the tokens that "
+                    "are chosen for it: there may be none, of which 8 bits for weights and "
+                    "activations cannot be computed. Export the model in int8 instead."
+                )
+            if chosen is not None and chosen.op_type in _SAME_ROWS | {"Split"}:
+                waiting.append(chosen.input[0])
 
 
 def _rounded(tensor: Any) -> list[Any]:

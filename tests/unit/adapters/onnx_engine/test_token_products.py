@@ -140,6 +140,35 @@ def test_a_graph_without_products_or_of_an_old_version_is_refused():
             with_token_products(model)
 
 
+def expert(chosen_by):
+    """Return a graph of a product of the rows that are named by `chosen_by` or are not 0."""
+    model = product_model(numbers_of(16, 8), 18)
+    [product] = model.graph.node
+    del model.graph.node[:]
+    made = helper.make_node
+    model.graph.node.extend(
+        [
+            made("NonZero", ["asked"], ["found"]),
+            made("Split", ["found"], ["row", "place"], num_outputs=2),
+            made("Squeeze", ["row"], ["rows"]),
+            made("Gather", ["x", chosen_by], ["given"], axis=1),
+            made("Reshape", ["given", "shape"], ["numbers"]),
+        ]
+    )
+    product.input[0] = "numbers"
+    product.name = "experts.0/up"
+    model.graph.node.append(product)
+    return model
+
+
+def test_a_product_of_rows_of_which_there_may_be_none_is_refused():
+    """As those of a mixture of experts, in the graphs that torch exports."""
+    with pytest.raises(ModelError, match=r"'experts.0/up' is one of an expert.*in int8 instead"):
+        with_token_products(expert("rows"))
+    for others in ("shape", "x"):
+        with_token_products(expert(others))
+
+
 def test_it_has_everything_that_float32_has(demo):
     session = session_of(demo)
     assert not session.is_fine
