@@ -120,7 +120,7 @@ def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[st
 
 
 def check_run(run: Path) -> None:
-    """Raise DataError where the parts of a run's folder are of different runs, or were edited."""
+    """Raise DataError where the files of a run's folder are of different runs, or were edited."""
     refuse_shard(run)
     folder = RunFolder(path=run)
     try:

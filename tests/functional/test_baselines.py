@@ -239,5 +239,5 @@ def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
     (accepted.root / "out" / part).write_text(text if part != "stop-rule.json" else text + "\n")
     before = (accepted.root / "baselines" / "small.json").read_bytes()
     assert accepted.run("baseline", "accept", "out", "--reason", "mixed") == 4
-    assert f"its parts are of different runs or were edited: {part}" in accepted.err
+    assert f"its files are of different runs or were edited: {part}" in accepted.err
     assert (accepted.root / "baselines" / "small.json").read_bytes() == before

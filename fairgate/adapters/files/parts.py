@@ -163,17 +163,17 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def check_parts(folder: Path, names: Iterable[str]) -> None:
-    """Raise DataError unless all parts of a folder, among them `names`, are of one writing."""
+    """Raise DataError unless all files that are named, among them `names`, are of one writing."""
     again = "run again, and leave the folder as the run wrote it"
     found = read_json_object(folder / PARTS)
     parts = found.get("parts")
     if not isinstance(parts, dict) or not all(isinstance(sha, str) for sha in parts.values()):
-        raise DataError(f"{folder / PARTS}: names no parts; {again}")
+        raise DataError(f"{folder / PARTS}: names no files; {again}")
     wanted = dict.fromkeys((*parts, *names))
     differing = [name for name in wanted if _sha256(folder, name) != parts.get(name)]
     if differing:
         raise DataError(
-            f"{folder}: its parts are of different runs or were edited: {', '.join(differing)} "
+            f"{folder}: its files are of different runs or were edited: {', '.join(differing)} "
             f"{'is' if len(differing) == 1 else 'are'} not what {PARTS} names; {again}"
         )
 

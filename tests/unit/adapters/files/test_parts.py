@@ -86,7 +86,7 @@ def test_a_death_between_two_replacements_is_told(folder, monkeypatch, after):
     if after == 0:
         check_parts(folder, OLD)
     else:
-        with pytest.raises(DataError, match="its parts are of different runs or were edited"):
+        with pytest.raises(DataError, match="its files are of different runs or were edited"):
             check_parts(folder, OLD)
     assert not [path for path in folder.iterdir() if path.suffix == ".tmp"]
 
@@ -183,9 +183,9 @@ def test_two_that_write_at_once_do_not_mix_their_files(tmp_path):
         (lambda f: (f / "b.json").unlink(), "b.json is not"),
         (lambda f: (f / "a.md").unlink() or (f / "a.md").mkdir(), "a.md is not"),
         (lambda f: (f / PARTS).unlink(), "parts.json: no such file"),
-        (lambda f: (f / PARTS).write_text("{}"), "names no parts"),
+        (lambda f: (f / PARTS).write_text("{}"), "names no files"),
         (lambda f: (f / PARTS).write_text("[]"), "expected a JSON object"),
-        (lambda f: (f / PARTS).write_text('{"parts": {"a.md": 1}}'), "names no parts"),
+        (lambda f: (f / PARTS).write_text('{"parts": {"a.md": 1}}'), "names no files"),
         (lambda f: (f / PARTS).write_text('{"parts": {}}'), "a.md, b.json, c.jsonl are not"),
         (lambda f: (f / PARTS).write_text('{"parts": {"../x": "y"}}'), r"\.\./x, a.md"),
         (lambda f: (f / PARTS).write_text("[" * 10**5), "nested deeper"),
