@@ -16,8 +16,6 @@ from pathlib import Path
 
 import jinja2
 from jinja2.bccache import Bucket, BytecodeCache
-from jinja2.filters import FILTERS
-from jinja2.tests import TESTS
 
 _OPTIONS = ("autoescape", "trim_blocks", "lstrip_blocks")
 _DIGEST = 32
@@ -30,14 +28,9 @@ class CompiledTemplates(BytecodeCache):
     def get_bucket(
         self, environment: jinja2.Environment, name: str, filename: str | None, source: str
     ) -> Bucket:
-        """Return the bucket of a template, filled where its code is there.
-
-        Raises ValueError where functions of the environment would run when a template is compiled:
-        what they once returned for a constant would stay in the code after they have changed.
-        """
-        _require_late(environment)
+        """Return the bucket of a template, filled where its code is there."""
         options = [getattr(environment, option) for option in _OPTIONS]
-        made_of = f"{jinja2.__version__} {options} {environment.finalize is None} {source}"
+        made_of = f"{jinja2.__version__} {options} {source}"
         return super().get_bucket(environment, name, filename, made_of)
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -62,14 +55,6 @@ class CompiledTemplates(BytecodeCache):
                 os.replace(draft, place)  # noqa: PTH105 - as everywhere else
             finally:
                 draft.unlink(missing_ok=True)
-
-
-def _require_late(environment: jinja2.Environment) -> None:
-    passed = getattr(environment.finalize, "jinja_pass_arg", None)
-    if environment.finalize is not None and getattr(passed, "name", "") != "context":
-        raise ValueError("finalize is applied to constants too early: expected jinja2.pass_context")
-    if environment.filters != FILTERS or environment.tests != TESTS:
-        raise ValueError("a filter or test is applied to constants too early: expected a global")
 
 
 def _place(bucket: Bucket) -> Path:

@@ -118,7 +118,10 @@ def _environment() -> jinja2.Environment:
 
     from fairgate.reports.compiled_templates import CompiledTemplates
 
-    @jinja2.pass_context  # applied to constants, too, when a page is made: compiled code is kept
+    # Compiled code is kept, and jinja2 computes constants when it compiles: a plain `finalize`,
+    # filters or tests of ours would leave in it what they once returned. One that takes the context
+    # is called when a page is made, and functions of ours are globals.
+    @jinja2.pass_context
     def visible(_: object, value: object) -> object:
         """Show control characters as escapes; markup of ours passes."""
         return harmless(value) if type(value) is str else value
