@@ -16,8 +16,6 @@ from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.wording import harmless
 
 _MOST = 500
-_SHORT = ("alloc failed", "bad_alloc", "cannot allocate memory")
-"""What libraries say, in lower case, that have an error of their own for a lack of memory."""
 
 
 def explain(error: BaseException) -> ExitCode:
@@ -52,9 +50,8 @@ def explain(error: BaseException) -> ExitCode:
 def _of_the_machine(error: BaseException) -> str:
     """Return the sentence for what the machine refused; empty where it is something else."""
     detail = harmless(str(error)[:_MOST])
-    lower = detail.lower()
     match error:
-        case _ if isinstance(error, MemoryError) or any(sign in lower for sign in _SHORT):
+        case MemoryError() | OSError(errno=errno.ENOMEM):
             return (
                 f"fairgate: error: there is not enough memory, or address space ({detail}): lower "
                 "--batch-size, allow more (`ulimit -v`), or take a smaller model or corpus"

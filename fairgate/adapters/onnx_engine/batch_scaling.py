@@ -12,8 +12,9 @@ from pathlib import Path
 
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError, mapped, messages
 from fairgate.adapters.onnx_engine.graph_structure import load_structure
+from fairgate.adapters.onnx_engine.runtime_errors import memory_errors
 from fairgate.adapters.onnx_engine.token_products import are_by_token
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 _BATCH_SCALED = frozenset(
     {
@@ -73,7 +74,10 @@ def _are_by_token(graph: Path, scaled: Collection[str]) -> bool:
     if not set(scaled) <= _INTEGER_PRODUCTS:
         return False
     try:
-        model, _ = load_structure(graph)
+        with memory_errors(f"the ONNX graph {str(graph)!r} cannot be read"):
+            model, _ = load_structure(graph)
+            return are_by_token(model, _BATCH_SCALED)
+    except OutOfMemoryError:
+        raise
     except Exception:  # noqa: BLE001 any kind of damage, or no such package
         return False
-    return are_by_token(model, _BATCH_SCALED)

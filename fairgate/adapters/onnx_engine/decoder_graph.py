@@ -15,6 +15,7 @@ from typing import Any
 from fairgate.adapters.onnx_engine.graph import cut_to_positions
 from fairgate.adapters.onnx_engine.graph_structure import load_structure
 from fairgate.adapters.onnx_engine.joint_attention import join_attention
+from fairgate.adapters.onnx_engine.runtime_errors import is_of_memory, memory_errors
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.token_products import (
     has_token_products,
@@ -85,7 +86,7 @@ def read_decoder_graph(
     `attends_to_all`: whether every layer attends to the whole text, as far as the folder says.
     `joins`: whether a second way to attend is wanted, see `joint_attention`.
     A file that cannot be read is left to the session that opens it, which reports the error.
-    Raises ModelError without the package `onnx`.
+    Raises ModelError without the package `onnx`, and OutOfMemoryError.
     """
     try:
         import onnx
@@ -94,20 +95,29 @@ def read_decoder_graph(
             "decoders need the package 'onnx' beside ONNX Runtime: without it nothing shows what "
             "a graph attends to. Install `fairgate[cpu]`, or `fairgate[cuda]`."
         ) from error
-    try:
-        model, folder = load_structure(graph_file)
-    except Exception:  # noqa: BLE001 any kind of damage
-        return DecoderGraph()
+    with memory_errors(f"the ONNX graph {str(graph_file)!r} cannot be read"):
+        try:
+            model, folder = load_structure(graph_file)
+        except Exception as error:
+            if is_of_memory(error):
+                raise
+            return DecoderGraph()  # any kind of damage
+        return _changed(onnx, model, folder, is_whole=attends_to_all, joins=joins)
+
+
+def _changed(
+    onnx: Any, model: Any, folder: Path | None, *, is_whole: bool, joins: bool
+) -> DecoderGraph:
     facts = _facts(onnx, model)
     grown = _grow_window_caches(model)
     widened = has_token_products(model) and pairs_saturate() and widen_products(model)
     whole = bytes(model.SerializeToString()) if grown or widened else None
-    if attends_to_all and not facts.windows:
+    if is_whole and not facts.windows:
         drop_softmax_guards(model)
     better: list[bytes] = []
     if cut_to_positions(model):
         better.append(bytes(model.SerializeToString()))
-    if joins and attends_to_all and not facts.windows and join_attention(model):
+    if joins and is_whole and not facts.windows and join_attention(model):
         better.insert(0, bytes(model.SerializeToString()))
     return DecoderGraph(facts=facts, contents=(*better, whole), folder=folder)
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from fairgate.adapters.onnx_engine.runtime_errors import imported_runtime
+
 _VERSION = 23
 _IR_VERSION = 10
 """Of the format of files, the first that belongs to this version of ONNX and that all runtimes of
@@ -31,8 +33,8 @@ def attention_node(inputs: Sequence[str], outputs: Sequence[str], *, scale: floa
 def runs_fused_attention() -> bool:
     """Return whether ONNX Runtime can load the operator, with keys and values before a prompt."""
     from onnx import TensorProto, helper
-    from onnxruntime import InferenceSession, SessionOptions
 
+    onnxruntime = imported_runtime()
     given, found = ["query", "key", "value", "keys", "values"], ["found", "all_keys", "all_values"]
     node = attention_node([*given[:3], "", *given[3:]], found, scale=1.0)
     shape = ["rows", "heads", None, "size"]
@@ -45,10 +47,12 @@ def runs_fused_attention() -> bool:
         opset_imports=[helper.make_opsetid("", _VERSION)],
         ir_version=_IR_VERSION,
     )
-    options = SessionOptions()
+    options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
-        InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
     except Exception:  # noqa: BLE001 an older runtime, which says so in one of many ways
         return False
     return True

@@ -26,7 +26,7 @@ from fairgate.adapters.onnx_engine.fused_layers import FUSED_INPUT, with_fused_a
 from fairgate.adapters.onnx_engine.graph_branches import either
 from fairgate.adapters.onnx_engine.joint_sharing import hide_plain_nodes
 from fairgate.adapters.onnx_engine.operator_sets import raise_version
-from fairgate.adapters.onnx_engine.session import imported_runtime
+from fairgate.adapters.onnx_engine.runtime_errors import imported_runtime
 
 JOINT_INPUT = "fairgate_joint"
 """bool `[1]`: whether one token is added to each row of a cache without gaps."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
@@ -45,6 +47,7 @@ _OTHER_CARD = (
 )
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("allocate memory", "bad allocation", "bad_alloc", "alloc_failed", "out of memory"), _MEMORY),
+    (("arena alloc failed",), _MEMORY),
     (("not_implemented", "bfloat16", "no op registered", "not a registered function"), _NO_KERNEL),
     (("unsupported model ir version", "onnx runtime only *guarantees*"), _NEWER),
     (("external data", "external initializer", "out of bounds or can not be read"), _EXTERNAL),
@@ -55,6 +58,19 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("cuda failure", "cudnn failure", "cublas failure", "cuda error"), _CUDA),
 )
 """What a message contains, in lower case, and the next step that follows from it; first wins."""
+
+
+def imported_runtime() -> Any:
+    """Return the module `onnxruntime`. Raises ModelError where it cannot be imported."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            f"models run on ONNX Runtime, which cannot be imported ({harmless(str(error)[:200])}). "
+            "Install `fairgate[cpu]`, or `fairgate[cuda]` for an NVIDIA GPU; where it is there, "
+            "allow more memory (`ulimit -v`)."
+        ) from error
+    return onnxruntime
 
 
 @contextmanager
@@ -88,6 +104,33 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
         if isinstance(error, MemoryError) or advice is _MEMORY:
             raise OutOfMemoryError(message, _MEMORY) from error
         raise ModelError(f"{message}. {advice}") from error
+
+
+def is_of_memory(error: Exception) -> bool:
+    """Return whether an error is for a lack of memory, by its kind or a library's own words.
+
+    A library that cannot be loaded is something else, and so is a file whose name has such words.
+    """
+    if isinstance(error, ImportError | OSError):
+        return getattr(error, "errno", None) == errno.ENOMEM
+    return isinstance(error, MemoryError) or _advice(str(error), "") is _MEMORY
+
+
+@contextmanager
+def memory_errors(what: str) -> Iterator[None]:
+    """Turn what reading or changing a graph raises for a lack of memory into OutOfMemoryError.
+
+    protobuf says `Arena alloc failed` in an error of its own. All other errors pass.
+    """
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except Exception as error:
+        if not is_of_memory(error):
+            raise
+        reason = " ".join(f"{type(error).__name__} {error}".split())
+        raise OutOfMemoryError(f"{what}: {harmless(reason[:400])}", _MEMORY) from error
 
 
 def _advice(reason: str, otherwise: str) -> str:

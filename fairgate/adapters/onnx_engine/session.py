@@ -16,9 +16,8 @@ from fairgate.adapters.onnx_engine.cuda import (
     quiet_start,
 )
 from fairgate.adapters.onnx_engine.half_angles import refuse_half_angles
-from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
+from fairgate.adapters.onnx_engine.runtime_errors import imported_runtime, mapped_errors
 from fairgate.domain.errors import ModelError
-from fairgate.domain.wording import harmless
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -84,19 +83,6 @@ def open_session(
     if device == "cuda":
         _refuse_other_devices(onnxruntime, session, graph)
     return session
-
-
-def imported_runtime() -> Any:
-    """Return the module `onnxruntime`. Raises ModelError where it cannot be imported."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(
-            f"models run on ONNX Runtime, which cannot be imported ({harmless(str(error)[:200])}). "
-            "Install `fairgate[cpu]`, or `fairgate[cuda]` for an NVIDIA GPU; where it is there, "
-            "allow more memory (`ulimit -v`)."
-        ) from error
-    return onnxruntime
 
 
 def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:

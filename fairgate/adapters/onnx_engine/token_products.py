@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fairgate.adapters.onnx_engine.runtime_errors import imported_runtime
 from fairgate.domain.errors import ModelError
 
 TOKEN_PRODUCT = "TokenScaledProduct"  # noqa: S105 no password
@@ -102,9 +103,9 @@ def pairs_saturate() -> bool:
 
     AVX2 without VNNI does, where numbers without sign meet numbers with one. Tried out.
     """
-    import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
+    onnxruntime = imported_runtime()
     width = 64
     weights = np.full((width, width), _LARGEST, dtype=np.int8)
     graph = helper.make_graph(

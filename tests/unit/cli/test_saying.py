@@ -115,8 +115,12 @@ def test_whatever_is_raised_has_an_exit_code_of_its_own(error, code, monkeypatch
         (SystemExit("::error::x"), 4, "status : :error: :x"),
         (MemoryError("std::bad_alloc"), 4, "not enough memory, or address space (std: :bad_alloc)"),
         (OSError(12, "Cannot allocate memory"), 4, "there is not enough memory"),
-        (ValueError("'onnx.AttributeProto': Arena alloc failed"), 4, "there is not enough memory"),
         (ImportError("x.so: failed to map segment"), 4, "a library cannot be loaded (x.so: failed"),
+        (
+            ImportError("libgomp.so.1: cannot allocate memory in static TLS block"),
+            4,
+            "a library cannot be loaded (libgomp.so.1: cannot allocate memory in static",
+        ),
         (OSError(errno.ENOSPC, "No space left on device"), 4, "the output cannot be written (No"),
         (PermissionError(errno.EACCES, "Permission denied", "a\x1b.txt"), 4, "check the path"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, "the output cannot be written (Broken"),
@@ -132,6 +136,18 @@ def test_what_the_machine_refuses_is_no_bug_and_no_verdict(error, code, said, mo
     told = capsys.readouterr().err
     assert said in told
     assert "bug" not in told
+
+
+@pytest.mark.parametrize(
+    "text", ["unknown sign 'alloc failed'", "expected 'bad_alloc'", "no 'cannot allocate memory'"]
+)
+def test_a_bug_that_quotes_words_for_too_little_memory_is_a_bug(text, monkeypatch, capsys):
+    def explode(**_):
+        raise ValueError(text)
+
+    monkeypatch.setattr(cli, "main", explode)
+    assert main([]) == ExitCode.EXECUTION
+    assert f"internal error: ValueError: {text}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), DataError("x"), KeyboardInterrupt()])
