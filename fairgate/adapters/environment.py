@@ -10,6 +10,8 @@ from pathlib import Path
 
 _LIBRARIES = ("onnxruntime", "onnxruntime-gpu", "transformers", "tokenizers", "numpy", "faiss-cpu")
 _OF_ANSWERS = ("jinja2", "numpy", "tokenizers", "transformers")
+OPTIONAL = frozenset({"transformers"})
+"""Libraries of `libraries_of_answers` that need not be there: tokens are the same without them."""
 _RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 _CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimd", "i8mm")
 

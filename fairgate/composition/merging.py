@@ -21,6 +21,7 @@ from fairgate.adapters.files.shard_folder import (
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.sharding import expected
+from fairgate.composition.team import on_its_machines
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.runtime import Runtime
@@ -194,6 +195,7 @@ def merge(
         live = Live(composition, under_test, read, stack)
         united = united_system(read, live if asks else None)
         done = run_gate(given, united, progress)
+        given, done = on_its_machines(given, done, live.environment(given.provenance.environment))
     if united.left_out:
         given, done = _with_notice(given, done, _left_out(united.left_out))
     return Merged(given=given, run=done, notices=composition.notices)
@@ -250,6 +252,7 @@ class Live:
     under_test: Mapping[str, str]
     shards: Sequence[ReadShard]
     stack: contextlib.ExitStack
+    is_open: bool = False
 
     def __call__(self) -> SystemUnderTest:
         """Return the system. Raises UsageError where it is not the one that the parts asked."""
@@ -266,4 +269,10 @@ class Live:
                 )
         for one in self.shards:
             self.composition.unlabelled.update(one.unlabelled)
+        self.is_open = True
         return system
+
+    def environment(self, of_parts: Mapping[str, str]) -> dict[str, str]:
+        """Return the parts' machines and, where the system was asked here, its own and workers'."""
+        asked_here = [self.composition.environment] if self.is_open else []
+        return of_machines([of_parts, *asked_here])

@@ -45,8 +45,9 @@ def run_attribution(
     with contextlib.ExitStack() as stack:
         live = Live(composition, own.manifest.under_test, read, stack)
         crossed = ask_attribution(answered, part_of(plan, shard), live, progress)
+        environment = live.environment(own.manifest.environment)
     answers = {**own.part.answers, **crossed}
-    manifest = replace(own.manifest, questions=len(answers))
+    manifest = replace(own.manifest, questions=len(answers), environment=environment)
     keep_output_out_of_git(folder)
     part = AnsweredPart(answers=answers, vectors=own.part.vectors)
     write_shard(folder, manifest, part, {**own.unlabelled, **composition.unlabelled})

@@ -39,15 +39,15 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime) -> Team | None:
 def on_its_machines(
     given: GateInput, run: GateRun, environment: Mapping[str, str]
 ) -> tuple[GateInput, GateRun]:
-    """Return a run with where its answers were made, which is known once workers have run."""
+    """Return a run with where its answers were made, which is known once all were asked."""
     before = given.provenance.environment
     differing = sorted(name for name in environment if environment[name] != before.get(name))
     if not differing:
         return given, run
     values = "; ".join(f"{name}: {environment[name]}" for name in differing)
     notice = (
-        f"workers ran on machines that are not alike ({values}): answers are those of one process "
-        "where machines are"
+        f"questions were asked on machines that are not alike ({values}): answers are those of one "
+        "process where machines are"
     )
     provenance = replace(given.provenance, environment=environment)
     given = replace(given, provenance=provenance, notices=[notice, *given.notices])

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.baseline import Baseline
 
+_BETWEEN = " | "
+
 
 def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:
     """Return a sentence where the environments differ; none where they are equal or unknown.
@@ -31,7 +33,13 @@ def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]
 
 
 def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return one environment for several machines: where they differ, every value."""
+    """Return one environment for several machines: where they differ, every value once.
+
+    A table may be such an environment itself.
+    """
     names = dict.fromkeys(name for table in tables for name in table)
-    values = {name: sorted({table.get(name, "none") for table in tables}) for name in names}
-    return {name: " | ".join(each) for name, each in values.items()}
+    values = {
+        name: {value for table in tables for value in table.get(name, "none").split(_BETWEEN)}
+        for name in names
+    }
+    return {name: _BETWEEN.join(sorted(each)) for name, each in values.items()}

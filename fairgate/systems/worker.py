@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairgate import __version__
-from fairgate.adapters.environment import describe_environment, libraries_of_answers
+from fairgate.adapters.environment import OPTIONAL, describe_environment, libraries_of_answers
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SILENT
@@ -36,13 +36,15 @@ def worker_side(threads: int) -> WorkerSide:
 def _require_alike(run: Mapping[str, str]) -> None:
     """Raise UsageError where what computes answers has another version here than in the run.
 
-    What else decides an answer is in the model's fingerprint, which `WorkerSide` compares. The
-    processor is not compared: machines that are not alike are named in the record.
+    What is optional is compared where both have it: a model that needs it says so itself. What else
+    decides an answer is in the model's fingerprint, which `WorkerSide` compares. The processor is
+    not compared: machines that are not alike are named in the record.
     """
     here = {"fairgate": __version__, **libraries_of_answers()}
+    on_one_side = here.keys() ^ run.keys()
     differing = [
         f"{name} {here.get(name, 'is not installed')} (the run: {run.get(name, 'not installed')})"
-        for name in sorted({*here, *run})
+        for name in sorted({*here, *run} - (OPTIONAL & on_one_side))
         if here.get(name) != run.get(name)
     ]
     if differing:

@@ -10,6 +10,7 @@ from fakes.workers import Here
 from fairgate.adapters.environment import libraries_of_answers
 from fairgate.adapters.onnx_engine import batch_size
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+from fairgate.composition import building
 from fairgate.composition.loading import load_policy
 from fairgate.composition.team import team_for
 from fairgate.domain.errors import UsageError
@@ -42,13 +43,18 @@ def test_parts_of_a_run_may_have_workers_too(workspace):
     assert merged(workspace.run) == expected
 
 
-def test_workers_ask_the_questions_that_follow_from_all_parts(workspace, monkeypatch):
+def with_documents(workspace):
+    """A policy whose attribution has questions."""
     workspace.sources(4)
     words = ("fine", "bad", "slow", "young", "old", "Black", "man", "good")
     rows = [{"id": word, "text": f"The {word} one is number {len(word)}."} for word in words]
     corpus = "".join(json.dumps(row) + "\n" for row in rows)
     (workspace.root / "corpus.jsonl").write_text(corpus)
     write(workspace, system={**HERE, "retriever": {"corpus": "corpus.jsonl", "top_k": 2}})
+
+
+def test_workers_ask_the_questions_that_follow_from_all_parts(workspace, monkeypatch):
+    with_documents(workspace)
     in_parts(workspace.run, "p.yaml", 2, "--cache", "of-parts")
     expected = merged(workspace.run, "--cache", "one")
     assert merged(workspace.run, "--cache", "one", "--no-attribution") != expected
@@ -178,10 +184,50 @@ def test_workers_on_other_machines_are_in_the_record_and_in_a_notice(workspace, 
     assert sorted(environment["cpu"].split(" | ")) == sorted(
         ["other", json.loads(expected["run.json"])["provenance"]["environment"]["cpu"]]
     )
-    assert "workers ran on machines that are not alike (cpu: " in found["report.md"].decode()
+    assert (
+        "questions were asked on machines that are not alike (cpu: " in found["report.md"].decode()
+    )
     assert found["rows.jsonl"] == expected["rows.jsonl"]
     again = whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2")
     assert again == expected, "stored answers have no machine"
+
+
+def cpus(files):
+    """Return the processors in a run's record."""
+    return json.loads(files["run.json"])["provenance"]["environment"]["cpu"].split(" | ")
+
+
+def test_machines_that_asked_what_follows_from_all_parts_are_in_the_record(workspace, monkeypatch):
+    with_documents(workspace)
+    in_parts(workspace.run, "p.yaml", 2, "--cache", "of-parts")
+    expected = merged(workspace.run, "--cache", "one")
+    [here] = cpus(expected)
+    in_this_process(monkeypatch, Elsewhere)
+    found = merged(workspace.run, "--cache", "many", "--workers", "2")
+    assert cpus(found) == sorted({here, "other"})
+    notice = "questions were asked on machines that are not alike (cpu: "
+    assert notice in found["report.md"].decode()
+    assert found["rows.jsonl"] == expected["rows.jsonl"]
+    assert merged(workspace.run, "--cache", "many", "--workers", "2") == expected
+    for number in (1, 2):
+        part = ("--shard", f"{number}/2", "--after", "parts", "--out", f"again/{number}")
+        assert workspace.run("run", "p.yaml", *part, "--cache", f"a{number}", "--workers", "2") == 0
+    again = merged(workspace.run, parts=workspace.root / "again")
+    assert cpus(again) == sorted({here, "other"})
+    assert again["rows.jsonl"] == expected["rows.jsonl"]
+
+
+def test_a_machine_without_workers_that_asked_is_in_the_record(workspace, monkeypatch):
+    with_documents(workspace)
+    in_parts(workspace.run, "p.yaml", 2, "--cache", "of-parts")
+    expected = merged(workspace.run, "--cache", "one")
+    here = building.describe_environment
+    monkeypatch.setattr(building, "describe_environment", lambda to: {**here(to), "cpu": "other"})
+    found = merged(workspace.run, "--cache", "many")
+    assert cpus(found) == sorted({*cpus(expected), "other"})
+    assert "on machines that are not alike (cpu: " in found["report.md"].decode()
+    nothing_asked = merged(workspace.run, "--cache", "many", "--no-attribution")
+    assert cpus(nothing_asked) == cpus(expected)
 
 
 ELSEWHERE = [
@@ -206,6 +252,31 @@ def test_a_worker_with_another_library_answers_nothing(workspace, monkeypatch, n
     assert all(key in said for key in other)
     assert "install the same versions on every machine" in said
     assert not (workspace.root / "out").exists()
+
+
+@pytest.mark.parametrize(("run", "there"), [(None, "4.57.1"), ("4.57.1", None)])
+def test_transformers_that_one_side_lacks_refuse_no_worker(workspace, monkeypatch, run, there):
+    workspace.sources(3)
+    write(workspace)
+    expected = whole(workspace.run, "p.yaml", "--cache", "one")
+    in_this_process(monkeypatch, worker_side)
+    others = {name: of for name, of in libraries_of_answers().items() if name != "transformers"}
+    for module, version in (("onnx_generator", run), ("worker", there)):
+        found = others if version is None else {**others, "transformers": version}
+        monkeypatch.setattr(
+            f"fairgate.systems.{module}.libraries_of_answers", lambda found=found: found
+        )
+    assert whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2") == expected
+
+
+def test_other_transformers_on_both_sides_refuse_a_worker(workspace):
+    found = json.loads(named_for_workers(GeneratorPolicy(), Runtime(workers=Workers(count=2))))
+    libraries = libraries_of_answers() | {"transformers": "4.57.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairgate.systems.worker.libraries_of_answers", lambda: libraries)
+        found["libraries"] = libraries | {"transformers": "4.56.0"}
+        with pytest.raises(UsageError, match=r"transformers 4\.57\.1 \(the run: 4\.56\.0\)"):
+            worker_side(1)._open(json.dumps(found))
 
 
 @pytest.mark.parametrize(
