@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import sys
 import threading
 import time
@@ -101,6 +102,9 @@ def drive(pipe: Connection, cluster: Cluster) -> None:
     """
     # Ray reports usage to its makers, unless it is told not to before it is imported.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if cluster.address == LOCAL:
+        # Ray 2.60 would make one, and leave it in the user's home.
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     run = _Run(pipe)
     # What Ray prints about a lost machine belongs to no report.
     with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(_RunEnded):
