@@ -146,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; no exception leaves it."""
     if arguments is None:
         arguments = sys.argv[1:]
-        # The process ends after this; looking for cycles before would take a twentieth of a gate.
+        # The process ends after this; looking for cycles before would only take time.
         atexit.register(gc.freeze)
     thresholds = gc.get_threshold()
     # Most of what a run makes lives until its end; looking for cycles often finds none.

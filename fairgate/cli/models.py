@@ -24,7 +24,7 @@ from fairgate.domain.errors import ExitCode
 @click.option(
     "--precision", type=click.Choice(["fp32", "fp16", "int8", "int4", "w8a8"]), default="fp32",
     show_default=True,
-    help="int8, int4: weights in blocks; w8a8: weights and activations in 8 bits, the fastest.",
+    help="int8, int4: weights in blocks; w8a8: weights and activations in 8 bits.",
 )  # fmt: skip
 @click.option("--revision", help="Commit, tag or branch of a Hugging Face model.")
 @click.option(
