@@ -15,6 +15,7 @@ from typing import Any
 from fairgate.adapters.onnx_engine.graph import cut_to_positions
 from fairgate.adapters.onnx_engine.graph_structure import load_structure
 from fairgate.adapters.onnx_engine.joint_attention import join_attention
+from fairgate.adapters.onnx_engine.mask_windows import mask_window
 from fairgate.adapters.onnx_engine.runtime_errors import is_of_memory, memory_errors
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 from fairgate.adapters.onnx_engine.token_products import (
@@ -43,6 +44,8 @@ class GraphFacts:
     operators: frozenset[str] = frozenset()
     windows: Mapping[int, int] = field(default_factory=dict)
     """Sliding windows, in tokens, by layer, of the GroupQueryAttention nodes that have one."""
+    mask_window: int | None = None
+    """The narrowest window, in slots, of a mask that the graph computes itself."""
     switch: int | None = None
     """Width of the attention mask above which other rotary factors are used."""
     coarse: bool = False
@@ -112,7 +115,7 @@ def _changed(
     grown = _grow_window_caches(model)
     widened = has_token_products(model) and pairs_saturate() and widen_products(model)
     whole = bytes(model.SerializeToString()) if grown or widened else None
-    if is_whole and not facts.windows:
+    if is_whole and not facts.windows and facts.mask_window is None:
         drop_softmax_guards(model)
     better: list[bytes] = []
     if cut_to_positions(model):
@@ -126,6 +129,7 @@ def _facts(onnx: Any, model: Any) -> GraphFacts:
     return GraphFacts(
         operators=frozenset(node.op_type for node in model.graph.node),
         windows=dict(_windows(model)),
+        mask_window=mask_window(model),
         switch=find_width_switch(onnx, model),
         coarse=any(_coarse_steps(model)) or has_token_products(model),
     )

@@ -94,6 +94,8 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
             limits.append((window, why))
         elif not facts.counts_rows:
             slot_window = window
+    if window is None and not facts.counts_rows:
+        slot_window = facts.mask_window  # config.json is silent
     if settings.switch is not None and facts.switch is None:
         why = (
             f"after {settings.switch} tokens the model uses other rotary factors (LongRoPE), of "

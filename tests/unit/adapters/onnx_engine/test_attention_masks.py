@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from fakes.decoders import DEMO
+from fakes.decoders import BUILDER, DEMO, TokenDecoder
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.adapters.onnx_engine.attention_layers import AttentionGraph, plain_attention
@@ -16,6 +16,7 @@ from fairgate.adapters.onnx_engine.attention_masks import hides_later_tokens_onl
 from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.joint_attention import join_attention
+from fairgate.adapters.onnx_engine.mask_windows import mask_window
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
 
 WINDOW = 100
@@ -252,6 +253,29 @@ def test_a_window_that_only_the_mask_has_is_kept(change, config, tmp_path):
     assert np.abs(last_logits(DEMO / "model.onnx", tokens) - expected).max() > 0.1
     assert np.abs(session.prefill([tokens], len(tokens))[0][0, 0] - expected).max() < 1e-3
     assert (session._fuses, session.joins) == (False, False)
+
+
+@pytest.mark.parametrize("change", [sub_less, greater, greater_of_a_sum, absolute, chunks])
+def test_a_window_that_only_the_mask_has_counts_slots_as_a_declared_one(change, tmp_path):
+    folder = tmp_path / "windowed"
+    shutil.copytree(DEMO, folder)
+    onnx.save(change(onnx.load(str(DEMO / "model.onnx"))), str(folder / "model.onnx"))
+    rng = np.random.default_rng(6)
+    prompts = [rng.integers(3, 1000, size).tolist() for size in (20, 2 * WINDOW + 1, 330)]
+    engine = TokenDecoder(folder, 4)
+    found = engine.answers(prompts)
+    assert engine._session.reach.slot_window == WINDOW
+    for prompt, answer in zip(prompts, found, strict=True):
+        row = list(prompt)
+        for token in answer:
+            assert token == last_logits(folder / "model.onnx", row).argmax()
+            row.append(token)
+
+
+def test_graphs_without_a_window_have_none_in_their_mask():
+    assert mask_window(demo_graph()) is None
+    assert mask_window(onnx.load(str(BUILDER / "model.onnx"), load_external_data=False)) is None
+    assert mask_window(alibi(demo_graph())) is None
 
 
 def scattered_mask(trilu=1, filled=-3.4e38):
