@@ -92,8 +92,9 @@ class Source:
 class Case(NamedTuple):
     """One question to the system under test. Its key is SPEC 10's; equal content is asked once.
 
-    A named tuple, because plans hold a million of them. The questions about one source differ in
-    key and query, which stand first, and share the rest.
+    A named tuple, because plans hold a million of them: it is made in a quarter of the time of a
+    frozen dataclass, and takes as much memory. The questions about one source differ in key and
+    query, which stand first; the rest is put together once for all of them.
     """
 
     key: str

@@ -7,7 +7,7 @@ baselines know claims and dimensions, never the kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -104,6 +104,40 @@ Value = str | float | tuple[str, ...]
 """What an oracle reads: a label or an option, a score, a ranking."""
 Claim = float | Reason
 """True is 1.0: everything that is claimed of a unit is a number, or not decided for a reason."""
+
+
+class CaseKeys(Mapping[str, str]):
+    """Role to the key of the case that is asked for it, in half the memory of a dictionary.
+
+    A plan of a million pairs has a million of them, and their roles are the same few.
+    """
+
+    __slots__ = ("_keys", "_places")
+
+    def __init__(self, places: Mapping[str, int], keys: tuple[str, ...]) -> None:
+        """Take the keys, and the place of each role among them, which units share."""
+        self._places = places
+        self._keys = keys
+
+    def __getitem__(self, role: str) -> str:
+        """Return the key of a role's case. Raises KeyError."""
+        return self._keys[self._places[role]]
+
+    def __contains__(self, role: object) -> bool:
+        """Return whether a case is asked for a role."""
+        return role in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the roles."""
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        """Return how many cases are asked."""
+        return len(self._keys)
+
+    def __repr__(self) -> str:
+        """Return it as the mapping that it is."""
+        return repr(dict(self))
 
 
 class Unit(NamedTuple):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.keys import follow_up_key, judge_key, repeat_key, source_key
-from fairgate.domain.units import Arm, Unit
+from fairgate.domain.units import Arm, CaseKeys, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet
@@ -30,7 +30,11 @@ JUDGE = "judge"
 """Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
-_ROLES = (SOURCE, FOLLOW_UP, *PARTS)
+_PLACES = [
+    {role: place for place, role in enumerate((SOURCE, FOLLOW_UP, *PARTS)[:many])}
+    for many in range(len(PARTS) + 3)
+]
+"""The place of each role among a unit's cases, by how many these are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,10 +269,15 @@ def _units(
     is_unproven = is_judged and judge is not None and judge.count > 0 and not judge.is_proven
     before = asked.encoded()
     for key, follow_up in pairs.items():
-        parts = (follow_up_key(source.id, relation.id, part) for part in follow_up.parts)
+        keys: tuple[str, ...] = (own, key)
+        if follow_up.parts:
+            keys += tuple(
+                follow_up_key(source.id, relation.id, part)
+                for part in follow_up.parts[: len(PARTS)]
+            )
         yield Unit(
             key=key,
-            asks=dict(zip(_ROLES, (own, key, *parts), strict=False)),
+            asks=CaseKeys(_PLACES[len(keys)], keys),
             dimensions=_dimensions(relation.id, follow_up.category, follow_up.term),
             content=hashlib.sha256(before + _encoded(follow_up.text)).hexdigest()[:10],
             suite=given.policy.id,

@@ -1,0 +1,44 @@
+"""Which cases a unit asks reads like a dictionary."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from fakes.planted import Bench, policy_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairgate.domain.units import CaseKeys
+
+ASKED = st.dictionaries(st.sampled_from(["source", "follow-up", "first part"]), st.text())
+
+
+def keys_of(asked):
+    places = {role: place for place, role in enumerate(asked)}
+    return CaseKeys(places, tuple(asked.values()))
+
+
+@given(ASKED, ASKED)
+def test_it_reads_like_a_dictionary(asked, other):
+    keys = keys_of(asked)
+    assert dict(keys) == asked
+    assert list(keys.items()) == list(asked.items())
+    assert list(keys.values()) == list(asked.values())
+    assert list(keys) == list(asked)
+    assert (keys == other) == (asked == other)
+    assert (keys == keys_of(other)) == (asked == other)
+    assert len(keys) == len(asked)
+    assert all(role in keys for role in asked)
+    assert "answer" not in keys
+    with pytest.raises(KeyError, match="answer"):
+        keys["answer"]
+
+
+def test_it_takes_less_memory_than_a_dictionary():
+    bench = Bench(policy=policy_of([{"metric": "asr/generation", "max": 0.9}]), sources=2)
+    for unit in bench.given().plan.units:
+        asks = unit.asks
+        own = sys.getsizeof(asks) + sys.getsizeof(asks._keys)
+        assert own < 0.7 * sys.getsizeof(dict(asks))
+        assert asks["follow-up"] == unit.key
