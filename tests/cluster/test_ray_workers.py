@@ -19,6 +19,7 @@ from fairgate.cli import main
 from fairgate.domain.errors import WorkerError
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
+TESTS = Path(__file__).parents[1]
 POLICY = {
     "version": 1,
     "name": "w",
@@ -150,6 +151,19 @@ def test_a_cluster_that_is_gone_is_an_error_and_no_verdict(cluster):
     with pytest.raises(WorkerError, match="the connection to the cluster is lost"):
         next(coming)
     team.close()
+
+
+def test_a_cluster_of_the_run_s_own_leaves_nothing_in_the_user_s_home(tmp_path, monkeypatch):
+    """Ray 2.60 makes a token for a new cluster, and would write it to `~/.ray/auth_token`."""
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (TESTS, TESTS.parent))))
+    generator, team = spread(RayActors(1, 1, scripted_side, "local"))
+    assert len(list(generator.generate(questions([1, 1])))) == 2
+    team.close()
+    assert list(tmp_path.iterdir()) == []
+    assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 def test_what_is_no_cluster_is_left_after_a_while(monkeypatch):
