@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-_NUMBER, _BYTES = 0, 2
+_NUMBER, _BYTES, _GROUP, _GROUP_END = 0, 2, 3, 4
 _FIXED = {1: 8, 5: 4}
 _LONGEST_VARINT = 10
+_TAG = 0xFFFFFFFF
+"""Bits of a tag that ONNX Runtime reads; it drops what is above."""
 
 Children = Mapping[str, Mapping[int, str]]
 """For each kind of message: the fields that are followed, and the kind found there."""
@@ -30,6 +32,8 @@ class Part(NamedTuple):
     begin: int
     """Of the value."""
     end: int
+    sized: bool
+    """Whether it has a length of its own, as messages and bytes have; else it is none of them."""
 
 
 class DamagedGraphError(ValueError):
@@ -79,8 +83,8 @@ def fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int,
 def parts(content: mmap.mmap, start: int, end: int) -> Iterator[Part]:
     """Yield every field of a message, in order, without a gap. Raises DamagedGraphError."""
     place = start
-    for kind, _, begin, stop in _all_fields(content, start, end):
-        yield Part(kind, place, begin, stop)
+    for kind, wire, begin, stop in _all_fields(content, start, end):
+        yield Part(kind, place, begin, stop, wire == _BYTES)
         place = stop
 
 
@@ -107,22 +111,43 @@ def _all_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int,
     place = start
     while place < end:
         tag, place = _varint(content, place, end)
-        kind, wire = tag >> 3, tag & 7
-        begin = place
-        if wire == _NUMBER:
-            _, place = _varint(content, place, end)
-            yield kind, wire, begin, place
-            continue
-        if wire == _BYTES:
-            size, begin = _varint(content, place, end)
-        elif wire in _FIXED:
-            size = _FIXED[wire]
+        kind, wire = (tag & _TAG) >> 3, tag & 7
+        if wire == _GROUP:
+            begin, place = place, _after_group(content, place, end, kind)
         else:
-            raise DamagedGraphError(f"byte {place}: no field of an ONNX graph begins here")
-        if size > end - begin:
-            raise DamagedGraphError(f"byte {begin}: {size} bytes announced, {end - begin} left")
-        place = begin + size
+            begin, place = _value(content, place, end, wire)
         yield kind, wire, begin, place
+
+
+def _value(content: mmap.mmap, place: int, end: int, wire: int) -> tuple[int, int]:
+    """Return begin and end of the value of a field that is no group."""
+    begin = place
+    if wire == _NUMBER:
+        return begin, _varint(content, place, end)[1]
+    if wire == _BYTES:
+        size, begin = _varint(content, place, end)
+    elif wire in _FIXED:
+        size = _FIXED[wire]
+    else:
+        raise DamagedGraphError(f"byte {place}: no field of an ONNX graph begins here")
+    if size > end - begin:
+        raise DamagedGraphError(f"byte {begin}: {size} bytes announced, {end - begin} left")
+    return begin, begin + size
+
+
+def _after_group(content: mmap.mmap, place: int, end: int, kind: int) -> int:
+    """Return where a group ends. ONNX has none, so that every reader passes one over."""
+    opened = [kind]
+    while opened:
+        tag, place = _varint(content, place, end)
+        kind, wire = (tag & _TAG) >> 3, tag & 7
+        if wire == _GROUP:
+            opened.append(kind)
+        elif wire != _GROUP_END:
+            _, place = _value(content, place, end, wire)
+        elif opened.pop() != kind:
+            raise DamagedGraphError(f"byte {place}: a group ends that did not begin")
+    return place
 
 
 def _varint(content: mmap.mmap, place: int, end: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from typing import Any
 from fairgate.adapters.onnx_engine.external_data import external_locations
 from fairgate.adapters.onnx_engine.graph_fields import (
     DamagedGraphError,
+    Part,
     encoded,
     encoded_number,
     mapped,
@@ -58,11 +59,11 @@ def read_structure(graph: Path) -> GraphStructure | None:
         return None
     with mapped(file) as content:
         whole = list(parts(content, 0, len(content)))
-        if [part.number for part in whole].count(_GRAPH) != 1:
+        if sum(_is(part, _GRAPH) for part in whole) != 1:
             return None
         found = b"".join(
             encoded(_GRAPH, _graph(content, part.begin, part.end, location))
-            if part.number == _GRAPH
+            if _is(part, _GRAPH)
             else content[part.start : part.end]
             for part in whole
         )
@@ -86,10 +87,15 @@ def load_structure(graph: Path) -> tuple[Any, Path | None]:
     return onnx.load_model_from_string(structure.content), structure.folder
 
 
+def _is(part: Part, number: int) -> bool:
+    """Return whether a part is this field; of another kind of value it is none that is read."""
+    return part.sized and part.number == number
+
+
 def _graph(content: mmap.mmap, start: int, end: int, location: bytes) -> bytes:
     return b"".join(
         encoded(_INITIALIZER, _tensor(content, part.begin, part.end, location))
-        if part.number == _INITIALIZER
+        if _is(part, _INITIALIZER)
         else content[part.start : part.end]
         for part in parts(content, start, end)
     )
@@ -99,7 +105,7 @@ def _tensor(content: mmap.mmap, start: int, end: int, location: bytes) -> bytes:
     """Return a tensor with a reference in place of its values where these are worth it."""
     fields = list(parts(content, start, end))
     times = Counter(field.number for field in fields)
-    raw = next((field for field in fields if field.number == _RAW_DATA), None)
+    raw = next((field for field in fields if _is(field, _RAW_DATA)), None)
     plain = times[_RAW_DATA] == 1 and not _OTHER_VALUES & times.keys()
     if raw is None or not plain or raw.end - raw.begin < _LEAST:
         return content[start:end]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from fakes.graphs import external_tensor, graph_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from fairgate.adapters.onnx_engine.batch_scaling import operator_types
 from fairgate.adapters.onnx_engine.external_data import external_locations
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError
+from fairgate.adapters.onnx_engine.graph_structure import read_structure
 
 
 def locations(tmp_path, model):
@@ -72,6 +76,61 @@ def test_attributes_subgraphs_and_functions_are_found_at_any_depth(tmp_path):
     assert locations(tmp_path, model) == {
         "deep.bin", "constant.bin", "many.bin", "thin-values", "thin-indices", "gs.bin", "function.bin", "training.bin",
     }  # fmt: skip
+
+
+GROUP, NESTED = b"\xfb\x07\xfc\x07", b"\xfb\x07\x08\x01\x83\x08\x84\x08\x12\x01x\xfc\x07"
+"""Fields of numbers that ONNX does not have, in a way of writing that it does not use."""
+
+
+@pytest.mark.parametrize(
+    ("before", "head"),
+    [
+        (b"", b"\xba\x80\x80\x80\x00"),
+        (b"", b"\xba\x80\x80\x80\x10"),
+        (b"", b"\xba\x80\x80\x80\x70"),
+        (GROUP, b"\x3a"),
+        (NESTED, b"\x3a"),
+    ],
+)
+def test_whatever_onnx_runtime_opens_is_read(before, head, tmp_path):
+    """Else weights that are not hashed could be computed with, and refusals passed by."""
+    add = helper.make_node("Add", ["x", "at w"], ["z"])
+    model = model_of(graph_of([add], [external_tensor("w")]))
+    model.graph.output[0].name = "z"
+    graph = before + model.graph.SerializeToString()
+    model.ClearField("graph")
+    size = bytes([len(graph) & 0x7F | 0x80, len(graph) >> 7])
+    file = tmp_path / "model.onnx"
+    file.write_bytes(before + model.SerializeToString() + head + size + graph)
+    numbers = np.arange(4, dtype=np.float32)
+    (tmp_path / "w").write_bytes(numbers.tobytes())
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": numbers})[-1].tolist() == (2 * numbers).tolist()
+    assert external_locations(file) == {"w"}
+    assert operator_types(file) == {"Identity", "Add"}
+    assert read_structure(file) is None
+
+
+@pytest.mark.parametrize("end", [b"", b"\x84\x08", b"\x12\x05x"])
+def test_a_group_that_does_not_end_is_damage(end, tmp_path):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model_of(graph_of()).SerializeToString() + b"\xfb\x07" + end)
+    with pytest.raises(DamagedGraphError):
+        external_locations(file)
+
+
+def test_a_tensor_in_a_group_is_none(tmp_path):
+    """Protobuf passes it over, so it must not become one in a changed graph."""
+    model = model_of(graph_of())
+    graph = model.graph.SerializeToString()
+    tensor = external_tensor("w").SerializeToString()
+    model.ClearField("graph")
+    graph += b"\x2b" + tensor + b"\x2c"
+    size = bytes([len(graph) & 0x7F | 0x80, len(graph) >> 7])
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model.SerializeToString() + b"\x3a" + size + graph)
+    assert external_locations(file) == frozenset()
+    assert not onnx.load_model_from_string(read_structure(file).content).graph.initializer
 
 
 def test_tensors_are_found_whether_or_not_they_say_that_they_are_external(tmp_path):
