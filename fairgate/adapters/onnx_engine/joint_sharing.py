@@ -78,9 +78,11 @@ def _kinds(model: Any, nodes: Sequence[Any]) -> dict[str, int]:
         helper.make_tensor_value_info(each.name, each.data_type, list(each.dims))
         for each in graph.initializer
     ]
-    told = helper.make_graph(nodes, "formats", [*graph.input, *constants], [])
+    traced = helper.make_graph(nodes, "formats", [*graph.input, *constants], [])
     found = shape_inference.infer_shapes(
-        helper.make_model(told, opset_imports=list(model.opset_import), ir_version=model.ir_version)
+        helper.make_model(
+            traced, opset_imports=list(model.opset_import), ir_version=model.ir_version
+        )
     )
     return {
         value.name: value.type.tensor_type.elem_type
