@@ -23,10 +23,10 @@ def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
     known: dict[int, tuple[Sequence[Document], str]] = {}
     for execution in executions:
         response, documents = execution.response, execution.documents
-        said = "null" if response is None else _as_text(response)
+        answer = "null" if response is None else _as_text(response)
         line = (
             f'{{"suite": {_as_text(execution.suite)}, "key": {_as_text(execution.key)}, '
-            f'"response": {said}'
+            f'"response": {answer}'
         )
         if execution.margin is not None:
             line += f', "margin": {_as_json(execution.margin)}'
