@@ -3,9 +3,10 @@
     python tests/benchmarks/bench_engines.py --shape 30m [--work tokens] [--threads 2]
 
 Every engine runs in a process of its own, in the environment that has it; they take turns, and the
-medians of the rounds' ratios count. A number behind an engine's name: prompts that run together. `--work labels`: the first prompts of a policy's own gate, at
-most two tokens answered, which is what a label of the embedded model takes. `--work tokens`: 150
-tokens each, from a model without an end token. `.venv-export` has transformers and optimum;
+medians of the rounds' ratios count. A number behind an engine's name: prompts that run together.
+`--work labels`: the first prompts of a policy's own gate, at most two tokens answered, which is
+what a label of the embedded model takes. `--work tokens`: 150 tokens each, from a model without an
+end token. `.venv-export` has transformers and optimum;
 `.venv-genai` needs `onnxruntime-genai onnx onnx-ir torch transformers`, `.venv-llama` needs
 `xllamacpp gguf tokenizers numpy`. What is missing there is a row of the table, with the reason.
 Eight bits beside eight bits: `--own fairgate-w8a8 --engines fairgate llama.cpp-q8_0`.
