@@ -24,7 +24,7 @@ def main() -> int:
     finally:
         sys.path.remove(ROOT)
     print(f"fairgate {fairgate.__version__}, Python {sys.version.split()[0]}", flush=True)
-    from fairgate.cli import main as command_line
+    from fairgate.__main__ import main as command_line
 
     return command_line(["github", *sys.argv[1:]])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib
 import os
@@ -14,6 +15,7 @@ import click
 
 from fairgate import __version__
 from fairgate.cli.explaining import explain
+from fairgate.cli.saying import Output, say
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, nearest, quoted
 
@@ -73,6 +75,11 @@ _SUMMARIES = {
 
 _NO_CODE = ("github", "hook")
 """Commands that import no code of the user's."""
+_ANSWERS = frozenset(
+    {"run", "merge", "rescore", "check", "doctor", "lint", "baseline", "bundle", "github", "hook"}
+)
+"""Commands whose exit code says what they found, or that a file is written: output that is lost
+leaves it as it is. What others print is their result, which is then not there."""
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 _BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
 """numpy's threads sleep after 2^14 cycles without work. They would busy-wait for 2^28, a tenth of a
@@ -129,6 +136,7 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
     4 execution error, 5 no verdict, 130 interrupted.
     """
     del debug  # read in `main`, which alone catches
+    ctx.obj.append(ctx.invoked_subcommand)
     if not relations:
         return
     if ctx.invoked_subcommand in _NO_CODE:
@@ -152,17 +160,34 @@ def main(arguments: list[str] | None = None) -> int:
     # Most of what a run makes lives until its end; looking for cycles often finds none.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
     os.environ.setdefault(*_BLAS_WAIT)  # read when numpy is imported, which no command has yet
-    try:
-        return _main(arguments)
-    finally:
-        gc.set_threshold(*thresholds)
+    called: list[str] = []
+    out = Output(sys.stdout)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(Output(sys.stderr)):
+        try:
+            code = _main(arguments, called)
+        finally:
+            gc.set_threshold(*thresholds)
+        out.flush()
+        is_help = not {"-h", "--help"}.isdisjoint(arguments)
+        return _with_losses(code, out.lost, is_answer=not (is_help or _ANSWERS.isdisjoint(called)))
 
 
-def _main(arguments: list[str]) -> int:
+def _with_losses(code: int, lost: str, *, is_answer: bool) -> int:
+    """Return the exit code of a command whose output was `lost`, if any was."""
+    if not lost or code in (ExitCode.USAGE, ExitCode.EXECUTION, ExitCode.INTERRUPTED):
+        return code  # which has been said
+    if not is_answer:
+        say(f"fairgate: error: the output cannot be written ({lost}); write it elsewhere")
+        return ExitCode.EXECUTION
+    say(f"fairgate: note: the output cannot be written ({lost}); the exit code, {code}, stands")
+    return code
+
+
+def _main(arguments: list[str], called: list[str]) -> int:
     try:
         _require_posix()
         _require_text(arguments)
-        result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False)
+        result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False, obj=called)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except SystemExit as stop:

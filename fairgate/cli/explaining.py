@@ -11,7 +11,7 @@ import io
 
 import click
 
-from fairgate.cli.saying import give_up_output, say
+from fairgate.cli.saying import say
 from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.wording import harmless
 
@@ -20,10 +20,10 @@ _MOST = 500
 
 def explain(error: BaseException) -> ExitCode:
     """Print on stderr what went wrong and what to do, and return the exit code."""
+    if _is_interrupt(error):
+        say("fairgate: interrupted; run again to go on, nothing is lost")
+        return ExitCode.INTERRUPTED
     match error:
-        case click.Abort() | KeyboardInterrupt():
-            say("fairgate: interrupted; run again to go on, nothing is lost")
-            return ExitCode.INTERRUPTED
         case click.ClickException():
             shown = io.StringIO()
             error.show(file=shown)
@@ -33,18 +33,22 @@ def explain(error: BaseException) -> ExitCode:
             say(f"fairgate: error: {error}")
             return error.exit_code
         case SystemExit():
-            # No command of ours leaves so: click does where a pipe is closed, and so may a library,
-            # with a status that would be taken for a verdict.
-            give_up_output()
+            # No command of ours leaves so: a library may, with a status that would be taken for a
+            # verdict.
             say(
-                f"fairgate: error: stopped before the end (status {str(error.code)[:80]}): the "
-                "output was closed, or a library gave up; there is no verdict"
+                f"fairgate: error: stopped before the end (status {str(error.code)[:80]}): a "
+                "library gave up; there is no verdict"
             )
             return ExitCode.EXECUTION
     say(_of_the_machine(error) or _internal(error))
-    if isinstance(error, OSError):
-        give_up_output()
     return ExitCode.EXECUTION
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return whether it began as Ctrl-C: what is imported then may turn that into its own error."""
+    while error is not None and not isinstance(error, click.Abort | KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _of_the_machine(error: BaseException) -> str:

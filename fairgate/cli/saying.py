@@ -1,43 +1,87 @@
-"""Messages on stderr: no part of a message is interpreted, whatever its origin."""
+"""What is printed: nothing of it is interpreted, and none of it can stop a command.
+
+Full disks, closed pipes and streams, and encodings that lack a character are the reader's state: no
+verdict depends on them.
+"""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 from fairgate.domain.wording import harmless
+
+_ESCAPES = "fairgate.escapes"
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Return what an encoding lacks as JSON escapes it, so that JSON lines stay JSON lines."""
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - streams that are written
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    codes = (units[place : place + 2].hex() for place in range(0, len(units), 2))
+    return "".join(f"\\u{code}" for code in codes), error.end
+
+
+codecs.register_error(_ESCAPES, _escaped)
+
+
+class Output:
+    """A text stream that takes everything: what it lacks is escaped, what it refuses is lost."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        """Take sys.stdout or sys.stderr, None where the process was started with it closed."""
+        self._stream = stream
+        self.lost = "" if stream else "it is closed"
+        """Why some of it could not be written; empty where all was."""
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
+
+    def write(self, text: str) -> int:
+        """Write what can be written, and count all of it."""
+        if not isinstance(text, str):
+            raise TypeError("expected text")  # so does every text stream; click asks
+        self._try("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        self._try("flush")
+
+    def _try(self, method: str, *text: str) -> None:
+        try:
+            if self._stream is not None:
+                getattr(self._stream, method)(*text)
+        except (OSError, ValueError) as error:
+            self.lost = getattr(error, "strerror", None) or str(error)
+            # The interpreter would try again when it ends, fail again, and change the exit code.
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self.fileno())
+                os.close(nowhere)
+
+    def isatty(self) -> bool:
+        """Return whether a person reads along."""
+        return self._stream is not None and self._stream.isatty()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the stream has, but no way to write bytes past what is promised here."""
+        if name == "buffer":
+            raise AttributeError(name)
+        return getattr(self._stream, name)
 
 
 def say(text: str) -> None:
     """Print a message on stderr, keeping its own line ends, harmlessly.
 
     A message quotes file names, keys and libraries' messages about untrusted files: a line of it
-    could begin with a workflow command or steer a terminal. Where stderr cannot be written the exit
-    code still shows the outcome.
+    could begin with a workflow command or steer a terminal.
     """
-    try:
-        click.echo("\n".join(harmless(line) for line in text.split("\n")), err=True)
-    except OSError:
-        give_up_output(sys.stderr)
-
-
-def give_up_output(*streams: TextIO) -> None:
-    """Prevent further writes to streams that refuse them.
-
-    The interpreter would try again when it ends, fail again, and change the exit code.
-    """
-    for stream in streams or (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
-            continue
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+    click.echo("\n".join(harmless(line) for line in text.split("\n")), err=True)
 
 
 def has_colour() -> bool:

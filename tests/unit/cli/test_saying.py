@@ -131,7 +131,6 @@ def test_what_the_machine_refuses_is_no_bug_and_no_verdict(error, code, said, mo
         raise error
 
     monkeypatch.setattr(cli, "main", refuse)
-    monkeypatch.setattr("fairgate.cli.explaining.give_up_output", lambda *_: None)
     assert main([]) == code
     told = capsys.readouterr().err
     assert said in told
