@@ -8,6 +8,7 @@ that this repository's own configuration could start are switched off as well.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -118,7 +119,9 @@ class Repository:
                 env=environment,
                 cwd=self.top,
             )
-        except (OSError, subprocess.SubprocessError):
+        except (OSError, subprocess.SubprocessError) as error:
+            if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise  # git is there
             return None
         return done.stdout if done.returncode == 0 else None
 

@@ -16,7 +16,7 @@ import click
 from fairgate import __version__
 from fairgate.cli.explaining import explain
 from fairgate.cli.saying import Output, say
-from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.errors import ExitCode, StoreError, UsageError
 from fairgate.domain.wording import listed, nearest, quoted
 
 _COMMANDS = {
@@ -84,6 +84,8 @@ _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 _BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
 """numpy's threads sleep after 2^14 cycles without work. They would busy-wait for 2^28, a tenth of a
 second of processor time after each product of matrices; what they compute is the same."""
+_FEWEST_FILES = 64
+"""Open at once; a run of an embedded model was seen to need 24."""
 _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
 
@@ -186,6 +188,7 @@ def _with_losses(code: int, lost: str, *, is_answer: bool) -> int:
 def _main(arguments: list[str], called: list[str]) -> int:
     try:
         _require_posix()
+        _require_files()
         _require_text(arguments)
         result = cli.main(args=arguments, prog_name="fairgate", standalone_mode=False, obj=called)
     except click.exceptions.Exit as stop:
@@ -210,6 +213,25 @@ def _require_posix() -> None:
         raise UsageError(
             "FairGate does not run on Windows itself; run it there in WSL, the Windows Subsystem "
             "for Linux, or on Linux"
+        )
+
+
+def _require_files() -> None:
+    """Allow as many open files as the machine lets; raise StoreError where these are too few.
+
+    Libraries and git do not say that it is files that they lack.
+    """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < _FEWEST_FILES:
+        raise StoreError(
+            f"only {soft} files may be open at once, and FairGate needs {_FEWEST_FILES}: allow "
+            f"more with `ulimit -n {_FEWEST_FILES}`, or a larger limit of the container"
         )
 
 

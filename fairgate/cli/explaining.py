@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import io
+from collections.abc import Iterator
 
 import click
 
@@ -16,13 +17,22 @@ from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.wording import harmless
 
 _MOST = 500
+_NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 def explain(error: BaseException) -> ExitCode:
     """Print on stderr what went wrong and what to do, and return the exit code."""
-    if _is_interrupt(error):
+    causes = [*_causes(error)]
+    if any(isinstance(one, click.Abort | KeyboardInterrupt) for one in causes):
+        # Also where a library that was being imported turned Ctrl-C into an error of its own.
         say("fairgate: interrupted; run again to go on, nothing is lost")
         return ExitCode.INTERRUPTED
+    if any(isinstance(one, OSError) and one.errno in _NO_MORE_FILES for one in causes):
+        say(
+            "fairgate: error: too many files and connections are open at once: allow more "
+            "(`ulimit -n`), or lower --workers or `concurrency`"
+        )
+        return ExitCode.EXECUTION
     match error:
         case click.ClickException():
             shown = io.StringIO()
@@ -44,11 +54,10 @@ def explain(error: BaseException) -> ExitCode:
     return ExitCode.EXECUTION
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Return whether it began as Ctrl-C: what is imported then may turn that into its own error."""
-    while error is not None and not isinstance(error, click.Abort | KeyboardInterrupt):
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
         error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _of_the_machine(error: BaseException) -> str:
