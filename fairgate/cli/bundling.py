@@ -41,7 +41,7 @@ def bundle() -> None:
     help="Also write the in-toto predicate alone, for `predicate-path` of actions/attest.",
 )  # fmt: skip
 @click.option("--policy", type=EXISTING_FILE, help="Policy of the run (default: the run's own).")
-@click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
+@click.option("--baseline", help="Baseline of the run, or `none`; default: as its record has it.")
 @click.option(
     "--redact", is_flag=True,
     help="Hashes instead of prompts, documents and answers, and no page.",

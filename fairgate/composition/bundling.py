@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from fairgate.adapters.baseline_files import dump_baseline
 from fairgate.adapters.files.execution_lines import execution_lines
 from fairgate.adapters.files.json_file import read_json_object, read_whole
 from fairgate.composition.accepted_runs import locate_references
+from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.planning import plan_lines
 from fairgate.composition.run_folder import RunFolder, check_run, replay
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.gate import GateInput, GateRun
+from fairgate.engine.references import References
 from fairgate.engine.verdict_rows import hidden, rows_of, tables_to
 from fairgate.metrics.catalogue import METRICS
 from fairgate.policy.schema import Policy
@@ -70,14 +72,24 @@ def bundle_run(
     """Return the members of the bundle of a finished run.
 
     The run's answers are judged again first. Raises UsageError where that does not give the run's
-    own verdict: policy or baseline are then not those that it was judged by.
+    own verdict: policy or baseline are then not those that it was judged by. Unless one is named,
+    the baseline is the one that the record names, and none where it names none: the file may have
+    been accepted since.
     """
     check_run(run)
-    folder = RunFolder(path=run)
-    done, given, loaded, _ = replay(
-        run, policy, runtime, lambda loaded, path: locate_references(loaded, path, named_baseline)
-    )
-    record = read_json_object(folder.record)
+    record = read_json_object(RunFolder(path=run).record)
+
+    def references(loaded: LoadedPolicy, path: Path) -> References:
+        own = record.get("baseline")
+        own = own if isinstance(own, str) and "\0" not in own and Path(own).is_file() else None
+        found = locate_references(loaded, path, named_baseline or own)
+        if named_baseline is None and record.get("baseline") is None:
+            found = replace(found, baseline=None)
+        if named_baseline is None and record.get("anchor") is None:
+            found = replace(found, anchor=None)
+        return found
+
+    done, given, loaded, _ = replay(run, policy, runtime, references)
     now = run_record(done.result, given.must_match)
     first = next(differences(record, now, texts=False), None)
     if first is not None:

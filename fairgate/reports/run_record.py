@@ -41,7 +41,7 @@ def run_record(result: GateResult, must_match: MustMatch) -> dict[str, object]:
         "rules": [_rule(rule) for rule in result.rules],
         "warnings": [alert.rule.reasons[0] for alert in alerts(result)],
         "evidence": {**_record(result.evidence), "rejected": rejected},
-        "baseline": result.baseline_path or None,
+        "baseline": result.baseline_path if result.overlap is not None else None,
         "overlap": _plain(result.overlap),
         "anchor": result.anchor_path if result.anchor_overlap is not None else None,
         "anchor_overlap": _plain(result.anchor_overlap),

@@ -172,6 +172,39 @@ def test_a_first_run_that_waits_for_a_baseline_is_bundled_as_warned(ran):
     assert predicate["warnedTests"] == ["gates[0] asr/generation/controlled of sentiment"]
 
 
+def test_a_record_names_a_baseline_only_where_one_was_read(ran):
+    """And what the run was not compared with does not keep it from being bundled."""
+    usual = ran.root / "baselines" / "small.json"
+    pinned = ran.root / "baselines" / "small.anchor.json"
+    files = {path: path.read_bytes() for path in (usual, pinned)}
+    for there in ((), (usual,), (pinned,), (usual, pinned)):
+        for named in ((), ("--baseline", "none"), ("--baseline", str(usual))):
+            for path in files:
+                path.unlink(missing_ok=True)
+            for path in there:
+                path.write_bytes(files[path])
+            if named[1:] == (str(usual),) and usual not in there:
+                continue
+            ran.run("run", "policy.yaml", "--out", "out", "--quiet", *named)
+            none, record = "none" in named, ran.record()
+            assert (record["baseline"] is None) == (none or usual not in there)
+            assert (record["anchor"] is None) == (none or pinned not in there)
+            assert (record["overlap"] is None) == (record["baseline"] is None)
+            for path, data in files.items():  # accepted and pinned since
+                path.write_bytes(data)
+            members = members_of(bundled(ran))
+            assert ("baseline.json" in members) == (record["baseline"] is not None)
+            assert ("anchor.json" in members) == (record["anchor"] is not None)
+            if record["baseline"] is record["anchor"] is None:
+                bundled(ran, "--baseline", "none")
+            check_bundle(ran.root / "bundle.zip")
+            for command in (["rescore", "out", "--out", "again"], ["run", "policy.yaml"]):
+                out = ("--out", "again") if command[0] == "run" else ()
+                ran.run(*command, *out, "--baseline", "none")
+                again = json.loads((ran.root / "again" / "run.json").read_text())
+                assert again["baseline"] is None
+
+
 def test_what_was_changed_since_the_run_is_refused(ran):
     text = (ran.root / "policy.yaml").read_text()
     (ran.root / "policy.yaml").write_text(text.replace("max: 0.4", "max: 0.3"))
