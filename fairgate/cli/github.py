@@ -76,7 +76,7 @@ def run(shard: str, **options: str) -> int:
             )
         if shard:
             return _ask_part(inputs, shard, environment)
-        return _gate(inputs, account.place, environment, _evaluate(inputs))
+        return _gate(inputs, _subject(inputs, environment), environment, _evaluate(inputs))
 
 
 @github.command()
@@ -102,14 +102,17 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         inputs = read_inputs(options, environment)
         account.place = _place(inputs, environment)
         folder = read_parts(shards, attribution, inputs, environment)
+        parts = find_shards([folder])
+        os.chdir(inputs.root)
+        subject = _subject(inputs, environment)
         judge = PartsJudge(
-            shards=find_shards([folder]),
+            shards=parts,
             runtime=inputs.runtime,
             progress=progress_for(quiet=False),
             asks=attribution == "ask",
+            identity=_identity(inputs, subject),
         )
-        os.chdir(inputs.root)
-        return _gate(inputs, account.place, environment, judge, judge.require_all_used)
+        return _gate(inputs, subject, environment, judge, judge.require_all_used)
 
 
 def _evaluate(inputs: Inputs) -> Callable[[Side], Evaluation]:
@@ -127,10 +130,14 @@ def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int
 
     shard = parsed(named)
     folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
-    asker = PartAsker(
-        shard=shard, folder=folder, runtime=inputs.runtime, progress=progress_for(quiet=False)
-    )
     subject = _subject(inputs, environment)
+    asker = PartAsker(
+        shard=shard,
+        folder=folder,
+        runtime=inputs.runtime,
+        progress=progress_for(quiet=False),
+        identity=_identity(inputs, subject),
+    )
     for policy in inputs.policies:
         _judged(inputs, policy, subject, environment, asker)
     for notice in asker.notices:
@@ -164,9 +171,16 @@ def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
     return place_in_repository(inputs.root, Path(environment.get("GITHUB_WORKSPACE") or "."))
 
 
+def _identity(inputs: Inputs, subject: Posting) -> dict[str, str]:
+    from fairgate.composition.pull_requests import base_commit, identity
+
+    base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
+    return identity(subject.event, base)
+
+
 def _gate(
     inputs: Inputs,
-    place: str,
+    subject: Posting,
     environment: Mapping[str, str],
     evaluate: Callable[[Side], Evaluation],
     finish: Callable[[], None] = lambda: None,
@@ -177,7 +191,7 @@ def _gate(
     from fairgate.composition.ci_files import report_change
     from fairgate.composition.several_policies import SeveralReports
 
-    subject = _subject(inputs, environment)
+    place = _place(inputs, environment)
     answers = _answers(inputs, subject, environment)
     several = len(inputs.policies) > 1
     reports = []

@@ -15,7 +15,7 @@ from pathlib import Path
 from fairgate.adapters.files.shard_folder import Manifest
 from fairgate.composition.change import Evaluation
 from fairgate.composition.merging import Found, merge, objection
-from fairgate.composition.sharding import expected, run_shard
+from fairgate.composition.sharding import Identity, expected, run_shard
 from fairgate.composition.sides import Side
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
@@ -31,18 +31,24 @@ class PartAsker:
     folder: Path
     runtime: Runtime
     progress: Progress
+    identity: Identity
     asked: dict[str, Manifest] = field(default_factory=dict)
     """Name of the folder to what was asked."""
     notices: list[str] = field(default_factory=list)
 
     def __call__(self, side: Side) -> Manifest:
         """Return what was asked of a side's system, now or for an earlier side."""
-        facts = json.dumps(expected(side.loaded, self.runtime), sort_keys=True)
+        facts = json.dumps(expected(side.loaded, self.runtime, self.identity), sort_keys=True)
         digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{side.loaded.policy.name}-{digest[:12]}"
         if name not in self.asked:
             self.asked[name], notices = run_shard(
-                side.loaded, self.shard, self.folder / name, self.runtime, self.progress
+                side.loaded,
+                self.shard,
+                self.folder / name,
+                self.runtime,
+                self.progress,
+                self.identity,
             )
             self.notices += notices
         return self.asked[name]
@@ -56,6 +62,7 @@ class PartsJudge:
     runtime: Runtime
     progress: Progress
     asks: bool
+    identity: Identity
     used: set[Path] = field(default_factory=set)
 
     def __call__(self, side: Side) -> Evaluation:
@@ -63,7 +70,7 @@ class PartsJudge:
 
         Parts of other sides and policies are left to those.
         """
-        here = expected(side.loaded, self.runtime)
+        here = expected(side.loaded, self.runtime, self.identity)
         wrong = {one.folder: objection(one.manifest, here) for one in self.shards}
         own = [one for one in self.shards if wrong[one.folder] is None]
         if not own:

@@ -43,6 +43,7 @@ _WORDS = {
 _TABLES = {
     "suites": "its questions of suite {} are not those of the policy here",
     "files": "it was asked with another file {} than is here",
+    "identity": "it was asked for another {} than this run is of",
 }
 
 
@@ -93,8 +94,11 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> None:
-    """Raise UsageError where parts are foreign, missing or there twice."""
-    here = expected(loaded, runtime)
+    """Raise UsageError where parts are foreign, missing or there twice.
+
+    What a run is about only CI knows (`change_parts`); here the parts must agree on it.
+    """
+    here = expected(loaded, runtime, shards[0].manifest.identity)
     for one in shards:
         wrong = objection(one.manifest, here)
         if wrong is not None:

@@ -143,6 +143,16 @@ def base_commit(
     return BaseCommit(clone, commit, api=api, repository=event.repository)
 
 
+def identity(event: Event, base: BaseCommit | None) -> dict[str, str]:
+    """Return what tells a workflow run, and the change that it judges, from all others."""
+    return {
+        "repository": event.repository,
+        "workflow run": str(event.run_id),
+        "head commit": event.head_sha or event.own_commit,
+        "base commit": base.commit if base else "",
+    }
+
+
 def objection_to_introduce(event: Event) -> str:
     """Return why a change may not introduce the gate; empty where it may.
 

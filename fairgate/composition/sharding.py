@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from fairgate import __version__
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
@@ -19,6 +20,9 @@ from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard, answer_part, part_of, plan_hash
 from fairgate.systems.catalogue import kind_of
+
+Identity = Mapping[str, str]
+NOT_ON_CI: Identity = MappingProxyType({})
 
 
 def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, shard: Shard) -> Path:
@@ -37,7 +41,12 @@ def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, sha
 
 
 def run_shard(
-    loaded: LoadedPolicy, shard: Shard, folder: Path, runtime: Runtime, progress: Progress
+    loaded: LoadedPolicy,
+    shard: Shard,
+    folder: Path,
+    runtime: Runtime,
+    progress: Progress,
+    identity: Identity = NOT_ON_CI,
 ) -> tuple[Manifest, list[str]]:
     """Ask a part of a policy's plan and write its folder; return what it was, and notices.
 
@@ -54,17 +63,20 @@ def run_shard(
         questions=len(answered.answers),
         under_test=under_test,
         environment=composition.environment,
-        **expected(loaded, runtime),  # type: ignore[arg-type]
+        **expected(loaded, runtime, identity),  # type: ignore[arg-type]
     )
     keep_output_out_of_git(folder)
     write_shard(folder, manifest, answered, composition.unlabelled)
     return manifest, composition.notices
 
 
-def expected(loaded: LoadedPolicy, runtime: Runtime) -> dict[str, object]:
+def expected(
+    loaded: LoadedPolicy, runtime: Runtime, identity: Identity = NOT_ON_CI
+) -> dict[str, object]:
     """Return what is equal in all parts of a run of a policy, by the manifest's names.
 
-    It holds all that decides what is asked, of which system; rules are no part of it.
+    It holds all that decides what is asked, of which system; rules are no part of it. `identity`
+    names what the run is about, on CI.
     """
     policy = loaded.policy
     return {
@@ -75,6 +87,7 @@ def expected(loaded: LoadedPolicy, runtime: Runtime) -> dict[str, object]:
         "system": _system_hash(loaded),
         "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
         "files": dict(_files(loaded, runtime)),
+        "identity": dict(identity),
     }
 
 

@@ -47,7 +47,7 @@ _MOST_BYTES = {MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 <
 _MOST_DIMENSIONS = 1 << 14
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
 _TEXTS = ("fairgate", "policy", "policy_path", "system")
-_TABLES = ("suites", "files", "under_test", "environment")
+_TABLES = ("suites", "files", "identity", "under_test", "environment")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,8 @@ class Manifest:
     """Suite to the hash of all that the whole run asks."""
     files: Mapping[str, str]
     """Corpus, recorded answers: name to SHA-256, of those that are files of the checkout."""
+    identity: Mapping[str, str]
+    """What the run is about, by name: on CI its repository, workflow run, head and base commit."""
     under_test: Mapping[str, str]
     environment: Mapping[str, str]
 
