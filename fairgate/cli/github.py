@@ -12,7 +12,7 @@ import click
 
 from fairgate.cli.github_comment import comment
 from fairgate.cli.github_errors import accounted
-from fairgate.cli.github_inputs import Inputs, input_options, read_inputs
+from fairgate.cli.github_inputs import Inputs, input_options, read_inputs, written_folder
 from fairgate.cli.progress import progress_for
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
@@ -203,6 +203,7 @@ def _gate(
         folder = inputs.report_dir or inputs.scratch / "reports" / name
         if several and inputs.report_dir:
             folder = inputs.report_dir / name
+        written_folder(folder, inputs)
         reports.append(
             report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
         )

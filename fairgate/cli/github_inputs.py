@@ -113,6 +113,8 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
     problems += _unclear_policies(options["policy"])
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
+    if reports is not None and reports.is_relative_to(workspace):
+        problems += _leads_elsewhere(reports, workspace, "report-dir")
     problems += _stores_in(workspace, options["cache_dir"], environment)
     artifact = options["answers_artifact"]
     if artifact and not re.fullmatch(r"[\w.-]{1,100}", artifact, re.ASCII):
@@ -255,6 +257,28 @@ def _inside(folder: Path, name: str, option: str, problems: list[str]) -> Path:
         return path
     problems.append(f"{option} is {quoted(name)}, expected a relative path inside the checkout")
     return folder
+
+
+def written_folder(folder: Path, inputs: Inputs) -> Path:
+    """Return a folder of the action's, when it is about to be written.
+
+    Raises UsageError where a link could lead out of the workspace or the runner's folder.
+    """
+    within = inputs.workspace if inputs.report_dir else inputs.scratch.parent
+    problem = next(_leads_elsewhere(folder, within, "report-dir"), None)
+    if problem is not None:
+        raise UsageError(f"{problem}; remove the link, or name another folder")
+    return folder
+
+
+def _leads_elsewhere(folder: Path, within: Path, option: str) -> Iterator[str]:
+    """Yield which link a change, or another job, has put on the way to a folder or into it."""
+    on_the_way = (one for one in (folder, *folder.parents) if within in one.parents)
+    inside = folder.iterdir() if folder.is_dir() else ()
+    link = next((one for one in (*on_the_way, *inside) if one.is_symlink()), None)
+    if link is not None:
+        named = quoted(link.relative_to(within).as_posix())
+        yield f"{option} leads to {named}, which is a link; files are written through none"
 
 
 def _shown(name: str) -> str:

@@ -1,0 +1,118 @@
+"""What the action writes stays in the workspace or the runner's folder, whatever a change commits."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from action.repositories import POLICY
+
+ROOT = Path(__file__).parents[2]
+ACTIONS = ("action.yml", "merge/action.yml", "comment/action.yml")
+WRITTEN = {"report-dir"}
+"""Folders in the workspace that the action writes to; each way out of them is tried below."""
+OUTSIDE = {"cache-dir", "package-cache", "shards", "python"}
+"""Refused where they lie in the checkout: test_believed_folders, test_action_environment and
+test_merge_action show it."""
+READ = {"policy", "root"}
+"""Read by their own name in the checkout: test_action_situations."""
+NO_PATH = {
+    "device", "comment", "comment-key", "baseline-change", "report-only", "blame", "shard",
+    "answers-artifact", "artifact", "attribution", "pr-number", "github-token",
+}  # fmt: skip
+
+
+def test_every_input_is_known_to_name_a_path_or_none():
+    named = set()
+    for action in ACTIONS:
+        inputs = (ROOT / action).read_text().split("inputs:", 1)[1].split("outputs:", 1)[0]
+        named |= set(re.findall(r"^  ([a-z-]+):", inputs, re.MULTILINE))
+    assert named == WRITTEN | OUTSIDE | READ | NO_PATH
+
+
+def folder_out(root, outside):
+    (root / "rep").symlink_to(outside, target_is_directory=True)
+
+
+def parent_out(root, outside):
+    (root / "rep").symlink_to(outside.parent, target_is_directory=True)
+
+
+def policy_out(root, outside):
+    (root / "rep").mkdir()
+    (root / "rep" / "small").symlink_to(outside, target_is_directory=True)
+
+
+def other_policy_out(root, outside):
+    (root / "rep").mkdir()
+    (root / "rep" / "other").symlink_to(outside, target_is_directory=True)
+
+
+def dangling(root, outside):
+    (root / "rep").symlink_to(outside / "new", target_is_directory=True)
+
+
+def inside(root, outside):
+    (root / "docs").mkdir()
+    (root / "docs" / "x").write_text("x")
+    (root / "rep").symlink_to("docs", target_is_directory=True)
+
+
+def own(root, outside):
+    (root / "rep").symlink_to("rep", target_is_directory=True)
+
+
+def file_out(name):
+    def make(root, outside):
+        for folder in (root / "rep", root / "rep" / "small", root / "rep" / "other"):
+            folder.mkdir()
+            (folder / name).symlink_to(outside / "kept.txt")
+
+    make.__name__ = name
+    return make
+
+
+WAYS = (
+    folder_out, parent_out, policy_out, other_policy_out, dangling, inside, own,
+    *map(file_out, ("run.json", "report.html", "parts.json", "blame.json", ".gitignore")),
+)  # fmt: skip
+
+
+def snapshot(folder):
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_no_committed_link_leads_out(history, steps, tmp_path, way, several):
+    outside = tmp_path / "elsewhere" / "reports"
+    outside.mkdir(parents=True)
+    (outside / "kept.txt").write_text("kept")
+    if several:
+        history.write("policies/other.yaml", POLICY.replace("name: small", "name: other"))
+        history.commit("a second policy")
+    history.branch()
+    way(history.root, outside)
+    history.commit()
+    before = snapshot(outside.parent)
+    named = "rep/more" if way is parent_out else "rep"
+    policies = "policies/small.yaml\npolicies/other.yaml" if several else "policies/small.yaml"
+    done = steps.pull(inputs={"report-dir": named, "policy": policies})
+    assert snapshot(outside.parent) == before
+    assert done.code == 2, done.log
+    assert done.outputs["outcome"] == "error"
+    assert "which is a link" in done.log or "inside the checkout" in done.log
+
+
+def test_several_policies_are_reported_below_the_folder(history, steps):
+    history.write("policies/other.yaml", POLICY.replace("name: small", "name: other"))
+    history.commit("a second policy")
+    history.branch()
+    history.commit()
+    policies = "policies/small.yaml\npolicies/other.yaml"
+    done = steps.pull(inputs={"report-dir": "a/b", "policy": policies})
+    assert set(json.loads(done.outputs["results"])) == {"small", "other"}
+    for name in ("small", "other"):
+        assert (history.root / "a" / "b" / name / "run.json").is_file()
