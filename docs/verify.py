@@ -1,9 +1,11 @@
 """Recompute the verdict of a FairGate bundle without FairGate: `python verify.py bundle.zip`.
 Needs numpy. Checks hashes, expands rules, recomputes values and tests from rows, baseline and anchor, and decides. Exit
-code 0: all agrees with the record; 1: something does not; 3: something is not verified, and is named. Never looked at:
-intervals, the page, whether answers follow what was asked, whether what does not fail is `pass` or `inconclusive`."""
+code 0: all agrees with the record; 1: something does not; 3: something is not verified, and is named, as every bundle
+of another version. Never looked at, held by hashes alone: intervals, sentences, notices, the page, whether answers
+follow what was asked, whether what does not fail is `pass` or `inconclusive`."""
 import base64, hashlib, io, json, math, statistics, sys, zipfile
 import numpy as np
+VERSION = "0.1.0"  # of FairGate, whose bundles this knows
 # A metric: column, better when, arms of (weight, rows, whether a slice narrows them); a weighted sum of their means.
 TEST, CONTROL, LESS = ((w, {"control": c}, not c) for w, c in ((1, False), (1, True), (-1, True)))
 UNVERIFIED, METRICS = [], {f"asr/{c}{end}": (c, "lower", arms) for c in ("generation", "retrieval")
@@ -191,10 +193,14 @@ def main(path):
     own = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
     if own != {one["name"]: one["digest"]["sha256"] for one in claimed["subject"]}:
         return ["the hashes of statement.json are not those of the other members"]
-    passed, result = json.loads(members["run.json"])["exit_code"] == 0, claimed["predicate"]["result"]
+    record = json.loads(members["run.json"])
+    if record["fairgate"] != VERSION:
+        UNVERIFIED.append(f"made by FairGate {record['fairgate']!a:.20}, this is of {VERSION}: use verify.py of that one")
+        return []
+    passed, result = record["exit_code"] == 0, claimed["predicate"]["result"]
     return ["the statement has another result"] * (passed == (result == "FAILED")) + list(verdict(members))
 if __name__ == "__main__":
     wrong = [f"differs: {one}" for one in main(sys.argv[1])]
     wrong_or_open = wrong + [f"not verified: {one}" for one in dict.fromkeys(UNVERIFIED)]
-    print("\n".join(wrong_or_open or ["the verdict follows from the rows"]))
+    print("\n".join(wrong_or_open or ["the verdict follows from the rows; all else is held by its hash alone"]))
     sys.exit(1 if wrong else 3 if wrong_or_open else 0)

@@ -79,6 +79,7 @@ def verify(file: Path) -> int:
     Who made a bundle is shown by its attestation alone: `gh attestation verify FILE`.
     """
     from fairgate.composition.bundle_check import check_bundle
+    from fairgate.composition.bundling import NOT_RECOMPUTED
 
     found = check_bundle(file)
     result = found.result
@@ -88,6 +89,8 @@ def verify(file: Path) -> int:
         f"{name}: {found.members} files are as they were written (with {answers})\n"
         f"{name}: {len(result.judged):,} rows and {len(result.rules)} rules give the recorded "
         f"verdict: {result.outcome.value}, exit code {int(result.exit_code)}, "
-        f"{found.statement['predicate']['result']}"
+        f"{found.statement['predicate']['result']}\n"
+        f"{name}: not computed again, held by hashes alone: questions, answers and page; of "
+        f"run.json {', '.join(sorted(NOT_RECOMPUTED))}; of rows what no value follows from"
     )
     return ExitCode.PASS

@@ -23,6 +23,7 @@ from fairgate.composition.bundling import (
 from fairgate.domain.errors import BaselineError, DataError, PolicyError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.outcomes import GateResult, Provenance
+from fairgate.domain.wording import quoted
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.gate import GateInput, result_of
 from fairgate.engine.verdict_rows import VerdictInput, verdict_input
@@ -53,6 +54,12 @@ def check_bundle(path: Path) -> CheckedBundle:
     bundle = _Bundle(path, members)
     record = bundle.object("run.json")
     tables = bundle.object("tables.json")
+    if record.get("fairgate") != __version__:
+        raise DataError(
+            f"{path}: made by FairGate {quoted(str(record.get('fairgate')))}, and this is "
+            f"{__version__}, which words and rounds its own way: verify it with the version that "
+            "made it"
+        )
     try:
         claimed = statement({k: v for k, v in members.items() if k != STATEMENT}, record)
         bundle.expect(STATEMENT, as_json(claimed), "the other members' hashes and verdict")
@@ -64,15 +71,15 @@ def check_bundle(path: Path) -> CheckedBundle:
             _gate_input(bundle, policy, found, record), found.tables, found.judged, ()
         )
         computed = json.loads(json.dumps(run_record(result, found.must_match)))
-        redacted = tables["redacted"] is True
-        texts = record["fairgate"] == __version__ and not redacted
+        redacted = tables["redacted"]
+        bundle.expect_texts(redacted=redacted)
     except BaselineError as error:
         raise DataError(f"{path}: its rows do not fit its baseline: {error!s:.300}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: its rows are none of a run ({type(error).__name__}: {error!s:.120})"
         ) from error
-    first = next(differences(record, computed, texts=texts), None)
+    first = next(differences(record, computed, redacted=redacted), None)
     if first is not None:
         raise DataError(f"{path}: its rows do not give the verdict that it records: {first}")
     return CheckedBundle(result=result, statement=claimed, redacted=redacted, members=len(members))
@@ -106,6 +113,16 @@ class _Bundle:
         """Raise DataError unless a member is what follows from `source`."""
         if self._members[name] != data:
             raise DataError(f"{self._path}: {name} is not what follows from {source}")
+
+    def expect_texts(self, *, redacted: object) -> None:
+        """Raise DataError unless questions and answers are hashes where the tables say so."""
+        hashes = {"suite", "key", "sha256"}
+        for name in ("plan.jsonl", "executions.jsonl"):
+            for line in self._members[name].splitlines():
+                if redacted is not (set(self._json(name, line)) == hashes):
+                    raise DataError(f"{self._path}: {name} is not as redacted as tables.json says")
+        if redacted and "report.html" in self._members:
+            raise DataError(f"{self._path}: has a page, which a redacted bundle has not")
 
     def object(self, name: str) -> dict[str, Any]:
         value = self._json(name, self._members[name])

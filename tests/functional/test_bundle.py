@@ -7,9 +7,11 @@ import hashlib
 import io
 import json
 import random
+import re
 import shutil
 import struct
 import zipfile
+from collections import Counter
 
 import pytest
 from fakes.mutations import mutated
@@ -412,9 +414,119 @@ def test_several_suites_in_any_order_and_a_warning_that_no_rule_asked_for(worksp
         assert [*found.result.kinds] == ["sentiment", "another"]
         path = bundled(workspace, *options, out="warned.zip")
         record = json.loads(members_of(path)["run.json"])
-        for changed in ({"warnings": []}, {"warnings": [], "fairgate": "0.0.1"}):
+        for changed in ({"warnings": []}, {"warnings": [], "fairgate": "0.0.1"}, {"fairgate": "9"}):
             with pytest.raises(DataError):
                 check_bundle(forged(path, run__json=json.dumps({**record, **changed}).encode()))
+
+
+HELD = re.compile(
+    r"run\.json (attribution|instability|kill_score|notices|pace)|"
+    r"run\.json (provenance\.(policy_path|commit)|baseline|anchor)\b|"
+    r"tables\.json suites\.\*\.bands|"
+    r"rows\.jsonl \*\.(follows|names|asks|readings|dimensions|claims)"
+)
+"""What is not computed again. Of rows: what was asked, read and named, and dimensions and claims that
+no value of the record follows from."""
+
+
+def leaves(value, at=()):
+    """Yield every change of a value: each leaf another, each entry left out."""
+    if not isinstance(value, dict | list):
+        yield at, "changed"
+        return
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, inner in list(entries):
+        yield from leaves(inner, (*at, name))
+        yield (*at, name), "removed"
+
+
+def with_change(value, at, how):
+    whole = inner = json.loads(json.dumps(value))
+    for name in at[:-1]:
+        inner = inner[name]
+    if how == "removed":
+        del inner[at[-1]]
+        return whole
+    old = inner[at[-1]]
+    is_number = isinstance(old, int | float) and not isinstance(old, bool)
+    inner[at[-1]] = not old if isinstance(old, bool) else old + 1 if is_number else f"{old}x"
+    return whole
+
+
+def walked(members, name, most):
+    """Yield (pattern, changed member) for every leaf of a member, at most so many of a pattern."""
+    is_lines = name.endswith(".jsonl")
+    value = lines_of(members, name) if is_lines else json.loads(members[name])
+    if is_lines:  # the first of each arm
+        value = dict(enumerate(value))
+        chosen = [0, len(value) - 1]
+    seen = Counter()
+    for at, how in leaves({n: value[n] for n in chosen} if is_lines else value):
+        pattern = ".".join("*" if isinstance(n, int) or n in SUITES else n for n in at)
+        seen[pattern, how] += 1
+        if seen[pattern, how] > most:
+            continue
+        if is_lines:
+            rows = list(value.values())
+            if len(at) == 1:
+                del rows[at[0]]
+            else:
+                rows[at[0]] = with_change(rows[at[0]], at[1:], how)
+            yield f"{name} {pattern}", as_lines(rows)
+        else:
+            yield f"{name} {pattern}", (json.dumps(with_change(value, at, how)) + "\n").encode()
+
+
+SUITES = {"sentiment"}
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("run.json", 2), ("tables.json", 1), ("policy.json", 1), ("versions.json", 1),
+        ("rows.jsonl", 1), ("executions.jsonl", 1), ("plan.jsonl", 1),
+    ],
+)  # fmt: skip
+def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name, most, monkeypatch):
+    """With the hashes as they were nothing is accepted; with new ones what `HELD` names alone."""
+    members = members_of(path)
+    if (
+        name == "run.json"
+    ):  # which the result does not follow from, except for the references' names
+        result = result_of_bundle(path)
+        monkeypatch.setattr("fairgate.composition.bundle_check.result_of", lambda *_: result)
+    other = path.with_name("walked.zip")
+    tried, accepted = 0, Counter()
+    for place, (pattern, data) in enumerate(walked(members, name, most)):
+        if data == members[name]:
+            continue
+        tried += 1
+        if place % 5 == 0:
+            other.write_bytes(zipped({**members, name: data}))
+            with pytest.raises(DataError):
+                check_bundle(other)
+        try:
+            check_bundle(forged(path, **{name.replace(".", "__"): data}))
+        except (DataError, LookupError, TypeError, AttributeError):
+            continue
+        accepted[pattern] += 1
+    assert tried > 5
+    if name not in ("executions.jsonl", "plan.jsonl"):
+        assert [one for one in accepted if not HELD.match(one)] == []
+
+
+def result_of_bundle(path):
+    return check_bundle(path).result
+
+
+def test_no_bundle_of_another_version_is_accepted(path, capsys):
+    """Neither as it is nor with sentences, notices or anything else changed."""
+    record = json.loads(members_of(path)["run.json"])
+    for version in ("0.0.1", "9.9.9", "", None, 1, [], "0.1.0 "):
+        for changed in ({}, {"notices": []}, {"warnings": ["x"]}):
+            data = json.dumps({**record, **changed, "fairgate": version}).encode()
+            assert main(["bundle", "verify", str(forged(path, run__json=data))]) == 4
+            assert "verify it with the version that made it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["run.json", "tables.json", "policy.json", "rows.jsonl"])

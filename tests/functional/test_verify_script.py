@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
+from fairgate import __version__
 from fairgate.adapters.files.bundle_zip import zipped
 from fairgate.composition.bundling import STATEMENT, RunFiles, as_json, members_of
 from fairgate.engine.gate import run_gate
@@ -63,6 +64,7 @@ def verified(script, path):
 
 def bundle_of(given, run, *, redact=False):
     record = json.loads(render_run_record(run.result, given.must_match))
+    record["fairgate"] = __version__
     policy = given.policy.model_dump_json(exclude_none=True)
     files = RunFiles(policy=policy, plan=[], record=record)
     return members_of(given, run, files, redact=redact)
@@ -117,8 +119,9 @@ def random_run(rng):
 
 def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
     text = SCRIPT.read_text()
-    assert len(text.splitlines()) <= 200
+    assert len(text.splitlines()) <= 206
     assert max(map(len, text.splitlines())) <= 120
+    assert f'VERSION = "{__version__}"' in text
     names = {
         name.name if isinstance(node, ast.Import) else node.module
         for node in ast.walk(ast.parse(text))
@@ -216,6 +219,14 @@ def test_a_member_that_is_not_the_hashed_one_differs(script, ordinary, tmp_path)
             changed = {**ordinary, name: ordinary[name] + b"\n"}
             assert verified(script, written(tmp_path / "b.zip", changed))[0]
     assert verified(script, written(tmp_path / "b.zip", {**ordinary, "more.txt": b""}))[0]
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "9.9.9", "", None, 1])
+def test_no_bundle_of_another_version_is_agreed_to(script, ordinary, tmp_path, version):
+    record = json.loads(ordinary["run.json"]) | {"fairgate": version, "notices": []}
+    record["rules"][0]["reasons"] = ["a false sentence"]
+    path = written(tmp_path / "b.zip", forged(ordinary, run__json=as_json(record)))
+    assert any("use verify.py of that one" in one for one in verified(script, path)[1])
 
 
 @pytest.mark.parametrize(
