@@ -1,7 +1,7 @@
 """Recompute the verdict of a FairGate bundle without FairGate: `python verify.py bundle.zip`.
 Needs numpy. Checks hashes, expands rules, recomputes values and tests from rows, baseline and anchor, and decides. Exit
 code 0: all agrees with the record; 1: something does not; 3: something is not verified, and is named, as every bundle
-of another version. Never looked at, held by hashes alone: intervals, sentences, notices, the page, whether answers
+of another version. Never looked at, held by hashes: intervals, sentences, notices, the page, whether answers
 follow what was asked, whether what does not fail is `pass` or `inconclusive`."""
 import base64, hashlib, io, json, math, statistics, sys, zipfile
 import numpy as np
@@ -195,7 +195,7 @@ def main(path):
         return ["the hashes of statement.json are not those of the other members"]
     record = json.loads(members["run.json"])
     if record["fairgate"] != VERSION:
-        UNVERIFIED.append(f"made by FairGate {record['fairgate']!a:.20}, this is of {VERSION}: use verify.py of that one")
+        UNVERIFIED.append(f"made by FairGate {record['fairgate']!a:.20}, not {VERSION}: use the verify.py of that one")
         return []
     passed, result = record["exit_code"] == 0, claimed["predicate"]["result"]
     return ["the statement has another result"] * (passed == (result == "FAILED")) + list(verdict(members))

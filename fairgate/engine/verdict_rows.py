@@ -120,22 +120,30 @@ def tables_to(
 
 
 def verdict_input(
-    tables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], order: Sequence[str]
+    tables: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], order: Sequence[str]
 ) -> VerdictInput:
     """Return what the rows say; `order` is that of the suites in the policy.
 
-    Raises LookupError, TypeError, ValueError where they are none.
+    No row is kept, and what is equal in many is kept once. Raises LookupError, TypeError,
+    ValueError where they are none.
     """
     suites = {name: tables["suites"][name] for name in order}
     if suites.keys() != tables["suites"].keys():
         raise ValueError("the tables are of other suites than those of the policy")
-    judged = [_judged_from(row, suites) for row in rows]
-    keys = {(one.unit.suite, one.unit.key) for one in judged}
-    if len(keys) < len(judged):
+    judged: list[Judged] = []
+    groups: dict[str, list[Judged]] = {name: [] for name in suites}
+    cells: dict[str, dict[str, list[Any]]] = {
+        name: {column: [] for column in suite["columns"]} for name, suite in suites.items()
+    }
+    known = _Known()
+    for row in rows:
+        one = _judged_from(row, suites, known)
+        judged.append(one)
+        groups[one.unit.suite].append(one)
+        for column, own in cells[one.unit.suite].items():
+            own.append(row["claims"][column])
+    if len({(one.unit.suite, one.unit.key) for one in judged}) < len(judged):
         raise ValueError("two rows of a suite have one key")
-    groups: dict[str, list[int]] = {name: [] for name in suites}
-    for number, one in enumerate(judged):
-        groups[one.unit.suite].append(number)
     return VerdictInput(
         plan=TestPlan(
             cases=(),
@@ -144,16 +152,29 @@ def verdict_input(
         ),
         judged=judged,
         tables={
-            name: _table_from(
-                name, suite, [rows[n] for n in groups[name]], [judged[n] for n in groups[name]]
-            )
+            name: _table_from(name, suite, cells[name], groups[name])
             for name, suite in suites.items()
         },
         must_match={name: dict(suite["must_match"]) for name, suite in suites.items()},
     )
 
 
-def _judged_from(row: Mapping[str, Any], suites: Mapping[str, Any]) -> Judged:
+class _Known:
+    """What stands in many rows, once."""
+
+    def __init__(self) -> None:
+        self._mappings: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        self._readings: dict[tuple[object, ...], Reading] = {}
+
+    def mapping(self, found: Mapping[str, str]) -> dict[str, str]:
+        return self._mappings.setdefault(tuple(found.items()), dict(found))
+
+    def reading(self, found: Mapping[str, Any]) -> Reading:
+        own = _reading_from(found)
+        return self._readings.setdefault((type(own.value), own.value, own.reason, own.shown), own)
+
+
+def _judged_from(row: Mapping[str, Any], suites: Mapping[str, Any], known: _Known) -> Judged:
     if row["suite"] not in suites:
         raise ValueError(f"a row is of suite {row['suite']!r:.40}, which is not among the tables")
     unit = Unit(
@@ -161,18 +182,18 @@ def _judged_from(row: Mapping[str, Any], suites: Mapping[str, Any]) -> Judged:
         suite=row["suite"],
         asks=dict(row["asks"]),
         cluster=row["cluster"],
-        dimensions=dict(row["dimensions"]),
+        dimensions=known.mapping(row["dimensions"]),
         content=row["content"],
         follows=row["follows"],
         arm=Arm(row["arm"]),
         advisory=row["advisory"],
         verdicts=tuple(row.get("verdicts", ())),
         is_unproven=bool(row.get("unproven", False)),
-        names=dict(row["names"]),
+        names=known.mapping(row["names"]),
     )
     return Judged(
         unit=unit,
-        readings={role: _reading_from(row["readings"][role]) for role in unit.asks},
+        readings={role: known.reading(row["readings"][role]) for role in unit.asks},
         claims={name: _claim(value) for name, value in row["claims"].items() if value is not None},
         decisive=row["decisive"],
     )
@@ -197,10 +218,9 @@ def _claim(value: object) -> Claim:
 def _table_from(
     name: str,
     suite: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Sequence[Any]],
     judged: Sequence[Judged],
 ) -> Table:
-    columns = {column: [row["claims"][column] for row in rows] for column in suite["columns"]}
     return table_with(
         name,
         [one.unit for one in judged],

@@ -226,7 +226,7 @@ def test_no_bundle_of_another_version_is_agreed_to(script, ordinary, tmp_path, v
     record = json.loads(ordinary["run.json"]) | {"fairgate": version, "notices": []}
     record["rules"][0]["reasons"] = ["a false sentence"]
     path = written(tmp_path / "b.zip", forged(ordinary, run__json=as_json(record)))
-    assert any("use verify.py of that one" in one for one in verified(script, path)[1])
+    assert any("use the verify.py of that one" in one for one in verified(script, path)[1])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ cannot expand, so a file's size limits what reading it takes.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 import zipfile
@@ -38,13 +39,17 @@ _AGAIN = "expected the file as `fairgate bundle` wrote it; get it again, or bund
 
 def zipped(members: Mapping[str, bytes]) -> bytes:
     """Return the archive of the members. Equal members give equal bytes, on every machine."""
+    return _archive(members).getvalue()
+
+
+def _archive(members: Mapping[str, bytes]) -> io.BytesIO:
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, _TIME)
             info.create_system, info.external_attr = _UNIX, _REGULAR_FILE
             archive.writestr(info, members[name])
-    return memory.getvalue()
+    return memory
 
 
 def unzipped(path: Path, known: frozenset[str]) -> dict[str, bytes]:
@@ -60,7 +65,9 @@ def unzipped(path: Path, known: frozenset[str]) -> dict[str, bytes]:
             members = {info.filename: archive.read(info) for info in infos}
     except _BROKEN as error:
         raise DataError(f"{path}: no bundle ({quoted(str(error))[:120]}); {_AGAIN}") from error
-    if zipped(members) != data:
+    digest = hashlib.sha256(data).digest()
+    del data  # a bundle may be large: never more of it at once than its members and one archive
+    if hashlib.sha256(_archive(members).getbuffer()).digest() != digest:
         raise DataError(
             f"{path}: its bytes are not those of a bundle with these members (other times, modes, "
             f"order, or data beside them); {_AGAIN}"
