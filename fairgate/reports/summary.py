@@ -78,11 +78,17 @@ def _incomplete(result: GateResult) -> str:
 
 def _pass(result: GateResult) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
-    if all(rule.advisory or rule.is_reported for rule in result.rules):
-        return "nothing can fail this gate,"
-    found = alerts(result)
+    is_open = all(rule.advisory or rule.is_reported for rule in result.rules)
+    found = list(dict.fromkeys(alert.who for alert in alerts(result)))
     if found:
-        return ["no rule failed, but ", name(found[0].who), " is not treated like the others,"]
+        words: Words = ["nothing can fail this gate" if is_open else "passes its limits", ", but "]
+        words.append(name(found[0]))
+        if len(found) == 1:
+            return [*words, " is not treated like the others,"]
+        more = figures.count(len(found) - 1, "other identity", "other identities")
+        return [*words, f" and {more} are not treated like the rest,"]
+    if is_open:
+        return "nothing can fail this gate,"
     unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     rules = f"{figures.count(unclear, 'rule')} inconclusive"
     if is_first_run(result):
