@@ -16,7 +16,7 @@ from fairgate.engine.budget import Meter
 from fairgate.engine.ports import Embedder, Progress, Retriever
 from fairgate.engine.workers import Team
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
-from fairgate.systems.model_files import local_folder
+from fairgate.systems.model_files import local_folder, refuse_revision
 
 if TYPE_CHECKING:
     from fairgate.adapters.result_store import SqliteResultStore
@@ -108,12 +108,7 @@ class Resources:
         folder = local_folder(name, self.runtime)
         if folder is None:
             return fetch(name, revision=revision, models=self.cache / "models")
-        if revision is not None:
-            raise UsageError(
-                f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
-                f"{quoted(name)} is a folder: what is in it decides. Remove `revision`, or the "
-                "folder"
-            )
+        refuse_revision(name, revision)
         return folder
 
 
