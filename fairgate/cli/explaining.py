@@ -22,7 +22,7 @@ def explain(error: BaseException) -> ExitCode:
     """Print on stderr what went wrong and what to do, and return the exit code."""
     match error:
         case click.Abort() | KeyboardInterrupt():
-            say("fairgate: interrupted; run again to go on, nothing is lost")
+            say("fairgate: interrupted; what is stored is kept: run again to go on")
             return ExitCode.INTERRUPTED
         case click.ClickException():
             shown = io.StringIO()
