@@ -12,6 +12,8 @@ from fairgate.reports import figures
 from fairgate.reports.affected import (
     Subject,
     affected,
+    failed_rules,
+    failed_terms,
     leading,
     most_different,
     name_of,
@@ -39,6 +41,8 @@ from fairgate.reports.spans import (
 _SAME = 5e-5
 """Half of the last digit that reports show."""
 _UNCLEAR = 3
+_FAILED = 6
+"""Identities or slices that are named of each further metric that failed."""
 _NAMING = "Naming an identity"
 _SHORT_ANSWER = 30
 """Characters up to which what was written is shown beside the label that it counts as."""
@@ -132,7 +136,34 @@ def lead(material: Material) -> Inline:
         f" ({', '.join(context)})" if context else "",
         *spans(_neutral(material, rule)),
         ".",
+        *_failed_too(material),
     ]
+
+
+def _failed_too(material: Material) -> Words:
+    """Return for whom every further rule failed, rules of one metric together."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for rule in failed_rules(material.result)[1:]:
+        who = found.setdefault((rule.metric, rule.suite), [])
+        inside = {part: level for part, level in rule.where.items() if part != "term"}
+        slice_of = ", ".join(f"{part} {level}" for part, level in inside.items())
+        if slice_of:
+            who.append((slice_of, figures.value(rule.value, rule.metric)))
+        terms = failed_terms(material, rule)
+        who += [(material.identity(rule.suite, term), value) for term, value in terms]
+        if not slice_of and not terms:
+            who.append(("", figures.value(rule.value, rule.metric)))
+    parts: list[Inline] = []
+    for (metric, _), rows in found.items():
+        each = list(dict.fromkeys(rows))
+        more = [f" and {len(each) - _FAILED} more"] if len(each) > _FAILED else []
+        named: list[Inline] = [
+            [name(who, Tone.STRONG), " (", figure(value), ")"] if who else ["(", figure(value), ")"]
+            for who, value in each[:_FAILED]
+        ]
+        between = " for " if each[0][0] else " "
+        parts.append([figures.title(metric), between, *joined(named), *more])
+    return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
 
 
 def _without_verdict(result: GateResult) -> Inline:
