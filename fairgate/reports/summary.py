@@ -142,28 +142,33 @@ def lead(material: Material) -> Inline:
 
 def _failed_too(material: Material) -> Words:
     """Return for whom every further rule failed, rules of one metric together."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
     for rule in failed_rules(material.result)[1:]:
-        who = found.setdefault((rule.metric, rule.suite), [])
-        inside = {part: level for part, level in rule.where.items() if part != "term"}
-        slice_of = ", ".join(f"{part} {level}" for part, level in inside.items())
-        if slice_of:
-            who.append((slice_of, figures.value(rule.value, rule.metric)))
-        terms = failed_terms(material, rule)
-        who += [(material.identity(rule.suite, term), value) for term, value in terms]
-        if not slice_of and not terms:
-            who.append(("", figures.value(rule.value, rule.metric)))
+        who = found.setdefault((rule.metric, rule.suite), {})
+        value = figures.value(rule.value, rule.metric)
+        terms = [
+            (material.identity(rule.suite, term), amount)
+            for term, amount in failed_terms(material, rule)
+        ]
+        inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
+        if "term" in rule.where or "identity" in rule.failed:
+            who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
+        else:
+            who[", ".join(inside), value, terms[0][0] if terms else ""] = None
     parts: list[Inline] = []
     for (metric, _), rows in found.items():
-        each = list(dict.fromkeys(rows))
-        more = [f" and {len(each) - _FAILED} more"] if len(each) > _FAILED else []
-        named: list[Inline] = [
-            [name(who, Tone.STRONG), " (", figure(value), ")"] if who else ["(", figure(value), ")"]
-            for who, value in each[:_FAILED]
-        ]
-        between = " for " if each[0][0] else " "
-        parts.append([figures.title(metric), between, *joined(named), *more])
+        between = ": " if next(iter(rows), ("",))[0] else " "
+        more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
+        each = [_who_failed(*row) for row in list(rows)[:_FAILED]]
+        parts.append([figures.title(metric), between, *joined(each), *more])
     return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
+
+
+def _who_failed(who: str, value: str, most: str) -> Inline:
+    """Return a slice with its value, and whom in it it is about most."""
+    named: Words = [name(who, Tone.STRONG), " "] if who else []
+    worst: Words = [", most for ", name(most, Tone.STRONG)] if most else []
+    return [*named, "(", figure(value), *worst, ")"]
 
 
 def _without_verdict(result: GateResult) -> Inline:

@@ -10,7 +10,7 @@ import pytest
 from fakes import rag_app
 from fakes.chat_server import chat_server
 
-SOURCES = 16
+SOURCES = 6
 COMMAND = """\
 import sys, time
 sys.path.insert(0, {folder!r})
@@ -110,13 +110,13 @@ def test_what_was_answered_is_not_asked_again_until_the_run_has_ended(asked, kin
     asked.forget()
     asked.slow(0.01)
     process = started(asked, "out")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while asked.many < needed // 2:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.002)
     process.send_signal(way)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=120)[1]
     assert process.returncode == (130 if way is signal.SIGINT else -way), said
     assert not (place.root / "out").exists()
     before = asked.many
@@ -142,9 +142,9 @@ def test_a_spent_budget_interrupts_and_the_next_run_goes_on(asked):
     asked.forget()
     codes = []
     while not codes or codes[-1] == 5:
-        codes.append(asked.place.gate({**system, "budget": {"requests": 100}}))
+        codes.append(asked.place.gate({**system, "budget": {"requests": 50}}))
         assert len(codes) < 9, asked.place.err
-    assert codes == [5] * (needed // 100) + [0]
+    assert codes == [5] * (needed // 50) + [0]
     assert asked.many == needed
     whole, out = (files_of(asked.place.root / name) for name in ("whole", "out"))
     assert whole == out
