@@ -62,7 +62,8 @@ class Asked:
 
 
 @pytest.fixture
-def asked(place, start):
+def asked(place, start, monkeypatch):
+    monkeypatch.delitem(sys.modules, "slow_app", raising=False)
     place.sources(SOURCES)
     with chat_server() as chat:
         yield Asked(place, start(), chat)
@@ -160,3 +161,4 @@ def test_nothing_is_kept_of_a_confined_run(asked):
         assert asked.place.call("run", "app.yaml", "--quiet", "--root", ".") == 5
         assert asked.many == 50
         assert "the answers are not stored" in asked.place.err
+        assert "name its `revision`" in asked.place.err
