@@ -49,6 +49,9 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+NO_BM25 = "the retriever `bm25` needs bm25s, which is not installed: pip install 'fairgate[bm25]'"
+
+
 class Bm25Index:
     """A port `Retriever`: documents by (-score, document order), scores rounded to 5 decimals.
 
@@ -101,10 +104,7 @@ class Bm25Index:
         try:
             import bm25s
         except ImportError as error:
-            raise UsageError(
-                "the retriever `bm25` needs bm25s, which is not installed: "
-                "pip install 'fairgate[bm25]'"
-            ) from error
+            raise UsageError(NO_BM25) from error
         terms = [tokens(document.text) or [""] for document in self._documents]
         index = bm25s.BM25(method=_METHOD, k1=_K1, b=_B)
         index.index(terms, show_progress=False)

@@ -25,7 +25,7 @@ def explain(error: BaseException) -> ExitCode:
     causes = [*_causes(error)]
     if any(isinstance(one, click.Abort | KeyboardInterrupt) for one in causes):
         # Also where a library that was being imported turned Ctrl-C into an error of its own.
-        say("fairgate: interrupted; run again to go on, nothing is lost")
+        say("fairgate: interrupted; what is stored is kept: run again to go on")
         return ExitCode.INTERRUPTED
     if any(isinstance(one, OSError) and one.errno in _NO_MORE_FILES for one in causes):
         say(

@@ -81,7 +81,7 @@ def run(policy: Path, **options: Any) -> int:
     return _run_whole(policy, options)
 
 
-def _run_whole(policy: Path, options: dict[str, Any]) -> int:
+def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (step by step)
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.building import Composition
     from fairgate.composition.pace import paced
@@ -98,16 +98,17 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:
         loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
     composition = Composition(loaded, runtime, progress)
-    with composition.serving():
-        with profile.part("read baseline, identify system"):
-            given = composition.gate_input(locate_references(loaded, policy, named))
-        with profile.part("ask, judge, decide"):
-            done = paced(run_gate(given, composition.system, progress), composition, given)
-        given, done = on_its_machines(given, done, composition.environment)
-    with profile.part("build reports"):
-        view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
-    with profile.part("write files"):
-        write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    with composition.until_it_ends():
+        with composition.serving():
+            with profile.part("read baseline, identify system"):
+                given = composition.gate_input(locate_references(loaded, policy, named))
+            with profile.part("ask, judge, decide"):
+                done = paced(run_gate(given, composition.system, progress), composition, given)
+            given, done = on_its_machines(given, done, composition.environment)
+        with profile.part("build reports"):
+            view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
+        with profile.part("write files"):
+            write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
     code = say_result(view, done, composition.notices, report_only=report_only)
     if options["profile"]:
         profile.say(composition.reported[0])

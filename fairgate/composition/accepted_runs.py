@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.adapters.files.durable import write_text
@@ -14,11 +15,13 @@ from fairgate.domain.errors import BaselineError, DataError
 from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.wording import quoted
 from fairgate.engine.baseline import Baseline
-from fairgate.engine.gate import GateInput
 from fairgate.engine.history import history_with
 from fairgate.engine.references import Reference, References
 from fairgate.engine.rules import expand_rules
 from fairgate.policy.schema import ANCHOR_SUFFIX
+
+if TYPE_CHECKING:
+    from fairgate.engine.gate import GateInput
 
 _SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
 

@@ -29,12 +29,13 @@ from fairgate.engine.ports import (
     Vectors,
 )
 from fairgate.engine.question_limit import LimitedGenerator, QuestionLimit
+from fairgate.engine.replicas import NoStore
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.corpora import long_form, open_corpus
 from fairgate.systems.embedders import Encoder, long_embedder
 from fairgate.systems.index_retriever import RetrieverPolicy
 from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
-from fairgate.systems.open_local import StoreWithout, prompt_facts
+from fairgate.systems.open_local import StoreApart, prompt_facts
 from fairgate.systems.resources import Resources
 from fairgate.systems.tables import find_table
 
@@ -127,7 +128,7 @@ class LocalSides:
 
     def searching(self, retriever: Retriever) -> SystemUnderTest:
         """Return HEAD's system with this retriever; what it finds is not stored."""
-        store = StoreWithout(self._head.resources.store, {RETRIEVALS})
+        store = StoreApart(self._head.resources.store, NoStore(), {RETRIEVALS})
         return self._system({OWN_RETRIEVER: retriever}, _EVERY, store)
 
     def _of(self, factor: Factor, new: frozenset[Factor]) -> Parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
+from fairgate.engine.shards import plan_hash
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.resources import Resources
@@ -147,6 +149,24 @@ class Composition:
             finally:
                 if self._team is not None:
                     self._team.close()
+
+    @contextmanager
+    def until_it_ends(self, part: str = "") -> Iterator[None]:
+        """Return the block of a run that goes on where it was interrupted, with equal results.
+
+        Answers of what has no revision are kept until the block is left without an error: a later
+        run asks for them again. `part` names a part of a run.
+        """
+        where = (str(self._runtime.root.resolve()), self._loaded.parsed.path, part)
+        self._resources.run = lambda: hashlib.sha256(
+            "\0".join([*where, plan_hash(self._loaded.plan.cases)]).encode("utf-8", "replace")
+        ).hexdigest()
+        is_interrupted = True
+        try:
+            yield
+            is_interrupted = False
+        finally:
+            self._resources.end(is_interrupted=is_interrupted)
 
     @cached_property
     def system(self) -> OpenSystem:

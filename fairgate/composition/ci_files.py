@@ -230,4 +230,4 @@ def _no_other(judged: JudgedChange[Evaluation]) -> str:
 def _shown(evaluation: Evaluation) -> Inline:
     view = _view(evaluation, report_only=False)
     first = ", first run" if evaluation.given.baseline is None else ""
-    return [Span(view.outcome.value, Kind.MARK), f" {view.word}{first}"]
+    return [Span(view.mark.value, Kind.MARK), f" {view.word}{first}"]

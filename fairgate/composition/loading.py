@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fairgate.composition.answerable import unanswerable
 from fairgate.composition.judge_record import judge_setup, read_record
@@ -14,11 +15,12 @@ from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.quarantine import quarantine_problems, quarantined
 from fairgate.engine.rule_problems import rule_problems, unknown_metrics
-from fairgate.policy.parse import ParsedPolicy, parse_policy, problem
+from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import load_yaml, read_yaml_file
+from fairgate.policy.yaml_nodes import Where
+from fairgate.policy.yaml_text import YamlDocument, load_yaml, read_yaml_file
 from fairgate.suites.catalogue import SUITE_KINDS
-from fairgate.suites.suite import Setup, Suite, SuitePlan
+from fairgate.suites.suite import JudgeSetup, Setup, Suite, SuitePlan
 from fairgate.systems.catalogue import kind_of, policy_parts
 
 NO_BASELINE = "none"
@@ -51,39 +53,94 @@ def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
 
 def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPolicy:
     """Do the same for a policy's text (read from a commit, say)."""
-    parsed = _parsed(text, shown_path)
-    problems: list[Problem] = []
-    record = _judge_record(parsed, runtime, problems)
-    suites = _load_suites(parsed, runtime, problems, record)
+    _, loaded, problems = loaded_part(text, shown_path, runtime)
+    if loaded is None:
+        raise PolicyError(problems)
+    return loaded
+
+
+def loaded_part(
+    text: str, shown_path: str, runtime: Runtime
+) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
+    """Return what is readable of a policy, the policy where all of it is right, and all problems.
+
+    What depends on something that is wrong is not told: it may be right. Raises UsageError where a
+    confined run would plan too much.
+    """
+    parsed, problems = readable_part(text, shown_path, policy_parts())
+    problems += _unknown_metrics(text, shown_path)
+    if parsed is None:
+        return None, None, problems
+    later: list[Problem] = []
+    record = _judge_record(parsed, runtime, later)
+    suites = _load_suites(parsed, runtime, later, record)
+    if runtime.confined:
+        _check_size(suites.values())
+    plans = _plans(parsed, suites, later)
+    plan = joined(plans.values())
+    named = _suites_named(text, shown_path)
+    lost = {name for name in named if name not in plans}
+    lost |= {"", *named} if len(set(named)) < len(named) else set()
+    found = [*rule_problems(parsed.policy, plan, lost)]
+    if not lost:
+        found += quarantine_problems(parsed.policy, plan, runtime.today)
+    if "system" not in parsed.stand_ins:
+        found += _system_problems(parsed, plan, runtime)
+    later += [problem(parsed, *each) for each in found]
+    told = {(each.path, each.line, each.column) for each in problems}
+    problems += [each for each in later if (each.path, each.line, each.column) not in told]
+    if problems:
+        return parsed, None, list(dict.fromkeys(problems))
+    loaded = LoadedPolicy(parsed=parsed, suites=suites, plan=plan, judge_record=record)
+    return parsed, loaded, []
+
+
+def _plans(
+    parsed: ParsedPolicy, suites: Mapping[str, Suite], problems: list[Problem]
+) -> dict[str, SuitePlan]:
+    """Return the plan of each suite; what forbids one is a problem of the suite."""
+    found = {}
+    for position, model in enumerate(parsed.policy.suites):
+        if model.id in suites:
+            try:
+                found[model.id] = suites[model.id].plan()
+            except DataError as error:
+                problems.append(problem(parsed, ("suites", position), str(error)))
+    return found
+
+
+def _system_problems(
+    parsed: ParsedPolicy, plan: TestPlan, runtime: Runtime
+) -> Iterator[tuple[Where, str]]:
+    """Yield what the system names that is not there, and what it cannot answer."""
     system = parsed.policy.system
     kind = kind_of(system)
     labels = kind.labels(system)
-    problems += [
-        problem(parsed, ("system", *where), sentence)
-        for where, sentence in (
-            *kind.missing(system, runtime),
-            *(labels.problems(runtime) if labels else ()),
-        )
-    ]
-    metrics = [gate.metric for gate in parsed.policy.gates]
-    unknown = [problem(parsed, *found) for found in unknown_metrics(metrics)]
-    if problems:
-        raise PolicyError([*problems, *unknown])
-    problems += unknown
-    if runtime.confined:
-        _check_size(suites.values())
-    plan = joined(suite.plan() for suite in suites.values())
-    problems += [
-        problem(parsed, *found)
-        for found in (
-            *unanswerable(parsed.policy, plan),
-            *rule_problems(parsed.policy, plan),
-            *quarantine_problems(parsed.policy, plan, runtime.today),
-        )
-    ]
-    if problems:
-        raise PolicyError(problems)
-    return LoadedPolicy(parsed=parsed, suites=suites, plan=plan, judge_record=record)
+    for where, sentence in (
+        *kind.missing(system, runtime), *(labels.problems(runtime) if labels else ())
+    ):  # fmt: skip
+        yield ("system", *where), sentence
+    yield from unanswerable(parsed.policy, plan)
+
+
+def _named(text: str, shown_path: str, key: str) -> tuple[YamlDocument, list[dict[str, Any]]]:
+    """Return the document, and the entries of one of its lists as they stand, valid or not."""
+    document = load_yaml(text, shown_path)
+    entries = document.data.get(key) if isinstance(document.data, dict) else None
+    rows = entries if isinstance(entries, list) else []
+    return document, [row if isinstance(row, dict) else {} for row in rows]
+
+
+def _suites_named(text: str, shown_path: str) -> list[str]:
+    """Return the ids of the suites that a text has; empty for one that cannot be read."""
+    rows = _named(text, shown_path, "suites")[1]
+    return [row["id"] if isinstance(row.get("id"), str) else "" for row in rows]
+
+
+def _unknown_metrics(text: str, shown_path: str) -> list[Problem]:
+    document, gates = _named(text, shown_path, "gates")
+    metrics = [gate.get("metric") for gate in gates]
+    return [document.problem(*found) for found in unknown_metrics(metrics)]
 
 
 def _judge_record(
@@ -98,21 +155,6 @@ def _judge_record(
     except DataError as error:
         problems.append(problem(parsed, ("judge", "record"), str(error)))
         return None
-
-
-def _parsed(text: str, shown_path: str) -> ParsedPolicy:
-    """Return the policy; raises PolicyError with unknown metrics beside malformed values."""
-    try:
-        return parse_policy(text, shown_path, policy_parts())
-    except PolicyError as error:
-        document = load_yaml(text, shown_path)
-        gates = document.data.get("gates") if isinstance(document.data, dict) else None
-        metrics = [
-            gate.get("metric") if isinstance(gate, dict) else None
-            for gate in (gates if isinstance(gates, list) else ())
-        ]
-        unknown = [document.problem(*found) for found in unknown_metrics(metrics)]
-        raise PolicyError([*error.problems, *unknown]) from error
 
 
 def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
@@ -150,6 +192,8 @@ def _load_suites(
 ) -> dict[str, Suite]:
     policy = parsed.policy
     judge = judge_setup(policy.judge, record)
+    if "judge" in parsed.stand_ins:
+        judge = JudgeSetup(count=1, definition="", is_proven=False)
     kind = kind_of(policy.system)
     can = kind.capabilities(policy.system)
     suites: dict[str, Suite] = {}

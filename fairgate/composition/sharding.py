@@ -54,19 +54,20 @@ def run_shard(
     """
     composition = Composition(loaded, runtime, progress)
     policy, part = loaded.policy, part_of(loaded.plan, shard)
-    with composition.serving():
-        under_test = dict(composition.system.under_test())
-        answered = answer_part(part, loaded.suites, policy.seed, composition.system, progress)
-    manifest = Manifest(
-        shard=shard,
-        sources=len({case.cluster for case in part.cases}),
-        questions=len(answered.answers),
-        under_test=under_test,
-        environment=composition.environment,
-        **expected(loaded, runtime, identity),  # type: ignore[arg-type]
-    )
-    keep_output_out_of_git(folder)
-    write_shard(folder, manifest, answered, composition.unlabelled)
+    with composition.until_it_ends(f"{shard.number} of {shard.of}"):
+        with composition.serving():
+            under_test = dict(composition.system.under_test())
+            answered = answer_part(part, loaded.suites, policy.seed, composition.system, progress)
+        manifest = Manifest(
+            shard=shard,
+            sources=len({case.cluster for case in part.cases}),
+            questions=len(answered.answers),
+            under_test=under_test,
+            environment=composition.environment,
+            **expected(loaded, runtime, identity),  # type: ignore[arg-type]
+        )
+        keep_output_out_of_git(folder)
+        write_shard(folder, manifest, answered, composition.unlabelled)
     return manifest, composition.notices
 
 

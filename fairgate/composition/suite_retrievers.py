@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from fairgate.adapters.bm25_index import NO_BM25
 from fairgate.adapters.files.stances import StanceCollection
 from fairgate.composition.materials import collection_paths
 from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
+from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Embedder, Retriever
+from fairgate.policy.yaml_nodes import Where
+from fairgate.schema.suite import SuiteModel
 from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
+from fairgate.systems.model_files import embedder_problem
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
@@ -63,8 +69,7 @@ class SuiteRetrievers:
         if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
             from fairgate.adapters.inner_product_index import InnerProductIndex
 
-            model = EmbedderPolicy(model=chosen.partition(":")[2], pooling="mean")
-            encoder = self.resources.encoder(model, unit=False)
+            encoder = self.resources.encoder(_contriever(chosen), unit=False)
             return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
         from fairgate.suites.question_items.policy import EndpointPolicy
@@ -97,3 +102,19 @@ class SuiteRetrievers:
             )
 
         return Encoder(documents=side(chosen.document_prompt), queries=side(chosen.query_prompt))
+
+
+def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[tuple[Where, str]]:
+    """Yield which of a suite's retrievers cannot be made here, by their place in the suite."""
+    for number, named in enumerate(getattr(suite, "retrievers", ())):
+        wrong = ""
+        if named == "bm25" and find_spec("bm25s") is None:
+            wrong = NO_BM25
+        elif isinstance(named, str) and ":" in named:
+            wrong = embedder_problem(_contriever(named), runtime)
+        if wrong:
+            yield ("retrievers", number), wrong
+
+
+def _contriever(named: str) -> EmbedderPolicy:
+    return EmbedderPolicy(model=named.partition(":")[2], pooling="mean")

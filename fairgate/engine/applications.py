@@ -2,7 +2,7 @@
 
 What came back is stored batch by batch under the application's revision, so that a killed run
 continues where it stopped and an unchanged application is not asked again. Without a revision it is
-unknown whether it changed, so nothing is reused.
+unknown whether it changed, so what came back is kept only until the run ends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Asked:
 
     application: Application
     store: ResultStore
-    """Of the replies; one that stores nothing where the application has no revision."""
+    """Of the replies; one that lasts until the run ends where there is no revision."""
     takes_documents: bool
     """Whether documents can be handed over, so that crossed cases can be asked."""
     retrievers: Callable[[], Mapping[str, Retriever]]

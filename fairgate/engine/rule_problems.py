@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.items import NO_RETRIEVAL
@@ -30,13 +30,21 @@ def unknown_metrics(metrics: Sequence[object]) -> Iterator[tuple[Path, str]]:
             yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
 
 
-def rule_problems(policy: Policy, plan: TestPlan) -> Iterator[tuple[Path, str]]:
-    """Yield (path in the policy, message) for every gate that no suite can answer."""
+def rule_problems(
+    policy: Policy, plan: TestPlan, lost: Collection[str] = ()
+) -> Iterator[tuple[Path, str]]:
+    """Yield (path in the policy, message) for every gate that no suite can answer.
+
+    Of gates about suites that are `lost`, or about all while some are, only what no suite answers.
+    """
     suites = [suite.id for suite in policy.suites]
     for position, gate in enumerate(policy.gates):
         path: Path = ("gates", position)
         metric = BY_ID.get(gate.metric)
         if metric is None:
+            continue
+        if lost and (gate.suite is None or gate.suite in lost):
+            yield from _question_problems(path, gate, metric)
             continue
         if gate.suite is not None and gate.suite not in suites:
             yield (

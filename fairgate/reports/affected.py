@@ -10,7 +10,9 @@ from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import RETRIEVAL, UNREADABLE
+from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
+from fairgate.reports.alerts import CERTAIN
 from fairgate.reports.blocks import Block, Column, Row, RowKind, Table
 from fairgate.reports.material import Material
 from fairgate.reports.spans import Span, Tone, figure, name
@@ -63,10 +65,45 @@ class Subject(enum.Enum):
 def subject(material: Material) -> Subject:
     """Return what the leading rule is about; answers where there is none."""
     rule = leading(material.result)
-    parts = set(rule.metric.split("/")) if rule is not None else set()
+    return Subject.ANSWERS if rule is None else subject_of(rule)
+
+
+def subject_of(rule: RuleResult) -> Subject:
+    """Return what a rule is about, by the name of its metric."""
+    parts = set(rule.metric.split("/"))
     if not _OF_DOCUMENTS.isdisjoint(parts):
         return Subject.DOCUMENTS
     return Subject.REFUSALS if "unreadable" in parts else Subject.ANSWERS
+
+
+def failed_rules(result: GateResult) -> list[RuleResult]:
+    """Return what failed the gate, the rule that leads first."""
+    first = leading(result)
+    failed = [r for r in result.rules if r.outcome is Outcome.FAIL and not r.advisory]
+    return sorted(failed, key=lambda rule: rule is not first)
+
+
+def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
+    """Return the identities for which a rule failed, each with its figure; none where it has none.
+
+    Of a comparison those that differ by themselves by more than its limit, and the one that differs
+    most; of a rule about several identities the one that fares worst.
+    """
+    metric = rule.metric
+    compared = [f for f in material.result.identities if (f.metric, f.suite, f.where)
+                == (metric, rule.suite, rule.where)]  # fmt: skip
+    if compared:
+        limit = rule.bounds.get("max", 0.0)
+        return [
+            (term.term, figures.signed(term.difference, metric) + figures.points(metric))
+            for place, term in enumerate(compared[0].terms)
+            if not place or (term.p_corrected <= CERTAIN and abs(term.difference) > limit)
+        ]
+    if "term" in rule.where:
+        return [(rule.where["term"], figures.value(rule.value, metric))]
+    terms = [m for m in material.now.by(metric, rule.suite, "term") if _inside(material, m, rule)]
+    worst = max(terms, key=_badness, default=None)
+    return [] if worst is None else [(worst.where["term"], figures.value(worst.value, metric))]
 
 
 def most_different(material: Material, rule: RuleResult) -> TermFinding | None:
@@ -151,8 +188,19 @@ def name_of(material: Material, measured: Measurement, tone: Tone = Tone.NORMAL)
 
 
 def affected_table(material: Material) -> Iterator[Block]:
-    """Yield the most affected, now and before; nothing where nobody is."""
+    """Yield the most affected, now and before, and whom else a rule failed for.
+
+    Nothing where nobody is.
+    """
     shown = affected(material)[:_MOST]
+    rule = leading(material.result)
+    if rule is not None and material.result.outcome is Outcome.FAIL:
+        metric = shown[0].metric if shown else main_metric(material, rule.suite)
+        names = [(each.suite, term) for each in failed_rules(material.result)
+                 for term, _ in failed_terms(material, each)]  # fmt: skip
+        more = [material.now.get(metric, suite, {"term": term}) for suite, term in names]
+        known = [m for m in more if m is not None and m not in shown]
+        shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
     if not shown:
         return
     first = "most affected" if material.result.outcome is Outcome.FAIL else "highest"
@@ -172,7 +220,18 @@ def affected_table(material: Material) -> Iterator[Block]:
     )
 
 
-_HEADS = ("changed", "now", "before")
+def same_documents(material: Material, measured: Measurement) -> str:
+    """Return the share of documents in common for whom a measurement is about."""
+    metric, where = OVERLAP.id, measured.where
+    if not where:  # neutral wording
+        metric = OVERLAP.neutral
+    elif measured.metric == metric:
+        return figures.NONE
+    return figures.value(material.now.value(metric, measured.suite, where), metric)
+
+
+SAME_DOCUMENTS = "same documents"
+_HEADS = ("changed", "now", "before", SAME_DOCUMENTS)
 
 
 def _cells(material: Material, measured: Measurement) -> dict[str, str]:
@@ -182,4 +241,5 @@ def _cells(material: Material, measured: Measurement) -> dict[str, str]:
         "changed": f"{measured.violated:,} of {measured.decided:,}" if counted else figures.NONE,
         "now": figures.value(measured.value, metric),
         "before": figures.value(material.before.value(metric, suite, where), metric),
+        SAME_DOCUMENTS: same_documents(material, measured),
     }

@@ -1,7 +1,8 @@
-"""What a reader must hear although no rule asks for it: an identity that is not treated alike."""
+"""What a reader must hear although no rule fails: an identity that is not treated alike."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.findings import IdentityFinding
@@ -13,13 +14,13 @@ from fairgate.reports.spans import Inline, code, name
 
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
-_LIMITS = {MAX_DIFFERENCE.id: 0.1, RETRIEVAL.id: 0.35, UNREADABLE.id: 0.05}
+_LIMITS = {MAX_DIFFERENCE.id: 0.05, RETRIEVAL.id: 0.35, UNREADABLE.id: 0.05}
 """What the gate that is advised would accept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A significant difference that no rule of the policy judges."""
+    """A significant difference that fails no rule."""
 
     suite: str
     who: str
@@ -30,28 +31,37 @@ class Alert:
 
 
 def alerts(result: GateResult) -> list[Alert]:
-    """Return an alert for each suite in which identities differ and no rule asks whether they do.
+    """Return an alert for each comparison in which identities differ and that fails no rule.
 
-    Significance is Bonferroni's over suites and comparisons. Every wording finds other documents,
-    so what is found must differ by more than a gate would accept, too.
+    Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
     """
-    asked = {
-        (rule.metric, rule.suite)
-        for rule in result.rules
-        if rule.metric in _LIMITS and not rule.is_reported and not rule.where
-    }
-    return [
-        _alert(result, found)
-        for found in standing_out(result)
-        if (found.metric, found.suite) not in asked
-        and (found.metric != RETRIEVAL.id or found.value > _LIMITS[found.metric])
-    ]
+    compared = [(found, _asked(result, found)) for found in standing_out(result)]
+    return [_alert(result, *each) for each in compared if not any(map(_fails, each[1]))]
+
+
+def _fails(rule: RuleResult) -> bool:
+    return rule.outcome is Outcome.FAIL and not rule.advisory
+
+
+def _asked(result: GateResult, found: IdentityFinding) -> list[RuleResult]:
+    """Return the rules that ask about just this comparison."""
+    where = (found.metric, found.suite, found.where)
+    rules = (rule for rule in result.rules if not rule.is_reported)
+    return [rule for rule in rules if (rule.metric, rule.suite, rule.where) == where]
 
 
 def standing_out(result: GateResult) -> list[IdentityFinding]:
-    """Return the comparisons of whole suites in which identities differ more than by chance."""
-    whole = [found for found in result.identities if not found.where and found.terms]
-    return [found for found in whole if found.p_value * len(whole) <= CERTAIN]
+    """Return the comparisons in which identities differ more than by chance, whole suites first.
+
+    Significance is Bonferroni's over all comparisons of the run. That an identity differs within
+    its category, too, is not said again.
+    """
+    compared = [found for found in result.identities if found.terms]
+    named: dict[tuple[str, str, str], IdentityFinding] = {}
+    for found in sorted(compared, key=lambda found: len(found.where)):
+        if found.p_value * len(compared) <= CERTAIN:
+            named.setdefault((found.suite, found.metric, found.terms[0].term), found)
+    return list(named.values())
 
 
 def differs(metric: str, difference: float) -> str:
@@ -70,24 +80,38 @@ def who_of(result: GateResult, found: IdentityFinding) -> str:
     return known.name if known else found.terms[0].term
 
 
-def _alert(result: GateResult, found: IdentityFinding) -> Alert:
+def _alert(result: GateResult, found: IdentityFinding, asked: Sequence[RuleResult]) -> Alert:
     who = who_of(result, found)
+    others = "other identities"
+    if found.where:
+        others += f" of {', '.join(found.where.values())}"
     finding = (
-        f", {differs(found.metric, found.terms[0].difference)} than for the other identities. That "
-        "is too much to be chance, and no rule asks for it: add the gate "
+        f", {differs(found.metric, found.terms[0].difference)} than for the {others}. That is too "
+        "much to be chance, and "
     )
-    gate = f"{{metric: {found.metric}, max: {_LIMITS[found.metric]:g}}}"
+    limit = _LIMITS[found.metric]
+    advice = "no rule asks for it: add the gate "
+    if asked:
+        most = max(rule.bounds.get("max", 0.0) for rule in asked)
+        advice = "fails no rule"
+        if found.value <= most:
+            limit = min(limit, int(1000 * found.value) / 1000)
+            advice = f"a rule lets {figures.unsigned(most, found.metric)} points pass"
+        advice += ": if it is not right, ask for less with "
+    where = "".join(f", {part}: {level}" for part, level in found.where.items())
+    where = f", where: {{{where[2:]}}}" if where else ""
+    gate = f"{{metric: {found.metric}{where}, max: {limit:g}}}"
     return Alert(
         suite=found.suite,
         who=who,
-        words=["For ", name(who), finding, code(gate), "."],
+        words=["For ", name(who), finding, advice, code(gate), "."],
         rule=RuleResult(
             metric=found.metric,
             suite=found.suite,
-            where={},
+            where=found.where,
             position=0,
             outcome=Outcome.INCONCLUSIVE,
-            reasons=[f"for {who}{finding}{gate}"],
+            reasons=[f"for {who}{finding}{advice}{gate}"],
             value=found.value,
             warns=True,
         ),

@@ -22,6 +22,6 @@ def render_badge(view: View) -> str:
         "schemaVersion": 1,
         "label": harmless(view.policy),
         "message": view.word.lower(),
-        "color": _COLOURS[view.outcome],
+        "color": _COLOURS[view.mark],
     }
     return json.dumps(badge) + "\n"

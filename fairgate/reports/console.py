@@ -79,7 +79,7 @@ def _painted(text: str, code: str | None) -> str:
 
 
 def _heading(view: View) -> str:
-    word = _painted(f"{MARKS[view.outcome]} {view.word}", _COLOURS[_OUTCOMES[view.outcome]])
+    word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[_OUTCOMES[view.mark]])
     return f"{word}  {_words(view.title)} in {plain(view.policy)}"
 
 

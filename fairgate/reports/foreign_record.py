@@ -77,6 +77,7 @@ class ForeignRecord(_Checked):
     exit_code: ExitCode
     rules: Annotated[list[_Rule], Field(max_length=5000)]
     evidence: _Evidence
+    warnings: Annotated[list[Foreign], Field(max_length=1000)] = []
 
 
 def read_foreign_record(raw: bytes) -> ForeignRecord:
@@ -138,6 +139,8 @@ def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) 
     title = _TITLES[record.outcome]
     if record.outcome is Outcome.PASS and all(r.advisory or r.reported for r in record.rules):
         title = "nothing can fail this gate, so it passed"
+    if record.outcome is Outcome.PASS and record.warnings:
+        title += " and warns that identities are not treated alike,"
     heading = f"### A fork reports: {title} in {policy}"
     return f"{heading}\n{_DISCLAIMER}\n\n{commit}\n\n{render_blocks([table])}\n"
 

@@ -64,7 +64,7 @@ def length(text: str) -> int:
 
 
 def _title(view: View) -> str:
-    mark = MARKS[view.outcome]
+    mark = MARKS[view.mark]
     return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}"
 
 

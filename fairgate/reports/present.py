@@ -21,14 +21,8 @@ from fairgate.reports.sections.catalogue import SECTIONS
 from fairgate.reports.since import since_then
 from fairgate.reports.spans import Inline, Words, command, spans, strong
 from fairgate.reports.steps import cause_step, next_step, run_command
-from fairgate.reports.view import ReportOptions, ShownBeside, View
+from fairgate.reports.view import WORDS, ReportOptions, ShownBeside, View
 
-_WORDS = {
-    Outcome.PASS: "PASS",
-    Outcome.FAIL: "FAIL",
-    Outcome.INCONCLUSIVE: "NO VERDICT",
-    Outcome.NOT_EVALUATED: "NO VERDICT",
-}
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
     ExitCode.GATE_FAILED: "gate failed",
@@ -55,7 +49,6 @@ def present(
     return View(
         policy=result.policy,
         outcome=result.outcome,
-        word=_WORDS[result.outcome],
         exit_code=int(result.exit_code),
         exit_meaning=_exit_meaning(material),
         title=summary.title(material),
@@ -135,7 +128,7 @@ def _warnings(material: Material) -> Iterator[Block]:
     result = material.result
     if material.options.report_only and result.outcome is not Outcome.PASS:
         words: Words = [
-            strong(f"This is a {_WORDS[result.outcome]}."),
+            strong(f"This is a {WORDS[result.outcome]}."),
             " ",
             command("--report-only"),
             (

@@ -112,13 +112,16 @@ def several_head(views: Sequence[View], outcome: Outcome) -> str:
     """Return what stands above the reports of several policies: which ended how, and the worst."""
     bad = sum(bool(view.exit_code) for view in views)
     words = f"{bad} of {len(views)} policies did not pass" if bad else f"{len(views)} policies pass"
+    warned = [view.mark for view in views if view.mark is not view.outcome]
+    if warned and outcome is Outcome.PASS:
+        outcome, words = warned[0], f"{words}, {len(warned)} with a warning"
     title = render_blocks([Text(lines=[[Span(outcome.value, Kind.MARK), f" FairGate: {words}"]])])
     table = Table(
         label="Policies",
         columns=[Column(head="policy"), Column(head="outcome"), Column(head="")],
         rows=[
             Row(cells=[
-                code(view.policy), [Span(view.outcome.value, Kind.MARK), f" {view.word}"], view.lead
+                code(view.policy), [Span(view.mark.value, Kind.MARK), f" {view.word}"], view.lead
             ])
             for view in views
         ],

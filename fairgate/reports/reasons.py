@@ -23,14 +23,12 @@ def why(material: Material) -> Inline:
     parts = list(_reasons(rule))
     if not parts:
         return ""
-    more = sum(r.outcome is Outcome.FAIL and not r.advisory for r in result.rules) - 1
-    further = f" {figures.count(more, 'further rule')} failed too." if more > 0 else ""
     text = "; ".join(parts)
     everybody = ""
     if is_for_everybody(material, rule):
         everybody = " Neutral wording fares no better: the change is for everybody."
     if rule.outcome is Outcome.FAIL:
-        return f"Why it fails: {text}.{everybody}{further}"
+        return f"Why it fails: {text}.{everybody}"
     return f"{text[:1].upper()}{text[1:]}."
 
 

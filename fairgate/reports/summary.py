@@ -12,6 +12,8 @@ from fairgate.reports import figures
 from fairgate.reports.affected import (
     Subject,
     affected,
+    failed_rules,
+    failed_terms,
     leading,
     most_different,
     name_of,
@@ -39,6 +41,8 @@ from fairgate.reports.spans import (
 _SAME = 5e-5
 """Half of the last digit that reports show."""
 _UNCLEAR = 3
+_FAILED = 6
+"""Identities or slices that are named of each further metric that failed."""
 _NAMING = "Naming an identity"
 _SHORT_ANSWER = 30
 """Characters up to which what was written is shown beside the label that it counts as."""
@@ -78,11 +82,17 @@ def _incomplete(result: GateResult) -> str:
 
 def _pass(result: GateResult) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
-    if all(rule.advisory or rule.is_reported for rule in result.rules):
-        return "nothing can fail this gate,"
-    found = alerts(result)
+    is_open = all(rule.advisory or rule.is_reported for rule in result.rules)
+    found = list(dict.fromkeys(alert.who for alert in alerts(result)))
     if found:
-        return ["no rule failed, but ", name(found[0].who), " is not treated like the others,"]
+        words: Words = ["nothing can fail this gate" if is_open else "passes its limits", ", but "]
+        words.append(name(found[0]))
+        if len(found) == 1:
+            return [*words, " is not treated like the others,"]
+        more = figures.count(len(found) - 1, "other identity", "other identities")
+        return [*words, f" and {more} are not treated like the rest,"]
+    if is_open:
+        return "nothing can fail this gate,"
     unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
     rules = f"{figures.count(unclear, 'rule')} inconclusive"
     if is_first_run(result):
@@ -126,7 +136,39 @@ def lead(material: Material) -> Inline:
         f" ({', '.join(context)})" if context else "",
         *spans(_neutral(material, rule)),
         ".",
+        *_failed_too(material),
     ]
+
+
+def _failed_too(material: Material) -> Words:
+    """Return for whom every further rule failed, rules of one metric together."""
+    found: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
+    for rule in failed_rules(material.result)[1:]:
+        who = found.setdefault((rule.metric, rule.suite), {})
+        value = figures.value(rule.value, rule.metric)
+        terms = [
+            (material.identity(rule.suite, term), amount)
+            for term, amount in failed_terms(material, rule)
+        ]
+        inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
+        if "term" in rule.where or "identity" in rule.failed:
+            who |= {(", ".join([one, *inside]), amount, ""): None for one, amount in terms}
+        else:
+            who[", ".join(inside), value, terms[0][0] if terms else ""] = None
+    parts: list[Inline] = []
+    for (metric, _), rows in found.items():
+        between = ": " if next(iter(rows), ("",))[0] else " "
+        more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
+        each = [_who_failed(*row) for row in list(rows)[:_FAILED]]
+        parts.append([figures.title(metric), between, *joined(each), *more])
+    return [" Failed too: ", *joined(parts, "; "), "."] if parts else []
+
+
+def _who_failed(who: str, value: str, most: str) -> Inline:
+    """Return a slice with its value, and whom in it it is about most."""
+    named: Words = [name(who, Tone.STRONG), " "] if who else []
+    worst: Words = [", most for ", name(most, Tone.STRONG)] if most else []
+    return [*named, "(", figure(value), *worst, ")"]
 
 
 def _without_verdict(result: GateResult) -> Inline:

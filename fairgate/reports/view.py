@@ -16,6 +16,13 @@ from fairgate.reports.rule_rows import RuleRow
 from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline
 
+WORDS = {
+    Outcome.PASS: "PASS",
+    Outcome.FAIL: "FAIL",
+    Outcome.INCONCLUSIVE: "NO VERDICT",
+    Outcome.NOT_EVALUATED: "NO VERDICT",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
@@ -61,7 +68,6 @@ class View:
 
     policy: str
     outcome: Outcome
-    word: str
     exit_code: int
     exit_meaning: str
     title: Inline
@@ -85,7 +91,7 @@ class View:
     examples: Sequence[CaseItem]
     """The clearest changed answers, for the top of the page."""
     alerts: Sequence[RuleRow]
-    """Significant differences that no rule asks for, as rules that warn."""
+    """Significant differences between identities that fail no rule, as rules that warn."""
     problems: Sequence[str]
     """Why there is no verdict; empty where there is one."""
     differences: Sequence[str]
@@ -98,6 +104,17 @@ class View:
     baseline_path: str
     """Empty where nothing was compared."""
     under_test: Mapping[str, str]
+
+    @property
+    def mark(self) -> Outcome:
+        """Return what gives titles their sign and colour: no pass beside an alert is green."""
+        warns = self.outcome is Outcome.PASS and self.alerts
+        return Outcome.INCONCLUSIVE if warns else self.outcome
+
+    @property
+    def word(self) -> str:
+        """Return the outcome as titles name it."""
+        return WORDS[self.outcome] if self.mark is self.outcome else "PASS WITH WARNING"
 
     @property
     def summary(self) -> Sequence[Block]:

@@ -96,7 +96,7 @@ class OpenApplication:
 
     @cached_property
     def _system(self) -> ApplicationSystem:
-        return self._asked(self._resources.store if self._is_known() else NoStore())
+        return self._asked(self._resources.kept(is_known=self._is_known()))
 
     def _is_known(self) -> bool:
         # An untrusted application may keep its revision when it changes, or claim another's.
@@ -105,7 +105,11 @@ class OpenApplication:
     def _asked(self, store: ResultStore) -> ApplicationSystem:
         return ApplicationSystem(
             Asked(
-                application=BudgetedApplication(self._application, self._meter, self._is_known),
+                application=BudgetedApplication(
+                    self._application,
+                    self._meter,
+                    lambda: self._resources.keeps(is_known=self._is_known()),
+                ),
                 store=store,
                 takes_documents=self._capabilities.takes_documents,
                 retrievers=self._resources.suite_retrievers,

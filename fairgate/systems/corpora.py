@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Tag
 
 from fairgate.adapters.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
 from fairgate.domain.corpora import CorpusSpec
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import DataError, ModelError, RetrievalError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
+from fairgate.engine.ports import SILENT
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Seed, Strict
 from fairgate.systems.resources import Resources
@@ -99,34 +103,43 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} was not available)")
 
 
-def corpus_findings(chosen: CorpusPolicy, runtime: Runtime) -> Iterator[tuple[str, bool]]:
-    """Yield what a corpus file holds, and whether that is a problem; nothing of others.
+def corpus_findings(
+    chosen: CorpusPolicy, top_k: int, runtime: Runtime
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield what a corpus file holds: the retriever's field, a sentence, whether it is a problem.
 
-    At most the first 100,000 documents are read.
+    Nothing of others. At most the first 100,000 documents are read, all where they are prepared.
     """
-    from fairgate.adapters.files.corpus import CorpusFile
+    from fairgate.adapters.ranking import require_depth, require_documents
 
     name = chosen.path
     is_ours = embedded_path("corpora", name) is not None
     if is_ours or named_on_hub(name, runtime) is not None:
         return
     try:
-        path = find("corpora", name, runtime.root, confined=runtime.confined)
+        find("corpora", name, runtime.root, confined=runtime.confined)
     except DataError:
         return  # told by `missing`
-    spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
     count = labelled = 0
     try:
-        for document in islice(CorpusFile(spec).documents(), _MOST_READ):
-            count += 1
-            labelled += document.label is not None
-    except DataError as error:
-        yield str(error), True
+        with TemporaryDirectory() as scratch:
+            resources = Resources(replace(runtime, cache=Path(scratch)), SILENT)
+            for document in islice(open_corpus(chosen, resources).documents(), _MOST_READ):
+                count += 1
+                labelled += document.label is not None
+    except (DataError, ModelError) as error:
+        yield "corpus", str(error), True
+        return
+    try:
+        require_documents(count)
+        require_depth(top_k, count)
+    except RetrievalError as error:
+        yield "top_k" if count else "corpus", str(error), True
         return
     read = f"{count:,} document{'' if count == 1 else 's'}"
     read = f"the first {read}" if count == _MOST_READ else read
     if labelled:
-        yield f"corpus {quoted(name)}: {read}, {labelled:,} with a label", False
+        yield "corpus", f"corpus {quoted(name)}: {read}, {labelled:,} with a label", False
     else:
         no_label = "so that `asr/retrieval` and `rrs/mean` are not evaluated; name it with `label`"
-        yield f"corpus {quoted(name)}: {read}, none with a label, {no_label}", False
+        yield "corpus", f"corpus {quoted(name)}: {read}, none with a label, {no_label}", False

@@ -21,7 +21,7 @@ from fairgate.systems.generation import template_contradictions
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.index_retriever import RetrieverPolicy
 from fairgate.systems.labelling import PlacedLabels
-from fairgate.systems.model_files import decoder_problem, model_problem
+from fairgate.systems.model_files import decoder_problem, embedder_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
 from fairgate.systems.own_retriever import WAYS, OwnRetrieverPolicy
@@ -169,14 +169,13 @@ class Local(SystemKind[LocalPolicy]):
             if wrong:
                 yield Finding(place=("generator", "model"), sentence=wrong)
         if retriever is not None:
-            embedder = long_embedder(retriever.embedder)
-            wrong = model_problem(embedder.model, embedder.revision, runtime)
+            wrong = embedder_problem(long_embedder(retriever.embedder), runtime)
             if wrong:
                 yield Finding(place=("retriever", "embedder"), sentence=wrong)
         if isinstance(retriever, RetrieverPolicy):
-            for sentence, is_problem in corpus_findings(long_form(retriever.corpus), runtime):
-                place = ("retriever", "corpus")
-                yield Finding(place=place, sentence=sentence, is_problem=is_problem)
+            corpus, depth = long_form(retriever.corpus), retriever.top_k
+            for name, sentence, is_problem in corpus_findings(corpus, depth, runtime):
+                yield Finding(place=("retriever", name), sentence=sentence, is_problem=is_problem)
 
     def top_k(self, policy: LocalPolicy) -> int:
         """Return how many documents the retriever is asked for."""

@@ -8,28 +8,60 @@ from pathlib import Path
 from fairgate.adapters.embedded_names import embedded_path, find
 from fairgate.adapters.model_hub import exported_folder, is_hub_id
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.domain.errors import DataError, ModelError
+from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.systems.embedders import EmbedderPolicy
 
 TOKENIZER = "tokenizer.json"
 
 
-def model_problem(name: str, revision: str | None, runtime: Runtime) -> str:
+def model_problem(
+    name: str, revision: str | None, runtime: Runtime, splits: str = "splits texts into tokens"
+) -> str:
     """Return what is wrong with a model's folder; empty where nothing is, or only the hub knows."""
     try:
+        local = local_folder(name, runtime)
+        if local is not None:
+            refuse_revision(name, revision)
         if embedded_path("models", name) is None:
             folder = _folder_of(name, revision, runtime)
             if folder is not None:
-                ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
-    except (DataError, ModelError) as error:
+                ModelFolder.find(folder).file(TOKENIZER, splits)
+    except (DataError, ModelError, UsageError) as error:
+        return str(error)
+    return ""
+
+
+def refuse_revision(name: str, revision: str | None) -> None:
+    """Raise UsageError where a folder is given the revision that only the hub's models have."""
+    if revision is not None:
+        raise UsageError(
+            f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
+            f"{quoted(name)} is a folder: what is in it decides. Remove `revision`, or the folder"
+        )
+
+
+def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
+    """Return what is wrong with an embedder's folder and settings; empty as `model_problem`."""
+    wrong = model_problem(chosen.model, chosen.revision, runtime)
+    if wrong or embedded_path("models", chosen.model) is not None:
+        return wrong
+    folder = _folder_of(chosen.model, chosen.revision, runtime)
+    if folder is None:
+        return ""
+    from fairgate.adapters.onnx_encoder import OnnxEncoder
+
+    try:
+        OnnxEncoder(folder, choice=chosen.choice)
+    except ModelError as error:
         return str(error)
     return ""
 
 
 def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
-    wrong = model_problem(name, revision, runtime)
+    wrong = model_problem(name, revision, runtime, "splits prompts into tokens")
     if wrong or embedded_path("models", name) is not None:
         return wrong
     folder = _folder_of(name, revision, runtime)

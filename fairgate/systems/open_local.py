@@ -97,7 +97,9 @@ class OpenLocal:
         if isinstance(self._index, OpenOwnRetriever) and not self._index.is_known():
             kinds.add(RETRIEVALS)
         store = self._resources.store
-        return LocalSystem(self._parts, StoreWithout(store, kinds) if kinds else store)
+        if kinds:
+            return LocalSystem(self._parts, StoreApart(store, self._resources.unfinished, kinds))
+        return LocalSystem(self._parts, store)
 
     def _is_generator_known(self) -> bool:
         chosen = self._chosen
@@ -123,26 +125,31 @@ class OpenLocal:
     def _generator(self) -> Generator:
         if isinstance(self._chosen, EndpointGeneratorPolicy):
             asked = open_chat_generator(self._chosen, self._meter)
-            return BudgetedGenerator(asked, self._meter, self._is_generator_known)
+            return BudgetedGenerator(
+                asked,
+                self._meter,
+                lambda: self._resources.keeps(is_known=self._is_generator_known()),
+            )
         return open_generator(self._chosen, self._resources)
 
 
-class StoreWithout:
-    """A result store that keeps nothing of some kinds: what gives them may change unnoticed."""
+class StoreApart:
+    """A result store that has some kinds in another one: what gives them may change unnoticed."""
 
-    def __init__(self, inner: ResultStore, kinds: Collection[str]) -> None:
-        """Take the store of everything else."""
-        self._inner = inner
-        self._kinds = kinds
+    def __init__(self, inner: ResultStore, apart: ResultStore, kinds: Collection[str]) -> None:
+        """Take the store of everything else, and that of these kinds."""
+        self._inner, self._apart, self._kinds = inner, apart, kinds
 
     def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return what is stored, if it is of another kind."""
-        return {} if kind in self._kinds else self._inner.get_many(kind, keys)
+        """Return what is stored of the kind."""
+        return self._of(kind).get_many(kind, keys)
 
     def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
-        """Store what is of another kind."""
-        if kind not in self._kinds:
-            self._inner.put_many(kind, items)
+        """Store it where the kind belongs."""
+        self._of(kind).put_many(kind, items)
+
+    def _of(self, kind: str) -> ResultStore:
+        return self._apart if kind in self._kinds else self._inner
 
 
 def _open_retriever(

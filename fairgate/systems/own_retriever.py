@@ -166,7 +166,13 @@ class OpenOwnRetriever:
         """Return the retriever."""
         from fairgate.adapters.applications.retrieving import AskedRetriever
 
-        return AskedRetriever(BudgetedApplication(self._application, self._meter, self.is_known))
+        return AskedRetriever(
+            BudgetedApplication(
+                self._application,
+                self._meter,
+                lambda: self._resources.keeps(is_known=self.is_known()),
+            )
+        )
 
     def is_known(self) -> bool:
         """Return whether its state has a name that counts, so that what it found may be reused.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +16,11 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.budget import Meter
-from fairgate.engine.ports import Embedder, Progress, Retriever
+from fairgate.engine.ports import Embedder, Progress, ResultStore, Retriever
+from fairgate.engine.replicas import NoStore
 from fairgate.engine.workers import Team
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
-from fairgate.systems.model_files import local_folder
+from fairgate.systems.model_files import local_folder, refuse_revision
 
 if TYPE_CHECKING:
     from fairgate.adapters.result_store import SqliteResultStore
@@ -46,6 +50,8 @@ class Resources:
         """What counts the questions to systems that are asked from outside."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]
         self._encoders: dict[tuple[EmbedderPolicy, bool], Encoder] = {}
+        self.run: Callable[[], str] | None = None
+        """What identifies the run; None: nothing goes on where this was interrupted."""
 
     @property
     def notices(self) -> list[str]:
@@ -76,6 +82,52 @@ class Resources:
         store = SqliteResultStore(self.cache / "store.sqlite")
         self.collect(store.notices)
         return store
+
+    @cached_property
+    def unfinished(self) -> ResultStore:
+        """Return the store of answers that count until the run ends: of what has no revision.
+
+        Keeps nothing in a confined run, and where the same run is under way in another process.
+        """
+        if self.run is None or self.runtime.confined:
+            return NoStore()
+        from fairgate.adapters.result_store import SqliteResultStore
+
+        folder = self.cache / "unfinished" / self.run()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        self._ours = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return NoStore()
+        path = folder / "store.sqlite"
+        if path.exists():
+            notice = (
+                "this run goes on where it was interrupted, with the answers of before; if the "
+                f"system has changed since, remove {folder} and run again"
+            )
+            self.collect([notice])
+        store = SqliteResultStore(path)
+        self.collect(store.notices)
+        return store
+
+    def end(self, *, is_interrupted: bool) -> None:
+        """Forget what counted until the end of the run, or leave it to the next process."""
+        store = self.__dict__.pop("unfinished", None)
+        if self.run is None or store is None or isinstance(store, NoStore):
+            return
+        store.close()
+        if not is_interrupted:
+            shutil.rmtree(self.cache / "unfinished" / self.run()[:16], ignore_errors=True)
+        os.close(self._ours)
+
+    def kept(self, *, is_known: bool) -> ResultStore:
+        """Return where answers are stored; `is_known`: they have a revision that counts."""
+        return self.store if is_known else self.unfinished
+
+    def keeps(self, *, is_known: bool) -> bool:
+        """Return whether the next run finds the answers of this one, should it be interrupted."""
+        return is_known or not isinstance(self.unfinished, NoStore)
 
     def encoder(self, chosen: EmbedderPolicy, *, unit: bool = True) -> Encoder:
         """Return an encoder, its results stored; `unit` gives vectors of length one."""
@@ -108,12 +160,7 @@ class Resources:
         folder = local_folder(name, self.runtime)
         if folder is None:
             return fetch(name, revision=revision, models=self.cache / "models")
-        if revision is not None:
-            raise UsageError(
-                f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
-                f"{quoted(name)} is a folder: what is in it decides. Remove `revision`, or the "
-                "folder"
-            )
+        refuse_revision(name, revision)
         return folder
 
 

@@ -31,9 +31,11 @@ def two(history):
 
 @pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.INCONCLUSIVE])
 def test_the_head_shows_the_worst_wherever_it_stands(outcome):
-    view = SimpleNamespace(policy="p", outcome=Outcome.PASS, word="PASS", lead="", exit_code=0)
+    view = SimpleNamespace(
+        policy="p", outcome=Outcome.PASS, mark=Outcome.PASS, word="PASS", lead="", exit_code=0
+    )
     other = SimpleNamespace(
-        policy="q", outcome=Outcome.INCONCLUSIVE, word="X", lead="", exit_code=5
+        policy="q", outcome=outcome, mark=outcome, word="X", lead="", exit_code=5
     )
     head = several_head([view, other], outcome)
     assert head.startswith(f"### {'❌' if outcome is Outcome.FAIL else '⚠️'} FairGate: 1 of 2")

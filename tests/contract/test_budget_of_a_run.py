@@ -166,16 +166,6 @@ def test_a_budget_of_what_is_never_asked_is_an_error_of_the_policy(place):
     assert "ask nobody" in place.err
 
 
-def test_without_a_revision_nothing_is_kept_and_that_is_said(place, systems, app):
-    system = {"http": {k: v for k, v in systems["http"]["http"].items() if k != "revision"}}
-    for _ in range(2):
-        app.seen.clear()
-        assert place.gate({**system, "budget": {"requests": 20}}) == 5
-        assert "the answers are not stored" in place.err
-        assert "name its `revision`" in place.err
-        assert len(app.seen) == 20
-
-
 @pytest.mark.parametrize("found", [None, -1, True, "many", float("nan"), 10**400, [], {}])
 def test_what_is_no_count_is_not_reported(found):
     names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost")

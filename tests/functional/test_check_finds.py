@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from itertools import combinations
 
 import pytest
 
@@ -30,7 +33,7 @@ FINE = {
 @pytest.fixture
 def place(workspace):
     workspace.sources(4)
-    rows = [{"id": n, "text": f"A document {n}.", "label": "toxic"} for n in range(3)]
+    rows = [{"id": n, "text": f"A document {n}.", "label": "toxic"} for n in range(4)]
     (workspace.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return workspace
 
@@ -49,7 +52,7 @@ def model(place, name, *files):
 
 def test_a_valid_policy_says_what_its_corpus_holds(place):
     assert checked(place) == 0
-    assert "corpus 'corpus.jsonl': 3 documents, 3 with a label" in place.out
+    assert "corpus 'corpus.jsonl': 4 documents, 4 with a label" in place.out
 
 
 def test_everything_wrong_is_told_at_once_with_its_place(place):
@@ -83,7 +86,8 @@ def test_an_id_of_the_hub_is_not_looked_up(place):
     ("rows", "code", "said"),
     [
         ([], 2, "corpus.jsonl"),
-        ([{"id": 1, "text": "Unlabelled."}], 0, "1 document, none with a label"),
+        ([{"id": n, "text": f"No. {n}."} for n in range(4)], 0, "4 documents, none with a label"),
+        ([{"id": 1, "text": "Alone."}], 2, "top_k is 4, the corpus holds 1 documents"),
         ([{"id": 1, "text": "One."}, {"id": 1, "text": "Two."}], 2, "was used on line 1 already"),
     ],
 )
@@ -132,3 +136,185 @@ def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
         policy = RecordedPolicy(recorded=str(path))
         (found,) = Recorded().examined(policy, plan, Runtime())
         assert f"answers: {said} questions answered" in found.sentence
+
+
+WHOLE = """\
+version: 1
+name: mine
+system:
+  retriever: {{corpus: {corpus}, embedder: {embedder}, top_k: {top_k}}}
+  generator: {generator}
+suites:
+  - id: s
+    sources: {sources}
+    task: {task}
+    perturbations: {sets}
+    {suite}
+{more}gates:
+  - {{metric: {metric}, max: {bound}}}
+  - {gate}
+"""
+RIGHT = {
+    "corpus": "corpus.jsonl", "embedder": "minilm", "top_k": 2, "generator": "{model: demo-slm}",
+    "sources": "sources.jsonl", "task": "sentiment", "sets": "[gender]", "suite": "limit: 2",
+    "more": "", "metric": "asr/generation/controlled", "bound": 0.2,
+    "gate": "{metric: unreadable/net, max: 0.02}",
+}  # fmt: skip
+ITEMS = "  - {id: q, kind: bbq, items: demo-bbq, limit: 4, "
+FILES = {
+    "short.jsonl": "".join(
+        json.dumps({"id": n, "text": f"No {n}"}) + "\n" for n in range(4)
+    ),
+    "twice.jsonl": '{"id": 1, "text": "One."}\n{"id": 1, "text": "Two."}\n',
+    "broken.jsonl": "{\n", "empty.jsonl": "", "bytes.jsonl": "\x00", "other.csv": "a,b\n1,2\n",
+    "models/none/README": "", "models/no-tokenizer/model.onnx": "{}",
+    "models/no-pooling/model.onnx": "{}", "models/no-pooling/tokenizer.json": "{}",
+    "task.yaml": "labels: [a]\n", "set.yaml": "id: set\n",
+    "record.json": "{}", "attribute.yaml": "id: x\n",
+}  # fmt: skip
+REFUSED = {
+    **{f"corpus {name}": {"corpus": name} for name in (
+        "none.jsonl", "twice.jsonl", "broken.jsonl", "empty.jsonl", "bytes.jsonl", "other.csv"
+    )},
+    **{f"sources {name}": {"sources": name} for name in (
+        "none.jsonl", "twice.jsonl", "broken.jsonl", "empty.jsonl", "bytes.jsonl", "other.csv"
+    )},
+    **{f"embedder {name}": {"embedder": f"models/{name}"} for name in (
+        "none", "no-tokenizer", "no-pooling", "nowhere"
+    )},
+    **{f"generator {name}": {"generator": f"{{model: models/{name}}}"} for name in (
+        "none", "no-tokenizer", "nowhere"
+    )},
+    "too few documents": {"top_k": 9},
+    "too few once prepared": {"corpus": "{path: short.jsonl, prepare: true}"},
+    "no such column": {"corpus": "{path: corpus.jsonl, text: body}"},
+    "revision of an embedder's folder": {"embedder": "{model: minilm, revision: abc}"},
+    "revision of a generator's folder": {"generator": "{model: demo-slm, revision: abc}"},
+    "task file": {"task": "none.yaml"}, "wrong task file": {"task": "task.yaml"},
+    "perturbations": {"sets": "[gendr]"}, "wrong perturbations": {"sets": "[set.yaml]"},
+    "attributes": {"suite": "attributes: [attribute.yaml]"},
+    "judge needed": {"suite": "relations: [meta-fair/mr1-single-attribute]"},
+    "judge record": {"more": "judge: {id: j, generators: [{model: demo-slm}], record: none.json}\n"},
+    "wrong record": {"more": "judge: {id: j, generators: [{model: demo-slm}], record: record.json}\n"},
+    "judge's model": {"more": "judge: {id: j, generators: [{model: models/nowhere}]}\n",
+                      "suite": "relations: [meta-fair/mr1-single-attribute]", "sets": "[]",
+                      "sources": "meta-fair", "task": "none"},
+    "judge's revision": {"more": "judge: {id: j, generators: [{model: demo-slm, revision: a}]}\n",
+                         "suite": "relations: [meta-fair/mr1-single-attribute]", "sets": "[]",
+                         "sources": "meta-fair", "task": "none"},
+    "items": {"more": "  - {id: q, kind: bbq, items: none.jsonl, settings: [none]}\n"},
+    "collections": {"more": f"{ITEMS}settings: [full], collections: [none.jsonl]}}\n"},
+    "suite's retriever": {
+        "more": f"{ITEMS}settings: [full], top_k: 2, collections: [demo-stances], "
+        "retrievers: ['contriever:models/nowhere']}\n"
+    },
+    "metric": {"metric": "asr/genaration"},
+    "nothing to judge": {"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"},
+    "no dimension": {"gate": "{metric: asr/generation, for_each: setting, max: 0.1}"},
+    "quarantine": {"more": "quarantine: [{case: s99, until: 2099-01-01, reason: r}]\n"},
+    "quarantine ended": {"more": "quarantine: [{case: s1, until: 2001-01-01, reason: r}]\n"},
+    "baseline": {"baselines/mine.json": "{"},
+    "another's baseline": {"baselines/mine.json": "other"},
+    "anchor": {
+        "baselines/mine.anchor.json": "{",
+        "gate": "{metric: asr/generation, regression: {margin: 0.02, budget: 0.05}}",
+    },
+}  # fmt: skip
+
+
+def planted(place, changes):
+    for name, text in FILES.items():
+        path = place.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    slots = dict(RIGHT)
+    for name, value in changes.items():
+        if name in slots:
+            slots[name] = value
+        else:
+            (place.root / "baselines").mkdir(exist_ok=True)
+            (place.root / name).write_text(value)
+    (place.root / "policies").mkdir(exist_ok=True)
+    (place.root / "policies/p.yaml").write_text(WHOLE.format(**slots))
+    return "policies/p.yaml"
+
+
+def sentences(text):
+    """Return what is said, without the place that stands before it."""
+    lines = (line.removeprefix("fairgate: error: ") for line in text.splitlines())
+    return {re.sub(r"^policies/p.yaml:[0-9]+:[0-9]+: ", "", line) for line in lines if line}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_run_refuses_before_it_asks_check_says_in_the_same_words(place, name):
+    policy = planted(place, REFUSED[name])
+    assert place.run("run", policy, "--out", "out", "--quiet") in (2, 3, 4), place.out
+    refused = sentences(place.err)
+    assert refused
+    assert place.run("check", policy) == 2, place.out
+    assert refused <= sentences(place.err)
+
+
+def test_what_is_right_is_refused_by_neither(place):
+    policy = planted(place, {})
+    assert place.run("check", policy) == 0, place.err
+    assert place.run("run", policy, "--out", "out", "--quiet", "--limit", "1") in (0, 5), place.err
+
+
+MISTAKES = {
+    "yaml": ({"suite": "limit: 2\n    limit: 2"}, "'limit'"),
+    "unknown key": ({"suite": "limt: 2"}, "limt"),
+    "value": ({"bound": "much"}, "'much'"),
+    "metric": ({"metric": "asr/genaration"}, "unknown metric"),
+    "system's value": ({"generator": "{model: demo-slm, document_characters: none}"}, "'none'"),
+    "judge": ({"more": "judge: {id: j, record: r.json}\n"}, "generators"),
+    "contradiction": ({"gate": "{metric: unreadable/net, suite: t, max: 0.02}"}, "'t'"),
+    "nothing to judge": (
+        {"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"}, "'woma'"
+    ),
+    "no suite's": ({"gate": "{metric: asr/generation, min: 0.1, for_each: k}"}, "`k`|'k'"),
+    "sources": ({"sources": "none.jsonl"}, "none.jsonl"),
+    "data": ({"sources": "twice.jsonl"}, "was used on line 1 already"),
+    "corpus": ({"corpus": "nowhere.jsonl"}, "nowhere.jsonl"),
+    "depth": ({"top_k": 9}, "top_k is 9"),
+    "model": ({"embedder": "models/nowhere"}, "models/nowhere"),
+    "perturbations": ({"sets": "[gendr]"}, "gendr"),
+    "baseline": ({"baselines/mine.json": "{"}, "baselines/mine.json"),
+}  # fmt: skip
+DEPENDENT = {
+    # The second is about what the first leaves open.
+    frozenset(pair) for pair in (
+        ("nothing to judge", "sources"), ("nothing to judge", "data"),
+        ("nothing to judge", "perturbations"), ("no suite's", "sources"), ("no suite's", "data"),
+        ("no suite's", "perturbations"), ("depth", "corpus"),
+    )
+}  # fmt: skip
+
+
+def test_two_mistakes_of_any_two_kinds_are_told_in_one_pass(place):
+    missed, pairs = [], 0
+    for one, other in combinations(MISTAKES, 2):
+        (first, said), (second, also) = MISTAKES[one], MISTAKES[other]
+        if first.keys() & second.keys() or frozenset((one, other)) in DEPENDENT:
+            continue
+        shutil.rmtree(place.root / "baselines", ignore_errors=True)
+        place.run("check", planted(place, {**first, **second}))
+        pairs += 1
+        if not (re.search(said, place.err) and re.search(also, place.err)):
+            missed.append((one, other, place.err))
+    assert not missed, f"{len(missed)} of {pairs}: {missed[0]}"
+    assert pairs > 90
+
+
+def test_what_depends_on_a_mistake_is_not_told(place):
+    """A suite that cannot be loaded may have the term, a judge that cannot be read may be named."""
+    for changes, untold in (
+        ({"sources": "none.jsonl", "gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"},
+         "woma"),
+        ({"more": "judge: {id: j}\n", "suite": "relations: [meta-fair/mr1-single-attribute]"},
+         "name them with `judge`"),
+        ({"top_k": "many"}, "the corpus holds"),
+        ({"task": "5", "sources": "sources.jsonl"}, "needs a `task`"),
+    ):  # fmt: skip
+        assert place.run("check", planted(place, changes)) == 2
+        assert untold not in place.err

@@ -109,7 +109,7 @@ def test_where_no_rule_asks_every_format_warns(workspace):
         workspace.run("run", "policy.yaml", "--out", "out", "--format", "md,html,sarif,junit") == 0
     )
     out = workspace.root / "out"
-    said = "no rule failed, but An Asian person is not treated like the others"
+    said = "passes its limits, but An Asian person is not treated like the others"
     assert said in workspace.out.splitlines()[0]
     for name in ("report.md", "report.html"):
         text = re.sub(r"<[^>]*>", "", (out / name).read_text()).replace("\u00a0", " ")
@@ -122,12 +122,21 @@ def test_where_no_rule_asks_every_format_warns(workspace):
     assert "An Asian person" in warning
 
 
-@pytest.mark.parametrize("asked", ["max: 0.5", "max: 0.5, advisory: true"])
-def test_what_a_rule_asks_for_is_no_warning(asked, workspace):
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        ("max: 0.5", "a rule lets 50.0 points pass"),
+        ("max: 0.1, advisory: true", "fails no rule"),
+        ("report: true", "no rule asks for it"),
+    ],
+)
+def test_what_a_rule_lets_pass_is_a_warning(asked, advice, workspace):
     workspace.policy(gates=f"{MEANS}  - {{metric: identity/max-difference, {asked}}}\n")
     workspace.answers(against_one)
     assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-    assert workspace.record()["warnings"] == []
+    assert workspace.out.startswith("⚠️ PASS WITH WARNING  passes its limits, but An Asian person")
+    (warning,) = workspace.record()["warnings"]
+    assert advice in warning
 
 
 def test_a_system_that_treats_all_alike_gets_no_warning(workspace):

@@ -8,14 +8,18 @@ from dataclasses import replace
 
 import canonical_results
 import pytest
-from canonical_results import baseline, first_run, passing, regression
+from canonical_bias import bias_baseline, social_bias
+from canonical_results import SUITE, baseline, first_run, passing, regression
 from canonical_rules import change, rule, told
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.findings import IdentityFinding, TermFinding
+from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports.blocks import Text
+from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.reports.blocks import Table, Text
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
 from fairgate.reports.junit import render_junit
@@ -228,3 +232,111 @@ def test_a_headline_says_that_answers_are_missing():
     )  # fmt: skip
     view = shown(passing(), rules=[failed], outcome=Outcome.FAIL)
     assert "Why it fails: more cases than in the baseline are not decided." in paragraphs(view)
+
+
+def failing(metric, where, **more):
+    known = BY_ID[metric]
+    value = 0.8 if known.better != "higher" else 0.2
+    bounds = {"min": 0.5} if known.better == "higher" else {"max": 0.1}
+    more = {"failed": ["bound"], "bounds": bounds, "value": value, "where": where, **more}
+    return rule(metric, 3, Outcome.FAIL, "too much", **more)
+
+
+def of_pairs(metric):
+    """Return a failed rule in the narrowest slice that the metric has, and how it is named."""
+    if metric.compares_terms:
+        return failing(metric.id, {}, failed=["identity"]), ["A Middle Eastern person", "A woman"]
+    if "term" in metric.dimensions:
+        where = {"band": "low"} if "band" in metric.dimensions else {}
+        named = ["A Middle Eastern person", *where.values()]
+        return failing(metric.id, {**where, "term": "middle eastern"}), named
+    if "category" in metric.dimensions:
+        return failing(metric.id, {"category": "race"}), ["category race"]
+    return failing(metric.id, {}), []
+
+
+def findings_of(metric):
+    terms = [("race", "middle eastern", -0.8), ("gender", "woman", 0.56), ("age", "young", 0.02)]
+    return IdentityFinding(
+        suite=SUITE, where={}, metric=metric, value=0.8, p_value=1e-4, sources=10,
+        terms=[
+            TermFinding(category=category, term=term, difference=difference, p_value=1e-4,
+                        p_corrected=0.001 if abs(difference) > 0.1 else 0.5, decided=10)
+            for category, term, difference in terms
+        ],
+    )  # fmt: skip
+
+
+def tops(view):
+    """Return what a reader sees first, in every rendering."""
+    comment, page = render_comment(view), render_html(view)
+    return {
+        "console": render_console(view).partition("outcome  rule")[0],
+        "comment": comment.partition("<details>")[0],
+        "report": render_report(view).partition("## Rules")[0],
+        "page": page[page.index("<h1") : page.index('id="s-rules"')],
+    }
+
+
+def plain_words(text):
+    text = re.sub(r"<[^>]*>|\\*\\*|\\\\", "", words(text))
+    return re.sub(r"\s+", " ", text.replace("**", ""))
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
+def test_every_failed_rule_names_in_the_headline_where_it_failed(metric):
+    """Whatever else failed, and led."""
+    if metric.suite_kind == "bbq":
+        run, before = social_bias(), bias_baseline()
+        where = {"setting": "anti", "category": "Religion"}
+        first = replace(failing("diff-bias/ambiguous", {"setting": "full"}), suite="bbq")
+        own, named = replace(failing(metric.id, where), suite="bbq"), ["anti", "Religion"]
+    else:
+        run, before = regression(), baseline()
+        first = failing("asr/generation/controlled", {"term": "elderly"})
+        own, named = of_pairs(metric)
+    result = replace(
+        run.result, rules=[first, own], outcome=Outcome.FAIL, exit_code=ExitCode.GATE_FAILED,
+        identities=[findings_of(metric.id)] if metric.compares_terms else [],
+    )  # fmt: skip
+    view = present(replace(run, result=result), ReportOptions(), before)
+    for place, text in tops(view).items():
+        said_here = plain_words(text)
+        for name in (*named, metric.title.partition(",")[0]):
+            assert name in said_here, (place, name)
+        assert "further rule" not in said_here
+
+
+def test_many_identities_of_one_metric_are_named_up_to_a_few():
+    terms = list(canonical_results.TERMS)
+    rules = [failing("retrieval/overlap", {"term": term}) for _, term in terms]
+    view = shown(regression(), rules=[failing("asr/generation", {"term": "man"}), *rules])
+    assert " and 2 more." in said(view.lead)
+
+
+def test_who_has_documents_and_cases_have_an_example_of_them():
+    metric = "identity/retrieval/max-difference"
+    run = regression()
+    overlap = [
+        Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
+        for term, value in (("middle eastern", 0.2), ("woman", 0.44), ("elderly", 1.0))
+    ]
+    whole = Measurement(metric="retrieval/overlap", suite=SUITE, where={}, value=0.9)
+    first = failing("asr/generation/controlled", {"term": "elderly"})
+    view = shown(
+        run, rules=[first, failing(metric, {}, failed=["identity"])],
+        identities=[findings_of(metric)],
+        measurements=[*run.result.measurements, whole, *overlap],
+    )  # fmt: skip
+    (table,) = [block for block in view.summary if isinstance(block, Table)]
+    heads = [said(column.head) for column in table.columns]
+    rows = {
+        said(row.cells[0]): said(row.cells[heads.index("same documents")]) for row in table.rows
+    }
+    assert rows["A Middle Eastern person"] == "20.0 %"
+    assert rows["A woman"] == "44.0 %"
+    assert "same documents" in words(render_html(view)).split('id="who"')[1]
+    case = view.examples[-1]
+    assert said(case.title) == "A Middle Eastern person: other documents are found"
+    assert any("documents replaced" in said(fact) for fact in case.facts)
+    assert "race/middle eastern" in case.command.text

@@ -10,7 +10,14 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reading, Reason
 from fairgate.metrics.identity import UNREADABLE
 from fairgate.reports import figures
-from fairgate.reports.affected import Subject, affected, subject
+from fairgate.reports.affected import (
+    Subject,
+    affected,
+    failed_rules,
+    failed_terms,
+    subject,
+    subject_of,
+)
 from fairgate.reports.blocks import Block, CaseItem, CaseList, Text
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
@@ -47,9 +54,10 @@ def cases(material: Material) -> Iterator[Section]:
     items = case_items(material, material.options.cases)
     if items:
         many = figures.count(len(material.changed_pairs), "changed answer")
+        answers = min(len(items), len(material.changed_pairs))
         yield Section(
             id="cases",
-            title=f"Clearest cases: {len(items)} of {many}",
+            title=f"Clearest cases: {answers} of {many}" if answers else "Clearest case",
             blocks=[CaseList(cases=items)],
             in_page=False,
             worth=60,
@@ -57,14 +65,44 @@ def cases(material: Material) -> Iterator[Section]:
 
 
 def case_items(material: Material, most: int) -> list[CaseItem]:
-    """Return at most so many of the changed answers, the clearest first."""
+    """Return at most so many of the changed answers, the clearest first.
+
+    Where a rule about documents failed, what was found for whom it failed is one more.
+    """
+    moved = _moved_most(material)
     shown = clearest_cases(material)[:most]
     by_source: dict[Where, list[PairRow]] = {(row.suite, row.source): [] for row in shown}
     for row in material.changed_pairs if shown else ():
         of_source = by_source.get((row.suite, row.source))
         if of_source is not None:
             of_source.append(row)
-    return [_case(material, row, by_source[row.suite, row.source]) for row in shown]
+    found = [_case(material, row, by_source[row.suite, row.source]) for row in shown]
+    return found if moved is None else [*found, _moved_case(material, moved)]
+
+
+def _moved_most(material: Material) -> PairRow | None:
+    """Return the pair that lost most documents, of those that a rule about them failed for."""
+    failed = [r for r in failed_rules(material.result) if subject_of(r) is Subject.DOCUMENTS]
+    named = ((rule.suite, term) for rule in failed for term, _ in failed_terms(material, rule))
+    who = {each: place for place, each in enumerate(dict.fromkeys(named))}
+    lost = [
+        (who.get((row.suite, row.term), len(who)), overlap, number, row)
+        for number, row in enumerate(material.named_pairs if failed else ())
+        if (overlap := row.score("overlap")) is not None and overlap < 1
+    ]
+    return min(lost, key=lambda each: each[:3])[-1] if lost else None
+
+
+def _moved_case(material: Material, row: PairRow) -> CaseItem:
+    source, follow_up = (material.case(row.suite, key).query for key in (row.source, row.key))
+    known, options = material.run.executions, material.options
+    left, right = (known.get((row.suite, key)) for key in (row.source, row.key))
+    return CaseItem(
+        title=[name(row.phrase, Tone.STRONG), ": other documents are found"],
+        text=_difference(source, follow_up, options),
+        facts=list(_documents(left, right, row)),
+        command=command(_explain(options, row)) if options.has_explain else code(row.key),
+    )
 
 
 def unreadable_answers(material: Material) -> Iterator[Block]:

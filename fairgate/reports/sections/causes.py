@@ -12,7 +12,7 @@ from functools import partial
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
 from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
-from fairgate.reports.alerts import CERTAIN
+from fairgate.reports.alerts import CERTAIN, standing_out
 from fairgate.reports.blocks import Block, Bounds, Column, Figure, Form, Range, RangeChart, Text
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
@@ -82,7 +82,7 @@ def _identity(material: Material, found: IdentityFinding | None) -> Iterator[Inl
     p_value = figures.probability(found.p_value).replace("<", "below")
     p_value += ", not corrected for the other rules"
     difference = figures.signed(top.difference, _METRIC)
-    if found.p_value > CERTAIN:
+    if found not in standing_out(material.result):
         yield [
             (
                 "No identity can be distinguished from the others: the largest difference, "

@@ -7,8 +7,15 @@ from dataclasses import replace
 
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.units import Reason
+from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
-from fairgate.reports.affected import CONTROLLED, PLAIN, main_metric
+from fairgate.reports.affected import (
+    CONTROLLED,
+    PLAIN,
+    SAME_DOCUMENTS,
+    main_metric,
+    same_documents,
+)
 from fairgate.reports.beside import Beside
 from fairgate.reports.blocks import (
     Block,
@@ -67,6 +74,7 @@ def _named(material: Material, suite: str) -> int:
 
 def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeChart:
     suffix = f" {place}" if place > 1 else ""
+    documents = [Column(head=SAME_DOCUMENTS, is_number=True)] if _has(material, suite) else []
     return RangeChart(
         label=f"Rates by category and term{suffix}",
         rows=[*_grouped(material, suite, metric), *_neutral(material, suite, metric)],
@@ -78,9 +86,20 @@ def _chart(material: Material, suite: str, metric: str, *, place: int) -> RangeC
         facts=[
             Column(head="changed", is_number=True),
             Column(head="changed against no speaker", is_number=True, is_wide=True),
+            *documents,
         ],
         most=_SHORT,
     )
+
+
+def _has(material: Material, suite: str) -> bool:
+    """Return whether a suite's documents are known."""
+    return material.now.value(OVERLAP.id, suite) is not None
+
+
+def _documents(material: Material, measured: Measurement) -> list[Inline]:
+    known = _has(material, measured.suite)
+    return [figure(same_documents(material, measured))] if known else []
 
 
 def _others(material: Material, suite: str, metric: str) -> list[Beside]:
@@ -162,7 +181,11 @@ def _range(
         name=words,
         now=_ranged(material, measured, sources),
         base=figures.figure(material.before.get(measured.metric, suite, where)),
-        facts=[figure(_counts(measured)), figure(figures.value(plain, PLAIN))],
+        facts=[
+            figure(_counts(measured)),
+            figure(figures.value(plain, PLAIN)),
+            *_documents(material, measured),
+        ],
         kind=kind,
         others=_before(material, measured),
     )
@@ -180,7 +203,11 @@ def _neutral(material: Material, suite: str, metric: str) -> Iterator[Range]:
             name="neutral wording",
             now=figures.figure(measured),
             base=figures.figure(material.before.get(measured.metric, suite)),
-            facts=[figure(_counts(measured)), figure(figures.value(plain, PLAIN))],
+            facts=[
+                figure(_counts(measured)),
+                figure(figures.value(plain, PLAIN)),
+                *_documents(material, measured),
+            ],
             kind=RowKind.REFERENCE,
             others=[
                 figures.figure(other.values.get(measured.metric, suite))

@@ -1,0 +1,139 @@
+"""No title is green while identities differ, whatever the rules ask or let pass."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from canonical_results import CANONICAL, SUITE, first_run
+from canonical_rules import rule
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.findings import IdentityFinding, TermFinding
+from fairgate.domain.outcomes import Outcome
+from fairgate.engine.decide import decide
+from fairgate.metrics.identity import COMPARING
+from fairgate.reports.badge import render_badge
+from fairgate.reports.console import render_console
+from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
+from fairgate.reports.html import render_html
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
+from fairgate.reports.pull_request import Notes, job_summary, pull_request_comment, several_head
+from fairgate.reports.run_record import render_run_record
+from fairgate.reports.view import ReportOptions
+
+TERMS = (("age", "elderly"), ("gender", "woman"), ("race", "middle eastern"))
+WHO = {
+    "elderly": "An elderly person",
+    "woman": "A woman",
+    "middle eastern": "A Middle Eastern person",
+}
+GREEN = re.compile('✅|brightgreen|the gate passed in|class="(state|mark) pass"')
+
+
+@st.composite
+def findings(draw):
+    found = []
+    for metric in COMPARING:
+        for where in ({}, {"category": "age"}, {"category": "race"}):
+            if draw(st.booleans()):
+                p_value = draw(st.sampled_from([1e-4, 1e-3, 0.01, 0.04, 0.2, 1.0]))
+                category, term = draw(st.sampled_from(TERMS))
+                value = draw(st.sampled_from([0.01, 0.09, 0.3, 0.6]))
+                top = TermFinding(
+                    category=category, term=term, difference=value, p_value=p_value,
+                    p_corrected=p_value, decided=10,
+                )  # fmt: skip
+                found.append(
+                    IdentityFinding(
+                        suite=SUITE,
+                        where=where,
+                        metric=metric.id,
+                        value=value,
+                        p_value=p_value,
+                        sources=10,
+                        terms=[top],
+                    )
+                )
+    return found
+
+
+@st.composite
+def rules_about(draw, found):
+    """Rules that ask about some of the comparisons, and let them pass or not."""
+    bound = {"bounds": {"max": 0.5}, "value": 0.1}
+    asked = [rule("asr/generation/controlled", 0, Outcome.PASS, "below", **bound)]
+    for one in found:
+        how = draw(st.sampled_from(["none", "pass", "fail", "open", "advisory", "reported"]))
+        outcome = {"fail": Outcome.FAIL, "advisory": Outcome.FAIL, "open": Outcome.INCONCLUSIVE}
+        if how != "none":
+            asked.append(
+                replace(
+                    asked[0],
+                    metric=one.metric,
+                    where=one.where,
+                    bounds={"max": 0.05},
+                    value=one.value,
+                    outcome=outcome.get(how, Outcome.PASS),
+                    failed=["identity"] if how in ("fail", "advisory") else [],
+                    advisory=how == "advisory",
+                    is_reported=how == "reported",
+                    warns=True,
+                )
+            )
+    return asked
+
+
+def titles(view, record):
+    """Return the title of every rendering that has one."""
+    page = render_html(view)
+    return {
+        "console": render_console(view).partition("\n")[0],
+        "report": render_report(view).partition("\n")[0],
+        "comment": render_comment(view).partition("\n")[0],
+        "pull request": pull_request_comment(view, Notes(), report_url="u").partition("\n")[0],
+        "job summary": job_summary(view, Notes(), limit=10**6).partition("\n")[0],
+        "several": several_head([view, view], view.outcome),
+        "badge": render_badge(view),
+        "page": page[page.index("<header") : page.index("<nav")],
+        "page's heading": page[page.index("<h1") : page.index("</h1>")],
+        "fork": render_foreign_record(
+            read_foreign_record(record.encode()), head="", report_url="u"
+        ).partition("\n")[0],
+    }  # fmt: skip
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_title_is_green_beside_a_significant_difference(data):
+    run = first_run()
+    found = data.draw(findings())
+    rules = data.draw(rules_about(found))
+    outcome, code = decide(rules, run.result.evidence)
+    result = replace(run.result, rules=rules, identities=found, outcome=outcome, exit_code=code)
+    view = present(replace(run, result=result), ReportOptions())
+    significant = [one for one in found if one.p_value * len(found) <= 0.05]
+    shown = titles(view, render_run_record(result, {}))
+    green = {name for name, title in shown.items() if GREEN.search(title)}
+    if outcome is not Outcome.PASS:
+        assert not green
+        return
+    assert code is ExitCode.PASS
+    assert green == (set() if significant else set(shown))
+    if significant:
+        assert any(f"but {WHO[one.terms[0].term]}" in shown["report"] for one in significant)
+        assert json.loads(shown["badge"])["message"] == "pass with warning"
+        asked = {(one.metric, one.terms[0].term) for one in significant}
+        assert len(view.alerts) == len(asked)
+
+
+def test_what_a_report_calls_a_difference_is_under_no_green_title():
+    """The one sentence that says so and the titles rest on the same comparison."""
+    for made in CANONICAL.values():
+        run = made()
+        text = render_report(present(run, ReportOptions()))
+        assert not ("Identities are not treated alike" in text and text.startswith("# ✅"))
