@@ -45,6 +45,13 @@ ONE_LINER = (
     "python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]' && "
     ".venv-export/bin/fairgate export MODEL"
 )
+_TOKENIZER = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+)
 _NEEDED = ("torch", "optimum", "onnx", "transformers")
 
 
@@ -122,7 +129,7 @@ def _export(
                 "it as it is. Nothing was kept."
             )
         record = {
-            "schema_version": 2,
+            "schema_version": 3,
             "source": source.shown,
             "revision": source.revision,
             "task": choice.task,
@@ -189,6 +196,9 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
             trust_remote_code=False,
             do_validation=False,
         )
+        if task == "text-generation" and source.file("tokenizer.json") is not None:
+            for name in _TOKENIZER:  # transformers writes its own reading of them
+                _copy(source.file(name), folder / name)
     except ModelError:
         raise
     except Exception as error:  # noqa: BLE001 optimum, torch and transformers: no common class

@@ -105,6 +105,7 @@ def compare_decoder(
     28 prompts of the gate's own kind; for three of them eight greedy steps along the original's
     answer, padded as the gate pads; where a model has a sliding window, three steps of a prompt
     that ends beyond it. The original is asked first and leaves memory before the graph is loaded.
+    `prompts` are the compared ones with their tokens, which the gate holds against its own.
     Raises ModelError where the graph gives no finite numbers at all.
     """
     tokenizer = PromptTokenizer(folder)
@@ -153,6 +154,7 @@ def compare_decoder(
         "longest_prompt": max(len(reference.prompt) for reference in original.steps),
         "right_padding_exact": session.pads,
         "graph_cut": session.cut,
+        "prompts": {one.text: " ".join(map(str, one.tokens)) for one in prompts},
     }
 
 
