@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from fairgate.adapters.onnx_engine.chat_template import ChatTemplate
-from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.folder import ModelFolder, whole_number
 from fairgate.adapters.onnx_engine.tokenizer_errors import named_tokenizer
 from fairgate.adapters.onnx_engine.tokenizer_file import FileTokenizer, file_tokenizer
 from fairgate.domain.errors import ModelError
@@ -16,6 +16,7 @@ from fairgate.domain.wording import quoted
 from fairgate.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 
 NO_CHAT = Chat()
+_PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
 _BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
 
 
@@ -105,6 +106,10 @@ class PromptTokenizer:
         text: str = self._tokenizer.backend.decode(list(tokens), skip_special_tokens=True)
         return text
 
+    def text_of(self, token: int) -> str:
+        """Return how one token is written in the vocabulary."""
+        return str(self._tokenizer.backend.id_to_token(token))
+
     def opening(self, prompt: str) -> str:
         """Return the tag with which the prompt opens the answer's thinking; "" where it does not.
 
@@ -135,33 +140,33 @@ class PromptTokenizer:
     @cached_property
     def end_tokens(self) -> frozenset[int]:
         """Return the ids that end an answer: the first of the folder's files that names any."""
-        generation = self._folder.mapping("generation_config.json")
-        builder = self._folder.mapping("genai_config.json").get("model")
-        config = self._folder.mapping("config.json")
-        for source in (generation, builder, config):
-            if isinstance(source, dict):
-                named = source.get("eos_token_id")
-                ids = named if isinstance(named, list) else [named]
-                known = frozenset(one for one in ids if isinstance(one, int))
-                if known:
-                    return known
+        for file, *path in (
+            ("generation_config.json",),
+            ("genai_config.json", "model"),
+            ("config.json",),
+        ):
+            source = self._folder.mapping(file)
+            for key in path:
+                source = source.get(key) or {}
+            named = source.get("eos_token_id") if isinstance(source, dict) else None
+            ids = named if isinstance(named, list) else [] if named is None else [named]
+            if ids:
+                where = self._folder.path / file
+                return frozenset(whole_number(one, where, "eos_token_id") for one in ids)
         own = self._tokenizer.eos_token_id
         return frozenset() if own is None else frozenset({int(own)})
 
     @cached_property
     def context_tokens(self) -> int | None:
         """Return how many tokens prompt and answer may have together; None where unknown."""
-        builder = self._folder.mapping("genai_config.json").get("model")
-        config = self._folder.mapping("config.json")
-        text_config = config.get("text_config")
+        number = self._folder.number
         limits = [
-            source.get(name)
-            for source in (builder, config, text_config)
-            if isinstance(source, dict)
+            number(file, *path, name)
+            for file, *path in _PLACES
             for name in ("context_length", "max_position_embeddings", "n_positions")
         ]
-        limits.append(self._tokenizer.model_max_length)
-        known = [one for one in limits if isinstance(one, int) and 0 < one < 100_000_000]
+        limits.append(number("tokenizer_config.json", "model_max_length"))
+        known = [one for one in limits if one is not None and 0 < one < 100_000_000]
         return min(known, default=None)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:

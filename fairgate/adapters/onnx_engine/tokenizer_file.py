@@ -30,7 +30,6 @@ class FileTokenizer:
     chat_template: str | Mapping[str, str] | None
     named: Mapping[str, str] = field(default_factory=dict)
     """The folder's control tokens by name (`bos_token`), as chat templates know them."""
-    model_max_length: int | None = None
 
     def encode(self, texts: Sequence[str], *, add_special_tokens: bool) -> list[list[int]]:
         """Return the ids of each text."""
@@ -83,12 +82,10 @@ def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     backend.no_padding()
     backend.encode_special_tokens = settings.get("split_special_tokens") is True
     named = _add_tokens(folder, settings, backend)
-    longest = settings.get("model_max_length")
     return FileTokenizer(
         backend=backend,
         chat_template=_chat_template(folder, settings),
         named={name: token for name, token in named.items() if "[" not in name},
-        model_max_length=longest if isinstance(longest, int) else None,
     )
 
 

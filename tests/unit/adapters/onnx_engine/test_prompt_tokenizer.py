@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fairgate
+from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
 from fairgate.domain.errors import ModelError
@@ -243,3 +244,45 @@ def test_a_clock_moves_no_blank_of_a_template(tmp_path, clock):
         prompts = tokenizer(tmp_path, first + body)
         text = text_of(prompts, prompts.encode(["x"])[0])
         assert text == ("a  " if first == "a  " else "") + "    x\n" + ("2024" if clock else "")
+
+
+SETTINGS = (
+    ("config", "max_position_embeddings"),
+    ("config", "n_positions"),
+    ("config", "text_config", "max_position_embeddings"),
+    ("config", "eos_token_id"),
+    ("config", "sliding_window"),
+    ("config", "text_config", "attention_window_size"),
+    ("config", "rope_scaling", "original_max_position_embeddings"),
+    ("generation_config", "eos_token_id"),
+    ("genai_config", "model", "context_length"),
+    ("genai_config", "model", "eos_token_id"),
+    ("genai_config", "model", "decoder", "sliding_window", "window_size"),
+    ("tokenizer_config", "model_max_length"),
+)
+NO_NUMBERS = ("many", "512", 2.5, float("inf"), {"a": 1}, ["x"])
+
+
+@pytest.mark.parametrize("place", SETTINGS, ids=".".join)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_a_setting_that_is_read_and_is_no_number_is_named(tmp_path, place, value):
+    file, *keys, key = place
+    content = {key: value}
+    for one in reversed(keys):
+        content = {one: content | ({"rope_type": "longrope"} if one == "rope_scaling" else {})}
+    files = {"config": {"model_type": "llama"}, "generation_config": {}}
+    if isinstance(value, dict) and "window" in key:
+        content = {key: [value]}  # a group of settings is looked into
+        for one in reversed(keys):
+            content = {one: content}
+    prompts = tokenizer(tmp_path, **(files | {file: files.get(file, {}) | content}))
+    with pytest.raises(ModelError, match=rf"as '[\w.]*{key}', expected a whole number"):
+        _ = (prompts.context_tokens, prompts.end_tokens, read_attention_settings(prompts._folder))
+
+
+@pytest.mark.parametrize("value", [512, 512.0, None])
+def test_a_number_is_one_however_it_is_written(tmp_path, value):
+    config = {"model_type": "llama", "max_position_embeddings": value, "eos_token_id": value}
+    prompts = tokenizer(tmp_path, config=config, generation_config={})
+    assert prompts.context_tokens == (2048 if value is None else 512)
+    assert prompts.end_tokens == {1 if value is None else 512}

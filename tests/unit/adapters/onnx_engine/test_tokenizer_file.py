@@ -91,8 +91,6 @@ def test_every_family_in_every_way(tmp_path, family, way):
     assert ours.named == theirs.special_tokens_map
     assert ours.eos_token_id == theirs.eos_token_id
     assert dict(ours.added_tokens_decoder) == theirs.added_tokens_decoder
-    limit = theirs.model_max_length
-    assert ours.model_max_length == (limit if limit < 10**9 else None)
 
 
 @pytest.fixture(scope="module")
