@@ -64,7 +64,6 @@ LIMITS: dict[Precision, Limits] = {
     "fp16": Limits(labels=0.95, perplexity=0.01, logits=5e-2),
     "int8": Limits(labels=0.95, perplexity=0.02),
     "int4": Limits(labels=0.9, perplexity=0.1),
-    "w8a8": Limits(labels=0.95, perplexity=0.02),
 }
 LEAST_COSINE: dict[Precision, float] = {
     "fp32": 0.99999,
@@ -72,7 +71,7 @@ LEAST_COSINE: dict[Precision, float] = {
     "int8": 0.999,
     "int4": 0.97,
 }
-"""Of embedding models, which are not exported in w8a8."""
+"""Of embedding models."""
 
 
 class Encoder(Protocol):
