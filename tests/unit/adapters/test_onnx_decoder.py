@@ -180,7 +180,7 @@ def test_no_requests_load_no_model(monkeypatch):
     engine = OnnxDecoder(DEMO, decoding=GREEDY)
     assert list(engine.generate([])) == []
     assert engine.score_options([]) == []
-    assert engine.fingerprint.startswith("onnx-decoder/5:")
+    assert engine.fingerprint.startswith("onnx-decoder/6:")
 
 
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
