@@ -45,6 +45,13 @@ ONE_LINER = (
     "python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]' && "
     ".venv-export/bin/fairgate export MODEL"
 )
+_TOKENIZER = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+)
 _NEEDED = ("torch", "optimum", "onnx", "transformers")
 
 
@@ -111,9 +118,7 @@ def _export(
         folder = Path(scratch) / "model"
         _convert(source, folder, choice.task)
         _release_memory()
-        change_precision(
-            folder / "model.onnx", choice.precision, decoder=choice.task == "text-generation"
-        )
+        change_precision(folder / "model.onnx", choice.precision)
         _release_memory()
         parity = _parity(source, folder, choice, open_embedder)
         if not parity.get("within_limits", True) and not choice.keep_anyway:
@@ -122,7 +127,7 @@ def _export(
                 "it as it is. Nothing was kept."
             )
         record = {
-            "schema_version": 2,
+            "schema_version": 3,
             "source": source.shown,
             "revision": source.revision,
             "task": choice.task,
@@ -153,11 +158,6 @@ def _check_environment(choice: ExportChoice) -> None:
     ):
         if value not in known:
             raise UsageError(f"{name} {value!r} is not known; expected one of {', '.join(known)}.")
-    if choice.precision == "w8a8" and choice.task != "text-generation":
-        raise UsageError(
-            "precision 'w8a8' is for text-generation: rounded activations move an encoder's "
-            "vectors too far. Choose fp32, fp16 or int8 for feature-extraction."
-        )
 
 
 @contextmanager
@@ -176,6 +176,7 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
     """Write the fp32 graph, tokenizer and settings of the model into `folder`."""
     from optimum.exporters.onnx import main_export
 
+    let_graphs_take_positions()
     try:
         for name in source.extras():
             _copy(source.file(name), folder / name)
@@ -189,6 +190,9 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
             trust_remote_code=False,
             do_validation=False,
         )
+        if task == "text-generation" and source.file("tokenizer.json") is not None:
+            for name in _TOKENIZER:  # transformers writes its own reading of them
+                _copy(source.file(name), folder / name)
     except ModelError:
         raise
     except Exception as error:  # noqa: BLE001 optimum, torch and transformers: no common class
@@ -201,6 +205,19 @@ def _convert(source: ExportSource, folder: Path, task: Task) -> None:
             f"the export of {source.name!r} gave {names} instead of one model.onnx. Models of more "
             "than one part (encoder and decoder) are not supported: choose another model."
         )
+
+
+def let_graphs_take_positions() -> None:
+    """Export Gemma and its kin (Gemma 2 and 3, GPT-OSS, Nemotron) with the input `position_ids`.
+
+    Without it their graphs count the slots of the cache, padding included, so that prompts can
+    neither be padded nor share what they begin with (optimum-onnx 0.1).
+    """
+    from optimum.exporters.onnx.model_configs import GemmaOnnxConfig
+
+    before = super(GemmaOnnxConfig, GemmaOnnxConfig).inputs.fget
+    sizes = {0: "batch_size", 1: "sequence_length"}
+    GemmaOnnxConfig.inputs = property(lambda self: {**before(self), "position_ids": sizes})
 
 
 def _library(source: ExportSource, folder: Path, task: Task) -> str:

@@ -7,7 +7,7 @@ onnx-community and the onnxruntime-genai builder.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
 from fairgate.adapters.onnx_engine.session import Device
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
+from fairgate.domain.wording import quoted
 from fairgate.oracles.stopping import STOP_RULE
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class OnnxDecoder:
         knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
-        return f"onnx-decoder/5:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+        return f"onnx-decoder/6:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     @property
     def notices(self) -> list[str]:
@@ -273,6 +274,7 @@ class OnnxDecoder:
         """
         widest, lengths = self._check_lengths(prompts, new_tokens), [*map(len, prompts)]
         row_tokens = max(lengths) + (new_tokens + self._thinking_room(max(lengths)))
+        self._check_vocabulary({token for prompt in prompts for token in prompt})
         row_bytes = self._session.token_bytes * row_tokens
         self._batch.fit(row_bytes, on_cpu=self._device == "cpu")
         self._session.reach.check(lengths, new_tokens, str(self._folder.path))
@@ -282,6 +284,12 @@ class OnnxDecoder:
         """Return the longest prompt for the model's context; None where it is unknown."""
         context = self._prompts.context_tokens
         widest = None if context is None else context - new_tokens
+        if widest is not None and widest < 1:
+            raise ModelError(
+                f"{new_tokens} tokens are kept for the answer, which leaves none to the prompt: "
+                f"{str(self._folder.path)!r} has {context} tokens for both. Lower "
+                "`max_new_tokens`, or choose a model with a longer context."
+            )
         longest = max((len(prompt) for prompt in prompts), default=0)
         if widest is not None and longest > widest:
             many = sum(len(prompt) > widest for prompt in prompts)
@@ -296,12 +304,27 @@ class OnnxDecoder:
             raise ModelError("a prompt has no tokens at all; expected at least one character.")
         return widest
 
+    def _check_vocabulary(self, tokens: Iterable[int]) -> None:
+        """Raise ModelError for a token of which the graph knows nothing."""
+        known = self._session.vocabulary
+        beyond = [] if known is None else sorted(one for one in tokens if one >= known)
+        if beyond:
+            text = self._prompts.text_of(beyond[0])
+            raise ModelError(
+                f"token {beyond[0]}, {quoted(text)}, is not one of the {known} of "
+                f"{str(self._folder.graph)!r}: the tokenizer beside it is another model's, or has "
+                "tokens that the model was not trained with. Copy the tokenizer's files from the "
+                "original model, or export it again with `fairgate export MODEL`."
+            )
+
     def _trace(self, request: GenerationRequest) -> LabelTrace | None:
         labels = request.labels
         if len(labels) < 2:
             return None
         if labels not in self._label_tokens:
-            self._label_tokens[labels] = LabelTokens.of(labels, self._prompts.splits)
+            found = LabelTokens.of(labels, self._prompts.splits)
+            self._check_vocabulary(found.tracked.tolist())
+            self._label_tokens[labels] = found
         return LabelTrace(self._label_tokens[labels], request.stop.marker if request.stop else "")
 
     @cached_property

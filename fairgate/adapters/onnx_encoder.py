@@ -120,7 +120,7 @@ class OnnxEncoder:
 
     def _check_lengths(self, lengths: Sequence[int]) -> None:
         """Refuse texts for which the model would use rotary factors that its graph lacks."""
-        switch = rotary_switch(self._folder.mapping("config.json"))
+        switch = rotary_switch(self._folder.mapping("config.json"), self._folder.path)
         many = 0 if switch is None else sum(length > switch for length in lengths)
         if many:
             raise ModelError(

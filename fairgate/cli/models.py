@@ -22,9 +22,9 @@ from fairgate.domain.errors import ExitCode
     default="text-generation", show_default=True, help="Decoder or encoder.",
 )  # fmt: skip
 @click.option(
-    "--precision", type=click.Choice(["fp32", "fp16", "int8", "int4", "w8a8"]), default="fp32",
+    "--precision", type=click.Choice(["fp32", "fp16", "int8", "int4"]), default="fp32",
     show_default=True,
-    help="int8, int4: weights in blocks; w8a8: weights and activations in 8 bits.",
+    help="int8, int4: weights in blocks, computed in float32.",
 )  # fmt: skip
 @click.option("--revision", help="Commit, tag or branch of a Hugging Face model.")
 @click.option(

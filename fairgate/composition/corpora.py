@@ -70,5 +70,6 @@ def export_named_model(
     folder = output or exported_folder(model, runtime.cache / "models", choice.revision)
     record = export_model(model, folder, choice, open_embedder=OnnxEncoder, say=say)
     for name, figure in record["parity"].items():
-        say(f"  {name.replace('_', ' ')}: {figure}")
+        if name != "prompts":
+            say(f"  {name.replace('_', ' ')}: {figure}")
     say(f"{folder}: name it, or {model!r}, as `model` or `embedder` in a policy")

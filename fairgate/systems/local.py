@@ -21,7 +21,7 @@ from fairgate.systems.generation import template_contradictions
 from fairgate.systems.generators import GeneratorField
 from fairgate.systems.index_retriever import RetrieverPolicy
 from fairgate.systems.labelling import PlacedLabels
-from fairgate.systems.model_files import decoder_problem, embedder_problem
+from fairgate.systems.model_files import decoder_problem, embedder_problem, unproved
 from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
 from fairgate.systems.open_local import OpenLocal
 from fairgate.systems.own_retriever import WAYS, OwnRetrieverPolicy
@@ -166,12 +166,19 @@ class Local(SystemKind[LocalPolicy]):
         retriever, generator = policy.retriever, policy.generator
         if isinstance(generator, GeneratorPolicy):
             wrong = decoder_problem(generator.model, generator.revision, runtime)
+            place = ("generator", "model")
             if wrong:
-                yield Finding(place=("generator", "model"), sentence=wrong)
+                yield Finding(place=place, sentence=wrong)
+            elif note := unproved(generator.model, generator.revision, runtime):
+                yield Finding(place=place, sentence=note, is_problem=False)
         if retriever is not None:
-            wrong = embedder_problem(long_embedder(retriever.embedder), runtime)
+            embedder = long_embedder(retriever.embedder)
+            wrong = embedder_problem(embedder, runtime)
+            place = ("retriever", "embedder")
             if wrong:
-                yield Finding(place=("retriever", "embedder"), sentence=wrong)
+                yield Finding(place=place, sentence=wrong)
+            elif note := unproved(embedder.model, embedder.revision, runtime):
+                yield Finding(place=place, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
             corpus, depth = long_form(retriever.corpus), retriever.top_k
             for name, sentence, is_problem in corpus_findings(corpus, depth, runtime):

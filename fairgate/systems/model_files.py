@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
 from fairgate.adapters.embedded_names import embedded_path, find
 from fairgate.adapters.model_hub import exported_folder, is_hub_id
+from fairgate.adapters.onnx_engine.content import content_files
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.runtime import Runtime
@@ -24,10 +26,9 @@ def model_problem(
         local = local_folder(name, runtime)
         if local is not None:
             refuse_revision(name, revision)
-        if embedded_path("models", name) is None:
-            folder = _folder_of(name, revision, runtime)
-            if folder is not None:
-                ModelFolder.find(folder).file(TOKENIZER, splits)
+        folder = _folder_of(name, revision, runtime)
+        if folder is not None:
+            ModelFolder.find(folder).file(TOKENIZER, splits)
     except (DataError, ModelError, UsageError) as error:
         return str(error)
     return ""
@@ -45,11 +46,9 @@ def refuse_revision(name: str, revision: str | None) -> None:
 def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
     """Return what is wrong with an embedder's folder and settings; empty as `model_problem`."""
     wrong = model_problem(chosen.model, chosen.revision, runtime)
-    if wrong or embedded_path("models", chosen.model) is not None:
-        return wrong
-    folder = _folder_of(chosen.model, chosen.revision, runtime)
+    folder = None if wrong else _folder_of(chosen.model, chosen.revision, runtime)
     if folder is None:
-        return ""
+        return wrong
     from fairgate.adapters.onnx_encoder import OnnxEncoder
 
     try:
@@ -62,33 +61,61 @@ def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
 def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     """Return what is wrong with a generator's folder, or which package it needs; empty: nothing."""
     wrong = model_problem(name, revision, runtime, "splits prompts into tokens")
-    if wrong or embedded_path("models", name) is not None:
+    folder = None if wrong else _folder_of(name, revision, runtime)
+    if folder is None:
         return wrong
-    folder = _folder_of(name, revision, runtime)
-    if folder is None or find_spec("transformers") is not None:
-        return ""
     from fairgate.adapters.onnx_engine.attention_settings import unknown_here
-    from fairgate.adapters.onnx_engine.tokenizer_errors import named_tokenizer
-    from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, file_tokenizer
+    from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 
     try:
         found = ModelFolder.find(folder)
-        with named_tokenizer(found):
-            file_tokenizer(found)
-        kind = unknown_here(found)
-        why = f"its model_type is {quoted(kind)}" if kind else ""
-    except NeedsTransformersError as more:
-        why = str(more)
+        PromptTokenizer(found)
+        kind = unknown_here(found) if find_spec("transformers") is None else ""
     except ModelError as error:
         return str(error)
-    return why and (
-        f"{quoted(name)} needs the package 'transformers', which is not installed: {why}; "
-        "pip install 'fairgate[transformers]'"
+    return kind and (
+        f"{quoted(name)} needs the package 'transformers', which is not installed: its model_type "
+        f"is {quoted(kind)}; pip install 'fairgate[transformers]'"
     )
 
 
+def unproved(name: str, revision: str | None, runtime: Runtime) -> str:
+    """Return a sentence where nothing shows that a model's graph is its original; else empty.
+
+    What shows it is the record that `fairgate export` leaves, of these very files.
+    """
+    folder = _folder_of(name, revision, runtime)
+    if folder is None:
+        return ""
+    found = ModelFolder.find(folder)
+    record = found.mapping("provenance.json")
+    parity, files = record.get("parity"), record.get("files")
+    if not isinstance(parity, dict) or not parity.get("checked"):
+        why = "no record of a comparison with its original stands beside it"
+    elif not isinstance(files, dict) or any(
+        files.get(file.relative_to(folder).as_posix()) != _hash(file)
+        for file in content_files(folder, found.graph)
+    ):
+        why = "the record beside it is of other files"
+    elif parity.get("within_limits") is not True:
+        why = "its record says that it is not within the limits of its precision"
+    else:
+        return ""
+    return (
+        f"whether {quoted(name)} answers as its original does is not known: {why}. "
+        "`fairgate export MODEL` compares them and leaves a record"
+    )
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
-    """Return the user's folder or the export of a model; None where it would be fetched."""
+    """Return the user's folder or the export of a model; None: embedded, or to be fetched."""
+    if embedded_path("models", name) is not None:
+        return None
     folder = local_folder(name, runtime)
     exported = exported_folder(name, runtime.cache / "models", revision)
     return exported if folder is None and exported.is_dir() else folder

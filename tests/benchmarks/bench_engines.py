@@ -9,7 +9,6 @@ what a label of the embedded model takes. `--work tokens`: 150 tokens each, from
 end token. `.venv-export` has transformers and optimum;
 `.venv-genai` needs `onnxruntime-genai onnx onnx-ir torch transformers`, `.venv-llama` needs
 `xllamacpp gguf tokenizers numpy`. What is missing there is a row of the table, with the reason.
-Eight bits beside eight bits: `--own fairgate-w8a8 --engines fairgate llama.cpp-q8_0`.
 
 The limit: the products with weights of every prompt's tokens and of the answers', none of them
 shared, at the rate that one such product alone reaches in ONNX Runtime in the same rounds.
@@ -31,7 +30,7 @@ from typing import Any
 
 from bench_prefixes import chosen, prompts_of
 from engine_models import SHAPES
-from engine_table import EIGHT_BITS, OWN, Measured, table
+from engine_table import OWN, Measured, table
 from engine_worker import ENGINES, tokenizer_of
 from matrix_rate import product_rate
 
@@ -47,13 +46,10 @@ ENVIRONMENTS = {
 }
 FILES = (
     ("graph", "onnx", "optimum"),
-    ("w8a8", "w8a8", EIGHT_BITS),
     ("genai", "genai", "genai"),
     ("gguf", "q8_0.gguf", "llama.cpp"),
 )
 """Kinds of files, the last one written, and what needs them."""
-FLOAT32 = [name for name in ENGINES if name != EIGHT_BITS]
-"""What is compared without `--engines`; of these q8_0 alone has fewer bits."""
 NEW_TOKENS = {"labels": 2, "tokens": 150}
 
 
@@ -186,12 +182,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=0, help="see bench_prefixes.py; 0: the first")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=FLOAT32)
-    parser.add_argument("--own", choices=[OWN, EIGHT_BITS], default=OWN, help="the ratios' engine")
+    parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
     parser.add_argument("--policy", type=Path, default=ROOT / "policies" / "rag-sentiment.yaml")
     parser.add_argument("--models", type=Path, default=ROOT / ".benchmarks" / "models")
     found = parser.parse_args()
-    found.engines = [found.own, *(name for name in found.engines if name != found.own)]
+    found.engines = [OWN, *(name for name in found.engines if name != OWN)]
     return found
 
 
@@ -212,15 +207,15 @@ def main() -> None:
             one.answers = [str(first_label(text, requests[0].labels)) for text in one.answers]
     print(
         f"\n{options.shape}, {len(prompts)} prompts, {new_tokens} new tokens, threads: "
-        f"{options.threads}, rounds: {options.rounds}\n\n{table(found, options.own)}"
+        f"{options.threads}, rounds: {options.rounds}\n\n{table(found)}"
     )
     print(
         f"\nlimit: {rate / 1e9:.0f} GFLOP/s; the products of all tokens, none shared, take "
         f"{needed(folder, prompts, new_tokens) / rate:.2f} seconds at that rate"
     )
-    own = found[options.own].answers
+    own = found[OWN].answers
     wrong = [name for name, one in found.items() if not one.failure and one.answers != own]
-    if options.shape == "demo-slm" and set(wrong) - {EIGHT_BITS, "llama.cpp-q8_0"}:
+    if options.shape == "demo-slm" and set(wrong) - {"llama.cpp-q8_0"}:
         raise SystemExit(f"labels differ from this engine's: {', '.join(wrong)}")
 
 

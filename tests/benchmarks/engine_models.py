@@ -4,7 +4,7 @@
     .venv-genai/bin/python  tests/benchmarks/engine_models.py genai  FOLDER
     .venv-llama/bin/python  tests/benchmarks/engine_models.py gguf   FOLDER
 
-`w8a8` stores the graph in `FOLDER/w8a8`; `graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
+`graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
 makes of it), `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
 `gguf` writes `FOLDER/f32.gguf` and `FOLDER/q8_0.gguf`. Weights of `demo-slm` are the embedded
 model's; the others are random, of SmolLM2-135M's shape (all of its 30 layers, or 8 of them and the
@@ -100,7 +100,7 @@ def write_precision(source: Path, target: Path, precision: Precision) -> Path:
     from fairgate.adapters.onnx_engine.precision import change_precision
 
     shutil.copytree(source, target)
-    change_precision(target / "model.onnx", precision, decoder=True)
+    change_precision(target / "model.onnx", precision)
     return target
 
 
@@ -224,15 +224,13 @@ def read_safetensors(file: Path) -> dict[str, Any]:
 def main() -> None:
     """Write one kind of files."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("kind", choices=["graph", "w8a8", "genai", "gguf"])
+    parser.add_argument("kind", choices=["graph", "genai", "gguf"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
     parser.add_argument("--endless", action="store_true", help="without an end token")
     options = parser.parse_args()
     if options.kind == "graph":
         write_graph(options.folder, options.shape, endless=options.endless)
-    elif options.kind == "w8a8":
-        write_precision(options.folder / "onnx", options.folder / "w8a8", "w8a8")
     elif options.kind == "genai":
         write_genai(options.folder)
     else:

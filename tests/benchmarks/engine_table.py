@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-OWN, EIGHT_BITS = "fairgate", "fairgate-w8a8"
+OWN = "fairgate"
 
 
 @dataclass(kw_only=True)
@@ -31,11 +31,11 @@ class Measured:
         self.answers = reply["answers"]
 
 
-def table(engines: Mapping[str, Measured], first: str) -> str:
-    """Return a Markdown table beside the engine `first`; what was not measured says why."""
-    own = engines[first]
+def table(engines: Mapping[str, Measured]) -> str:
+    """Return a Markdown table beside this engine; what was not measured says why."""
+    own = engines[OWN]
     lines = [
-        f"| engine | s | times {first}'s | by processor time | same answers | start, s | MiB |",
+        f"| engine | s | times {OWN}'s | by processor time | same answers | start, s | MiB |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, found in engines.items():

@@ -32,7 +32,7 @@ Engine = Callable[[list[str], list[str], int], Work]
 """From prompts, labels that may end an answer, and how many tokens it has at most."""
 
 
-def fairgate(folder: Path, threads: int, *, graph: str = "onnx") -> Engine:
+def fairgate(folder: Path, threads: int) -> Engine:
     """Return this engine, asked as a gate asks it."""
     from fairgate.adapters.onnx_decoder import OnnxDecoder
     from fairgate.domain.executions import Decoding, GenerationRequest
@@ -47,7 +47,7 @@ def fairgate(folder: Path, threads: int, *, graph: str = "onnx") -> Engine:
     def engine(prompts: list[str], labels: list[str], new_tokens: int) -> Work:
         if new_tokens not in engines:
             decoding = Decoding(max_new_tokens=new_tokens)
-            engines[new_tokens] = OnnxDecoder(folder / graph, decoding=decoding, threads=threads)
+            engines[new_tokens] = OnnxDecoder(folder / "onnx", decoding=decoding, threads=threads)
             ask(["Never again."], [], new_tokens)
         return partial(ask, prompts, labels, new_tokens)
 
@@ -191,7 +191,6 @@ def in_batches(prompts: Sequence[Sequence[Any]], batch: int) -> list[list[int]]:
 
 ENGINES: dict[str, Callable[[Path, int], Engine]] = {  # the number: prompts that run together
     "fairgate": fairgate,
-    "fairgate-w8a8": partial(fairgate, graph="w8a8"),
     "transformers-1": partial(torch_model, batch=1),
     "transformers-16": partial(torch_model, batch=BATCH),
     "optimum-16": partial(optimum_model, batch=BATCH),

@@ -29,6 +29,8 @@ class Outcome:
     """Largest difference of logits from transformers', as a share of the largest logit."""
     equal_tokens: bool = False
     refusal: str = ""
+    pads: bool = False
+    """Whether prompts of unlike lengths share a batch, and what they begin with is read once."""
 
     @property
     def cell(self) -> str:
@@ -89,6 +91,7 @@ def compare(folder: Path, truth: Original) -> Outcome:
     places, refusal = _answerable(engine, folder)
     if not places:
         return Outcome(refusal=refusal)
+    pads = engine._session.pads
     prompts = [PROMPTS[place] for place in places]
     forced = [truth.tokens[place] for place in places]
     alone = engine.all_logits(prompts, forced, batch_size=1)
@@ -103,7 +106,7 @@ def compare(folder: Path, truth: Original) -> Outcome:
         exact_widths = engine.all_logits(prompts, forced, batch_size=16)
         padding = float(np.abs(alone - exact_widths).max() / largest)
         assert padding <= max(2 * EXACT_SHARE, share / 2), f"padding moves logits by {padding:.2g}"
-    return Outcome(len(places), share, alone.argmax(axis=2).tolist() == forced, refusal)
+    return Outcome(len(places), share, alone.argmax(axis=2).tolist() == forced, refusal, pads)
 
 
 def _answerable(engine: _Forced, folder: Path) -> tuple[list[int], str]:

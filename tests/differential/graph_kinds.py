@@ -7,7 +7,7 @@ import shutil
 import warnings
 from pathlib import Path
 
-EXPORTED = ("fp32", "fp16", "int8", "int4", "w8a8", "dynamic int8")
+EXPORTED = ("fp32", "fp16", "int8", "int4", "dynamic int8")
 BUILT = ("fp32", "int8", "int4")
 KINDS = (*(f"optimum {one}" for one in EXPORTED), *(f"builder {one}" for one in BUILT))
 
@@ -16,6 +16,9 @@ def export(source: Path, target: Path) -> None:
     """Write the fp32 graph of a model with optimum, as `fairgate export` does before parity."""
     from optimum.exporters.onnx import main_export
 
+    from fairgate.adapters.model_export import let_graphs_take_positions
+
+    let_graphs_take_positions()
     logging.disable(logging.WARNING)
     with warnings.catch_warnings(action="ignore"):
         main_export(
@@ -41,5 +44,5 @@ def store_as(fp32: Path, target: Path, kind: str) -> Path:
     else:
         from fairgate.adapters.onnx_engine.precision import change_precision
 
-        change_precision(graph, kind, decoder=True)
+        change_precision(graph, kind)
     return target

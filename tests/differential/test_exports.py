@@ -57,7 +57,7 @@ def export(model, output, **choice):
     return export_model(str(model), output, ExportChoice(**choice), **options), said
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "w8a8"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 def test_a_precision_that_keeps_labels_and_perplexity_is_kept(llama, tmp_path, precision):
     record, said = export(llama, tmp_path / "out", precision=precision)
     parity = record["parity"]
@@ -69,6 +69,35 @@ def test_a_precision_that_keeps_labels_and_perplexity_is_kept(llama, tmp_path, p
     [memory] = said
     assert memory.startswith("the export needs about ")
     assert "4 times the weights in fp32" in memory
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_weights_in_blocks_are_all_that_is_rounded(llama, tmp_path, precision):
+    from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
+    from fairgate.adapters.onnx_engine.folder import ModelFolder
+
+    export(llama, tmp_path / "out", precision=precision, keep_anyway=True)
+    assert DecoderSession(ModelFolder.find(tmp_path / "out"), device="cpu").is_fine
+
+
+CONTRADICTING = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": False, "add_eos_token": True, "add_prefix_space": True}  # fmt: skip
+
+
+def test_an_export_has_the_originals_tokenizer_and_the_compared_tokens(llama, tmp_path):
+    from fairgate.adapters.onnx_engine.folder import ModelFolder
+    from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+
+    source = shutil.copytree(llama, tmp_path / "source")
+    path = source / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | CONTRADICTING))
+    record, said = export(source, tmp_path / "out")
+    for name in TOKENIZER:
+        assert (tmp_path / "out" / name).read_bytes() == (source / name).read_bytes()
+    compared = record["parity"]["prompts"]
+    assert len(compared) == 28
+    tokens = PromptTokenizer(ModelFolder.find(tmp_path / "out")).encode(list(compared))
+    assert [" ".join(map(str, ids)) for ids in tokens] == [*compared.values()]
+    assert "prompts" not in "".join(said)
 
 
 def test_int4_that_changes_the_labels_leaves_nothing_behind(llama, tmp_path):
@@ -91,7 +120,7 @@ def test_it_is_kept_where_that_is_asked_for_and_the_record_says_so(llama, tmp_pa
 def test_weights_that_were_swapped_on_the_way_are_noticed(llama, tmp_path, monkeypatch):
     from fairgate.adapters import model_export
 
-    def damage(graph, precision, *, decoder):
+    def damage(graph, precision):
         import onnx
         from onnx import numpy_helper
 

@@ -131,7 +131,7 @@ def test_option_scores_are_those_of_transformers(exported, model):
             assert score == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8", "w8a8"])
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_an_export_in_fewer_bits_runs_and_stays_near(original, tmp_path, precision):
     pytest.importorskip("onnx_ir") if precision == "int8" else None
     from fairgate.adapters.model_export import ExportChoice, export_model

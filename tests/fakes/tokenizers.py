@@ -118,11 +118,17 @@ def write(
     ends: bool = False,
     added: tuple[AddedToken, ...] = (),
     cut: bool = False,
+    normalizer: normalizers.Normalizer | None = None,
+    pre_tokenizer: pre_tokenizers.PreTokenizer | None = None,
     config: dict | None = None,
     **settings: object,
 ) -> Path:
     """Write a folder's tokenizer; `settings` are those of `tokenizer_config.json`."""
     tokenizer = Tokenizer.from_str(trained(family))
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
+    if pre_tokenizer is not None:
+        tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.add_tokens(list(added))
     if begins or ends:
         single = f"{'<s> ' * begins}$A{' </s>' * ends}"

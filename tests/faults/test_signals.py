@@ -130,7 +130,7 @@ def test_an_interrupt_that_a_library_turns_into_another_error_is_one(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stderr) == (
-        130, "fairgate: interrupted; run again to go on, nothing is lost\n"
+        130, "fairgate: interrupted; what is stored is kept: run again to go on\n"
     )  # fmt: skip
 
 

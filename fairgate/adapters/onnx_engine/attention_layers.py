@@ -10,7 +10,6 @@ from typing import Any
 
 from fairgate.adapters.onnx_engine.attention_masks import hides_later_tokens_only
 from fairgate.adapters.onnx_engine.rotary_inputs import PlainInputs, ints, plain_inputs
-from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
 _REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})
@@ -235,7 +234,7 @@ class AttentionGraph:
         for attribute in projection.attribute if projection.op_type == "MatMulNBits" else ():
             if attribute.name == "K":
                 return int(attribute.i)
-        weights = projection.input[1] if projection.op_type in {"MatMul", TOKEN_PRODUCT} else ""
+        weights = projection.input[1] if projection.op_type == "MatMul" else ""
         sizes = [each.dims[0] for each in self.graph.initializer if each.name == weights]
         return int(sizes[0]) if sizes else 0
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.folder import ModelFolder, whole_number
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless, quoted
 
@@ -47,11 +48,11 @@ def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
     """Return the settings of a model folder. Raises ModelError where its files are damaged."""
     config = {**_defaults(folder), **folder.mapping("config.json")}
     builder = _builder(folder)
-    windows = [*_windows(config), *_windows(builder)]
+    windows = [*_windows(config, folder.path), *_windows(builder, folder.path)]
     return AttentionSettings(
         window=min(windows, default=None),
         layers=_builder_layers(builder) or _local_layers(config),
-        switch=rotary_switch(config),
+        switch=rotary_switch(config, folder.path),
     )
 
 
@@ -66,7 +67,7 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
     kind = _kind(folder)
     if not kind:
         return {}
-    known = _known_here(kind, config)
+    known = _known_here(kind, config, folder.path)
     if known is not None:
         return known
     import logging  # 2 ms, for what few models need
@@ -84,11 +85,11 @@ def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
         logging.disable(silenced)
 
 
-def _known_here(kind: str, config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _known_here(kind: str, config: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
     """Return what a type of model sets by itself; None where only `transformers` knows."""
     if kind in _SAYS_ITSELF or (kind == "mistral" and "sliding_window" in config):
         return {}
-    if kind in _ALL_LAYERS_FULL and "layer_types" not in config and not [*_windows(config)]:
+    if kind in _ALL_LAYERS_FULL and "layer_types" not in config and not [*_windows(config, path)]:
         return {"layer_types": ["full_attention"]}
     return None
 
@@ -96,7 +97,7 @@ def _known_here(kind: str, config: Mapping[str, Any]) -> Mapping[str, Any] | Non
 def unknown_here(folder: ModelFolder) -> str:
     """Return the type of a model whose windows only `transformers` knows; else empty."""
     kind = _kind(folder)
-    known = not kind or _known_here(kind, folder.mapping("config.json")) is not None
+    known = not kind or _known_here(kind, folder.mapping("config.json"), folder.path) is not None
     return "" if known else kind
 
 
@@ -154,21 +155,20 @@ def _local_layers(config: Mapping[str, Any]) -> frozenset[int] | None:
     return frozenset(n for n, one in enumerate(layers) if _LOCAL_LAYER.search(str(one)))
 
 
-def _windows(settings: Mapping[str, Any]) -> Iterator[int]:
-    """Yield every window that layers of a text model have, at any depth."""
+def _windows(settings: Mapping[str, Any], path: Path) -> Iterator[int]:
+    """Yield every window that layers of a text model have, at any depth. Raises ModelError."""
     if _local_layers(settings) == frozenset():
         return
     for name, value in settings.items():
         key = str(name)
         if isinstance(value, dict):
             if not key.startswith(_NOT_TEXT):
-                yield from _windows(value)
+                yield from _windows(value, path)
         elif _WINDOW_KEY.search(key) and not _is_switched_off(key, settings):
-            yield from (
-                one
-                for one in (value if isinstance(value, list) else [value])
-                if isinstance(one, int) and not isinstance(one, bool) and one > 0
-            )
+            for one in value if isinstance(value, list) else [value]:
+                if one is not None and not isinstance(one, bool):
+                    window = whole_number(one, path, key)
+                    yield from [window] if window > 0 else []
 
 
 def _is_switched_off(key: str, settings: Mapping[str, Any]) -> bool:
@@ -176,8 +176,11 @@ def _is_switched_off(key: str, settings: Mapping[str, Any]) -> bool:
     return settings.get(f"use_{key}") is False or key.startswith("mamba")
 
 
-def rotary_switch(config: Mapping[str, Any]) -> int | None:
-    """Return after how many tokens a LongRoPE model takes its long factors; None: it has none."""
+def rotary_switch(config: Mapping[str, Any], path: Path) -> int | None:
+    """Return after how many tokens a LongRoPE model takes its long factors; None: it has none.
+
+    `path` names the model. Raises ModelError.
+    """
     places = []
     for part in (config, config.get("text_config")):
         if not isinstance(part, dict):
@@ -190,6 +193,6 @@ def rotary_switch(config: Mapping[str, Any]) -> int | None:
             switch = part.get("original_max_position_embeddings") or scaling.get(
                 "original_max_position_embeddings"
             )
-            if kind in _SWITCHING and isinstance(switch, int):
-                places.append(switch)
+            if kind in _SWITCHING and switch is not None:
+                places.append(whole_number(switch, path, "original_max_position_embeddings"))
     return min(places, default=None)

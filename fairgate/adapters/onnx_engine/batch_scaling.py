@@ -7,14 +7,10 @@ weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 from fairgate.adapters.onnx_engine.graph_fields import DamagedGraphError, mapped, messages
-from fairgate.adapters.onnx_engine.graph_structure import load_structure
-from fairgate.adapters.onnx_engine.runtime_errors import memory_errors
-from fairgate.adapters.onnx_engine.token_products import are_by_token
-from fairgate.domain.errors import ModelError, OutOfMemoryError
+from fairgate.domain.errors import ModelError
 
 _BATCH_SCALED = frozenset(
     {
@@ -30,7 +26,6 @@ _BATCH_SCALED = frozenset(
     }
 )
 """`DynamicQuantizeLinear`, what is fused from it, and what computes with its results."""
-_INTEGER_PRODUCTS = frozenset({"MatMulInteger", "MatMulIntegerToFloat"})
 _CHILDREN: dict[str, dict[int, str]] = {
     "model": {7: "graph", 25: "function"},
     "graph": {1: "node"},
@@ -59,7 +54,7 @@ def refuse_batch_scaling(graph: Path) -> None:
         scaled = sorted(operator_types(graph) & _BATCH_SCALED)
     except (DamagedGraphError, OSError):
         return
-    if scaled and not _are_by_token(graph, scaled):
+    if scaled:
         raise ModelError(
             f"the ONNX graph {str(graph)!r} is quantised dynamically ({', '.join(scaled)}): it "
             "rounds on a scale taken from the whole batch, so a result would depend on what else "
@@ -67,17 +62,3 @@ def refuse_batch_scaling(graph: Path) -> None:
             "`model_fp16.onnx`), a graph with block-wise weights (`model_q4.onnx`), or make one "
             "with `fairgate export MODEL --precision int8`."
         )
-
-
-def _are_by_token(graph: Path, scaled: Collection[str]) -> bool:
-    """Return whether integers are on scales of single tokens, as `token_products` writes them."""
-    if not set(scaled) <= _INTEGER_PRODUCTS:
-        return False
-    try:
-        with memory_errors(f"the ONNX graph {str(graph)!r} cannot be read"):
-            model, _ = load_structure(graph)
-            return are_by_token(model, _BATCH_SCALED)
-    except OutOfMemoryError:
-        raise
-    except Exception:  # noqa: BLE001 any kind of damage, or no such package
-        return False

@@ -8,7 +8,8 @@ else.
 from __future__ import annotations
 
 import json
-from datetime import datetime
+import re
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -18,6 +19,8 @@ from jinja2.nodes import CallBlock, Node
 from jinja2.parser import Parser
 from jinja2.runtime import Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+_NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 
 
 def render_chat(template: str, **given: object) -> str:
@@ -106,5 +109,8 @@ def _to_json(
 
 
 def _strftime_now(form: str) -> str:
-    # Templates that ask see a fixed clock (chat_template.py); this is for names built at run time.
-    return datetime.now().strftime(form)  # noqa: DTZ005 (local time, as everywhere else)
+    # Some templates (Llama 3.2) print today's date into the system turn; answers must not change
+    # overnight, so all see the date that those templates use as their own fallback. Seconds since
+    # 1970 are the only ones that `strftime` takes from the machine's time zone.
+    known = re.sub(r"(%%)|%[-_0^#]*\d*s", lambda one: one[1] or str(int(_NOW.timestamp())), form)
+    return _NOW.strftime(known)

@@ -5,37 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from fairgate.adapters.onnx_engine.chat_environment import render_chat
+from fairgate.adapters.onnx_engine.tokenizer_file import FileTokenizer
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
 from fairgate.oracles.thinking import has_tag
-
-# Some templates (Llama 3.2) print today's date into the system turn; answers must not change
-# overnight, so every template sees the date that those templates use as their own fallback.
-_DATE = {
-    "%d": "26",
-    "%m": "07",
-    "%b": "Jul",
-    "%B": "July",
-    "%Y": "2024",
-    "%y": "24",
-    "%a": "Fri",
-    "%A": "Friday",
-    "%j": "208",
-    "%H": "12",
-    "%I": "12",
-    "%M": "00",
-    "%S": "00",
-    "%p": "PM",
-}
-_FIXED_CLOCK = (
-    "{% macro strftime_now(format) %}{{ format"
-    + "".join(f" | replace('{code}', '{value}')" for code, value in _DATE.items())
-    + " }}{% endmacro %}{{ '' }}"
-)
-
 
 _DEFAULTS = {"enable_thinking": False}
 """The answer is asked for at once; thinking is switched on in the policy."""
@@ -46,20 +22,20 @@ _PROBE = "FairGate asks"
 class ChatTemplate:
     """The template of a tokenizer with what a policy gives it; its own code is sandboxed."""
 
-    tokenizer: Any
+    tokenizer: FileTokenizer
     source: str
     chat: Chat
     model: str
     """How messages name the model."""
 
     @classmethod
-    def of(cls, tokenizer: Any, chat: Chat, model: str) -> ChatTemplate | None:
+    def of(cls, tokenizer: FileTokenizer, chat: Chat, model: str) -> ChatTemplate | None:
         """Return the template; None where the model has none. Raises ModelError.
 
         An argument that the template never asks for, or a system turn without a template, would
         silently change nothing: both are refused.
         """
-        if not getattr(tokenizer, "chat_template", None):
+        if not tokenizer.chat_template:
             if chat.system is not None or chat.arguments:
                 raise ModelError(
                     f"{model!r} has no chat template, so `system` and `template_arguments` of the "
@@ -118,14 +94,12 @@ class ChatTemplate:
             if self.chat.system is None
             else [{"role": "system", "content": _like(content, self.chat.system)}]
         )
-        source = _FIXED_CLOCK + self.source if "strftime" in self.source else self.source
         try:
-            text: str = self.tokenizer.apply_chat_template(
-                [*system, {"role": "user", "content": content}],
-                chat_template=source,
-                tokenize=False,
+            text = render_chat(
+                self.source,
+                messages=[*system, {"role": "user", "content": content}],
                 add_generation_prompt=True,
-                **{**_DEFAULTS, **dict(self.chat.arguments)},
+                **{**self.tokenizer.named, **_DEFAULTS, **dict(self.chat.arguments)},
             )
         except Exception as error:  # a template can raise whatever it likes
             turns = "one user message" if not system else "a system turn and one user message"
@@ -146,7 +120,7 @@ def _parts(text: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text}]
 
 
-def _source(tokenizer: Any, model: str) -> str:
+def _source(tokenizer: FileTokenizer, model: str) -> str:
     try:
         source: str = tokenizer.get_chat_template()
     except Exception as error:  # several templates, none of them the default one

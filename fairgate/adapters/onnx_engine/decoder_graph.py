@@ -18,11 +18,6 @@ from fairgate.adapters.onnx_engine.joint_attention import join_attention
 from fairgate.adapters.onnx_engine.mask_windows import mask_window
 from fairgate.adapters.onnx_engine.runtime_errors import is_of_memory, memory_errors
 from fairgate.adapters.onnx_engine.softmax_guards import drop_softmax_guards
-from fairgate.adapters.onnx_engine.token_products import (
-    has_token_products,
-    pairs_saturate,
-    widen_products,
-)
 from fairgate.adapters.onnx_engine.width_switch import find_width_switch
 from fairgate.domain.errors import ModelError
 
@@ -113,8 +108,7 @@ def _changed(
 ) -> DecoderGraph:
     facts = _facts(onnx, model)
     grown = _grow_window_caches(model)
-    widened = has_token_products(model) and pairs_saturate() and widen_products(model)
-    whole = bytes(model.SerializeToString()) if grown or widened else None
+    whole = bytes(model.SerializeToString()) if grown else None
     if is_whole and not facts.windows and facts.mask_window is None:
         drop_softmax_guards(model)
     better: list[bytes] = []
@@ -131,7 +125,7 @@ def _facts(onnx: Any, model: Any) -> GraphFacts:
         windows=dict(_windows(model)),
         mask_window=mask_window(model),
         switch=find_width_switch(onnx, model),
-        coarse=any(_coarse_steps(model)) or has_token_products(model),
+        coarse=any(_coarse_steps(model)),
     )
 
 

@@ -137,6 +137,13 @@ class DecoderSession:
         return name in self._inputs
 
     @property
+    def vocabulary(self) -> int | None:
+        """Return how many tokens the graph knows; None where it does not say."""
+        shapes = {one.name: one.shape for one in self._session.get_outputs()}
+        width = shapes["logits"][-1]
+        return width if isinstance(width, int) else None
+
+    @property
     def selects(self) -> bool:
         """Whether rows of a cache may be taken: elsewhere moving it costs more than it saves."""
         return self._device == "cpu"

@@ -64,7 +64,6 @@ LIMITS: dict[Precision, Limits] = {
     "fp16": Limits(labels=0.95, perplexity=0.01, logits=5e-2),
     "int8": Limits(labels=0.95, perplexity=0.02),
     "int4": Limits(labels=0.9, perplexity=0.1),
-    "w8a8": Limits(labels=0.95, perplexity=0.02),
 }
 LEAST_COSINE: dict[Precision, float] = {
     "fp32": 0.99999,
@@ -72,7 +71,7 @@ LEAST_COSINE: dict[Precision, float] = {
     "int8": 0.999,
     "int4": 0.97,
 }
-"""Of embedding models, which are not exported in w8a8."""
+"""Of embedding models."""
 
 
 class Encoder(Protocol):
@@ -105,6 +104,7 @@ def compare_decoder(
     28 prompts of the gate's own kind; for three of them eight greedy steps along the original's
     answer, padded as the gate pads; where a model has a sliding window, three steps of a prompt
     that ends beyond it. The original is asked first and leaves memory before the graph is loaded.
+    `prompts` are the compared ones with their tokens, which the gate holds against its own.
     Raises ModelError where the graph gives no finite numbers at all.
     """
     tokenizer = PromptTokenizer(folder)
@@ -153,6 +153,7 @@ def compare_decoder(
         "longest_prompt": max(len(reference.prompt) for reference in original.steps),
         "right_padding_exact": session.pads,
         "graph_cut": session.cut,
+        "prompts": {one.text: " ".join(map(str, one.tokens)) for one in prompts},
     }
 
 

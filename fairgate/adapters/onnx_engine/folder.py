@@ -13,6 +13,7 @@ from typing import Any
 
 from fairgate.adapters.onnx_engine.content import MAX_JSON_BYTES, content_files
 from fairgate.domain.errors import ModelError
+from fairgate.domain.wording import quoted
 
 _GRAPH_FOLDERS = (".", "onnx")
 
@@ -87,6 +88,16 @@ class ModelFolder:
             )
         return found
 
+    def number(self, name: str, *keys: str) -> int | None:
+        """Return a whole number of a JSON file, by the keys on the way; None where none is there.
+
+        Raises ModelError where something else is.
+        """
+        found: Any = self.mapping(name)
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return None if found is None else whole_number(found, self.path / name, ".".join(keys))
+
     def fingerprint(self, *facts: object) -> str:
         """Return 32 hex digits for the content of all files that matter plus `facts`.
 
@@ -102,3 +113,15 @@ class ModelFolder:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         digest.update(json.dumps([str(fact) for fact in facts]).encode())
         return digest.hexdigest()[:32]
+
+
+def whole_number(value: object, file: Path, key: str) -> int:
+    """Return a setting as a whole number: 512, 512.0 or 1e30. Raises ModelError for all else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise ModelError(
+        f"{str(file)!r} has {quoted(repr(value)[:80])} as {quoted(key)}, expected a whole number. "
+        "Copy the file from the original model, or export again with `fairgate export MODEL`."
+    )

@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from fairgate.adapters.onnx_engine.position_steps import states_before_steps
-from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
 
 POSITIONS_INPUT = "fairgate_positions"
 """int64 `[rows, positions, 1]`: which positions of each row get logits."""
 
 _ELEMENTWISE = frozenset({"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"})
-_PROJECTIONS = frozenset({"MatMul", "MatMulNBits", TOKEN_PRODUCT})
+_PROJECTIONS = frozenset({"MatMul", "MatMulNBits"})
 _MAX_STEPS = 12
 
 

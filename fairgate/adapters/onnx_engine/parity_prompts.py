@@ -14,6 +14,7 @@ from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
 class ParityPrompt:
     """A prompt as tokens, and by which tokens each of its labels can begin."""
 
+    text: str
     tokens: list[int]
     starts: list[list[int]]
     """For each label the first tokens of its spellings that no other label shares."""
@@ -30,7 +31,7 @@ def parity_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     tokens = tokenizer.encode([row["prompt"] for row in rows])
     return [
-        ParityPrompt(tokens=ids, starts=_starts(row["labels"], tokenizer))
+        ParityPrompt(text=row["prompt"], tokens=ids, starts=_starts(row["labels"], tokenizer))
         for ids, row in zip(tokens, rows, strict=True)
     ]
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairgate.adapters.onnx_engine.token_products import TOKEN_PRODUCT
-
 _ELEMENTWISE = frozenset(
     {"Add", "Cast", "Div", "Erf", "Gelu", "Identity", "Mul", "Neg", "Pow", "Reciprocal"}
     | {"Relu", "Sigmoid", "Sqrt", "Sub", "Tanh"}
@@ -66,7 +64,7 @@ def _is_step(node: Any, varying: set[str], constants: dict[str, Any]) -> bool:
     fixed = [constants.get(name) for name in node.input if name not in varying]
     if not any(moving) or None in fixed:
         return False
-    if node.op_type in {"MatMul", TOKEN_PRODUCT}:
+    if node.op_type == "MatMul":
         return moving[0] and not any(moving[1:]) and len(fixed[0].dims) == 2  # type: ignore[union-attr]
     if node.op_type == "MatMulNBits":
         return moving[0] and not any(moving[1:])

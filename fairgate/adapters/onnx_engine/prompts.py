@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from fairgate.adapters.onnx_engine.chat_template import ChatTemplate
-from fairgate.adapters.onnx_engine.folder import ModelFolder
+from fairgate.adapters.onnx_engine.folder import ModelFolder, whole_number
 from fairgate.adapters.onnx_engine.tokenizer_errors import named_tokenizer
-from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, file_tokenizer
+from fairgate.adapters.onnx_engine.tokenizer_file import FileTokenizer, file_tokenizer
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
-from fairgate.domain.wording import harmless
+from fairgate.domain.wording import quoted
 from fairgate.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 
 NO_CHAT = Chat()
+_PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
 _BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
 
 
@@ -30,6 +30,26 @@ class PromptTokenizer:
         self._template = ChatTemplate.of(self._tokenizer, chat, str(folder.path))
         self.has_template = self._template is not None
         """Whether prompts go through a chat template."""
+        self._check_record(folder.mapping("provenance.json").get("parity"))
+
+    def _check_record(self, parity: object) -> None:
+        """Refuse tokens that are not those on which the folder's graph was compared."""
+        prompts = parity.get("prompts") if isinstance(parity, dict) else None
+        if not isinstance(prompts, dict):
+            return
+        texts = [self._defuse(text) for text in prompts]
+        if self._template is not None:
+            texts = [*map(replace(self._template, chat=NO_CHAT).render, texts)]
+        found = [" ".join(map(str, ids)) for ids in self._encode(texts)]
+        others = [text for text, ids in zip(prompts, found, strict=True) if prompts[text] != ids]
+        if others:
+            raise ModelError(
+                f"{len(others)} of {len(prompts)} prompts on which the export of "
+                f"{str(self._folder.path)!r} was compared with its original have other tokens now, "
+                f"the first of them {quoted(others[0])}: its tokenizer files were changed, or are "
+                "read otherwise since. What was measured then says nothing of what would be asked. "
+                "Export the model again with `fairgate export MODEL`."
+            )
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of complete prompts: through the chat template if there is one.
@@ -51,7 +71,8 @@ class PromptTokenizer:
 
     def encode_fragment(self, text: str) -> list[int]:
         """Return the tokens of a piece of an answer, without anything around it."""
-        return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        [ids] = self._tokenizer.encode([text], add_special_tokens=False)
+        return ids
 
     def splits(self, text: str) -> frozenset[tuple[int, ...]]:
         """Return the ways in which a piece of an answer is split, by the text before it.
@@ -82,10 +103,12 @@ class PromptTokenizer:
         return "".join([*pieces, self._decode(tokens[start:])])
 
     def _decode(self, tokens: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(
-            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
+        text: str = self._tokenizer.backend.decode(list(tokens), skip_special_tokens=True)
         return text
+
+    def text_of(self, token: int) -> str:
+        """Return how one token is written in the vocabulary."""
+        return str(self._tokenizer.backend.id_to_token(token))
 
     def opening(self, prompt: str) -> str:
         """Return the tag with which the prompt opens the answer's thinking; "" where it does not.
@@ -117,43 +140,40 @@ class PromptTokenizer:
     @cached_property
     def end_tokens(self) -> frozenset[int]:
         """Return the ids that end an answer: the first of the folder's files that names any."""
-        generation = self._folder.mapping("generation_config.json")
-        builder = self._folder.mapping("genai_config.json").get("model")
-        config = self._folder.mapping("config.json")
-        for source in (generation, builder, config):
-            if isinstance(source, dict):
-                named = source.get("eos_token_id")
-                ids = named if isinstance(named, list) else [named]
-                known = frozenset(one for one in ids if isinstance(one, int))
-                if known:
-                    return known
+        for file, *path in (
+            ("generation_config.json",),
+            ("genai_config.json", "model"),
+            ("config.json",),
+        ):
+            source = self._folder.mapping(file)
+            for key in path:
+                source = source.get(key) or {}
+            named = source.get("eos_token_id") if isinstance(source, dict) else None
+            ids = named if isinstance(named, list) else [] if named is None else [named]
+            if ids:
+                where = self._folder.path / file
+                return frozenset(whole_number(one, where, "eos_token_id") for one in ids)
         own = self._tokenizer.eos_token_id
         return frozenset() if own is None else frozenset({int(own)})
 
     @cached_property
     def context_tokens(self) -> int | None:
         """Return how many tokens prompt and answer may have together; None where unknown."""
-        builder = self._folder.mapping("genai_config.json").get("model")
-        config = self._folder.mapping("config.json")
-        text_config = config.get("text_config")
+        number = self._folder.number
         limits = [
-            source.get(name)
-            for source in (builder, config, text_config)
-            if isinstance(source, dict)
+            number(file, *path, name)
+            for file, *path in _PLACES
             for name in ("context_length", "max_position_embeddings", "n_positions")
         ]
-        limits.append(getattr(self._tokenizer, "model_max_length", None))
-        known = [one for one in limits if isinstance(one, int) and 0 < one < 100_000_000]
+        limits.append(number("tokenizer_config.json", "model_max_length"))
+        known = [one for one in limits if one is not None and 0 < one < 100_000_000]
         return min(known, default=None)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
             return []
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        encoded = self._tokenizer(
-            clean, add_special_tokens=not self.has_template, padding=False, verbose=False
-        )
-        return [list(ids) for ids in encoded["input_ids"]]
+        return self._tokenizer.encode(clean, add_special_tokens=not self.has_template)
 
     def _render(self, prompt: str) -> str:
         return prompt if self._template is None else self._template.render(prompt)
@@ -181,32 +201,6 @@ class PromptTokenizer:
         return text
 
 
-def _of_transformers(folder: ModelFolder, why: str) -> Any:
-    try:
-        from transformers import AutoTokenizer, PreTrainedTokenizerFast
-    except ImportError as error:
-        raise ModelError(
-            f"the tokenizer in {str(folder.path)!r} is more than its tokenizer.json: {why}. The "
-            "package that reads it cannot be imported "
-            f"({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
-        ) from error
-    # What transformers 5 calls its class of any fast tokenizer; 4 has another name for it.
-    named = folder.mapping("tokenizer_config.json").get("tokenizer_class")
-    kind = PreTrainedTokenizerFast if named == "TokenizersBackend" else AutoTokenizer
-    return kind.from_pretrained(str(folder.path), local_files_only=True, trust_remote_code=False)
-
-
-def _load(folder: ModelFolder) -> Any:
-    names = ("tokenizer.json", "tokenizer.model", "vocab.json")
-    if not any((folder.path / name).is_file() for name in names):
-        folder.file("tokenizer.json", "splits prompts into tokens")
-    silenced = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # its advice to install torch is not for our users
-    try:
-        with named_tokenizer(folder):
-            try:
-                return file_tokenizer(folder)
-            except NeedsTransformersError as why:
-                return _of_transformers(folder, str(why))
-    finally:
-        logging.disable(silenced)
+def _load(folder: ModelFolder) -> FileTokenizer:
+    with named_tokenizer(folder):
+        return file_tokenizer(folder)

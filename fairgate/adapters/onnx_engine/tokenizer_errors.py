@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
 
@@ -24,12 +23,12 @@ def is_tokenizer_error(error: BaseException) -> bool:
 def named_tokenizer(folder: ModelFolder) -> Iterator[None]:
     """Turn what is raised for a damaged file in the block into a ModelError that names the folder.
 
-    ModelError and NeedsTransformersError stay what they are.
+    ModelError stays what it is.
     """
     try:
         yield
     except BaseException as error:  # neither library documents a narrower class
-        if isinstance(error, ModelError | NeedsTransformersError) or not is_tokenizer_error(error):
+        if isinstance(error, ModelError) or not is_tokenizer_error(error):
             raise
         raise ModelError(
             f"the tokenizer in {str(folder.path)!r} cannot be loaded ({type(error).__name__}: "

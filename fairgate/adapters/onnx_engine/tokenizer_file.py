@@ -1,9 +1,9 @@
-"""A tokenizer that is its `tokenizer.json` and nothing else: read with `tokenizers` alone.
+"""A model's tokenizer is its `tokenizer.json`, read with `tokenizers` alone.
 
-`transformers` reads such a folder in the same way (its class `TokenizersBackend`), but takes 130 MB
-of disk and more than a second. Where it would do anything beside (classes that build another
-tokenizer of the file's words, tokens that other files add or change), `file_tokenizer` says so, and
-the folder is left to it.
+Versions of `transformers` make different tokenizers of one folder: by its `tokenizer_class`, by
+flags such as `add_bos_token` and `add_prefix_space`. Here the other files name control tokens, add
+tokens and hold the chat template; how a text is split, and what is put around it, is in
+`tokenizer.json`.
 """
 
 from __future__ import annotations
@@ -17,45 +17,24 @@ from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
 
-_PLAIN_CLASSES = ("PreTrainedTokenizerFast", "TokenizersBackend")
 _NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
-_OTHERS_FILES = ("tekken.json", "added_tokens.json")
-"""Files of tokens that `transformers` reads besides."""
-_REPAIRED = ("mistral", "ministral", "voxtral", "pixtral")
-"""Model types whose files `transformers` may repair as it reads them."""
-
-
-class NeedsTransformersError(Exception):
-    """A folder's tokenizer is more than its `tokenizer.json`; says what."""
 
 
 @dataclass(frozen=True)
 class FileTokenizer:
-    """The tokenizer of a folder, with the methods of `transformers`' own that are used here."""
+    """The tokenizer of a folder."""
 
     backend: Any
     """A `tokenizers.Tokenizer`, without truncation and padding."""
     chat_template: str | Mapping[str, str] | None
     named: Mapping[str, str] = field(default_factory=dict)
     """The folder's control tokens by name (`bos_token`), as chat templates know them."""
-    model_max_length: int | None = None
 
-    def __call__(
-        self, text: str | Sequence[str], *, add_special_tokens: bool = True, **_: object
-    ) -> dict[str, Any]:
-        """Return the ids of one text, or of each."""
-        if isinstance(text, str):
-            return {
-                "input_ids": self.backend.encode(text, add_special_tokens=add_special_tokens).ids
-            }
-        found = self.backend.encode_batch_fast(list(text), add_special_tokens=add_special_tokens)
-        return {"input_ids": [one.ids for one in found]}
-
-    def decode(self, tokens: Sequence[int], *, skip_special_tokens: bool, **_: object) -> str:
-        """Return the text of tokens."""
-        text: str = self.backend.decode(list(tokens), skip_special_tokens=skip_special_tokens)
-        return text
+    def encode(self, texts: Sequence[str], *, add_special_tokens: bool) -> list[list[int]]:
+        """Return the ids of each text."""
+        found = self.backend.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
+        return [one.ids for one in found]
 
     @cached_property
     def added_tokens_decoder(self) -> Mapping[int, Any]:
@@ -79,134 +58,102 @@ class FileTokenizer:
             raise ValueError(f"there are {sorted(several)[:8]}, none of them called `default`")
         return several["default"]
 
-    def apply_chat_template(
-        self,
-        conversation: Sequence[Mapping[str, object]],
-        *,
-        chat_template: str,
-        add_generation_prompt: bool,
-        tokenize: bool = False,
-        **arguments: object,
-    ) -> str:
-        """Return the text that a template makes of messages. Raises whatever it raises."""
-        from fairgate.adapters.onnx_engine.chat_environment import render_chat
-
-        del tokenize
-        return render_chat(
-            chat_template,
-            messages=conversation,
-            add_generation_prompt=add_generation_prompt,
-            **{**self.named, **arguments},
-        )
-
 
 def file_tokenizer(folder: ModelFolder) -> FileTokenizer:
     """Return the tokenizer of a folder.
 
-    Raises NeedsTransformersError, ModelError for damaged settings, and for a damaged file whatever
-    `tokenizers` raises.
+    Raises ModelError for missing files and damaged settings, and for a damaged `tokenizer.json`
+    whatever `tokenizers` raises.
     """
     settings = folder.mapping("tokenizer_config.json")
-    _require_plain(folder)
+    file = folder.file("tokenizer.json", "splits prompts into tokens")
+    if settings.get("auto_map"):
+        raise ModelError(
+            f"the tokenizer of {str(folder.path)!r} is code of its own (`auto_map` in its "
+            "tokenizer_config.json), which is never run. Remove `auto_map` where the folder's "
+            "tokenizer.json says the same, or choose another model."
+        )
     from tokenizers import Tokenizer
 
-    backend = Tokenizer.from_file(str(folder.path / "tokenizer.json"))
+    backend = Tokenizer.from_file(str(file))
     if backend.padding is not None:
         settings = {"pad_token": backend.padding["pad_token"], **settings}
     backend.no_truncation()
     backend.no_padding()
-    named = _agreed_tokens(folder, settings, backend)
-    longest = settings.get("model_max_length")
+    backend.encode_special_tokens = settings.get("split_special_tokens") is True
+    named = _add_tokens(folder, settings, backend)
     return FileTokenizer(
         backend=backend,
         chat_template=_chat_template(folder, settings),
-        named={name: token for name, token in named.items() if name.endswith("_token")},
-        model_max_length=longest if isinstance(longest, int) else None,
+        named={name: token for name, token in named.items() if "[" not in name},
     )
 
 
-def _require_plain(folder: ModelFolder) -> None:
-    """Raise NeedsTransformersError where the folder's settings ask for more than the file."""
-    settings = folder.mapping("tokenizer_config.json")
-    if not (folder.path / "tokenizer.json").is_file():
-        raise NeedsTransformersError("it has no tokenizer.json")
-    named = settings.get("tokenizer_class")
-    if named not in _PLAIN_CLASSES:
-        raise NeedsTransformersError(f"its tokenizer_class is {quoted(str(named))}")
-    if settings.get("auto_map"):
-        raise NeedsTransformersError("its tokenizer_config.json has an `auto_map`")
-    if settings.get("split_special_tokens"):
-        raise NeedsTransformersError("its tokenizer_config.json sets `split_special_tokens`")
-    for name in _OTHERS_FILES:
-        if (folder.path / name).is_file():
-            raise NeedsTransformersError(f"it has a {name}")
-    kind = str(folder.mapping("config.json").get("model_type"))
-    if kind.startswith(_REPAIRED):
-        raise NeedsTransformersError(f"its model_type is {quoted(kind)}")
+def _add_tokens(folder: ModelFolder, settings: Mapping[str, Any], backend: Any) -> dict[str, str]:
+    """Add the tokens that other files declare, as they declare them; return control tokens by name.
 
-
-def _agreed_tokens(
-    folder: ModelFolder, settings: Mapping[str, Any], backend: Any
-) -> dict[str, str]:
-    """Return the control tokens by name.
-
-    Raises NeedsTransformersError where a file beside `tokenizer.json` names one that is not there,
-    or another: it would be added or changed.
+    Raises ModelError where one has another number in `tokenizer.json`.
     """
+    from tokenizers import AddedToken
+
+    listed, others = settings.get("added_tokens_decoder"), dict[str, Any]()
+    if not isinstance(listed, dict):
+        others = folder.mapping("special_tokens_map.json")
+        listed = {str(number): text for text, number in folder.mapping("added_tokens.json").items()}
+    named = {
+        name: _declared(folder, name, value)
+        for name, value in _control_tokens({**settings, **others})
+    }
     inside = {
-        token.content: {name: getattr(token, name) for name in _FLAGS}
+        token.content: {name: getattr(token, name) for name in ("content", *_FLAGS)}
         for token in backend.get_added_tokens_decoder().values()
     }
-    listed = settings.get("added_tokens_decoder")
-    others: Mapping[str, Any] = {}
-    if isinstance(listed, dict):
-        _require_same_numbers(listed, inside, backend)
-        known = {str(row["content"]): inside[row["content"]] for row in listed.values()}
-    else:
-        others, known = folder.mapping("special_tokens_map.json"), inside
-    found: dict[str, str] = {}
-    for name, value in _control_tokens({**settings, **others}):
-        token = value.get("content") if isinstance(value, dict) else value
-        # What is in no list of added tokens would be added with these flags.
-        flags = known.get(str(token), {name: name == "special" for name in _FLAGS})
-        if isinstance(value, dict) and str(token) not in known:
-            flags |= {key: value[key] for key in _FLAGS if key in value and key != "special"}
-        if not isinstance(token, str) or inside.get(token) != flags or not flags["special"]:
-            raise NeedsTransformersError(
-                f"{quoted(name)}, {quoted(str(token))}, is no control token of its tokenizer.json"
+    wanted = [(number, _declared(folder, str(number), row)) for number, row in listed.items()]
+    wanted.sort(key=lambda pair: (len(pair[0]), pair[0]))
+    rows = {row["content"]: row for _, row in wanted}
+    for token, row in ((row["content"], row) for row in named.values()):
+        rows[token] = {**(rows.get(token) or inside.get(token) or row), "special": True}
+    new = [AddedToken(**row) for token, row in rows.items() if row != inside.get(token)]
+    backend.add_tokens(new)
+    for number, row in wanted:
+        found = backend.token_to_id(row["content"])
+        if str(found) != number:
+            raise ModelError(
+                f"token {quoted(row['content'])} has the number {found} in the tokenizer.json of "
+                f"{str(folder.path)!r}, and {quoted(number)} in a file beside it. Copy all of "
+                "them from the original model, or export again with `fairgate export MODEL`."
             )
-        found[name] = token
-    return found
+    return {name: row["content"] for name, row in named.items()}
 
 
-def _require_same_numbers(
-    listed: Mapping[str, Any], inside: Mapping[str, Mapping[str, bool]], backend: Any
-) -> None:
-    for number, row in listed.items():
-        token = row.get("content") if isinstance(row, dict) else None
-        same = (
-            isinstance(token, str)
-            and str(backend.token_to_id(token)) == number
-            and inside.get(token) == {name: row.get(name) for name in _FLAGS}
+def _declared(folder: ModelFolder, name: str, value: object) -> dict[str, Any]:
+    """Return a token's text and flags as settings declare them. Raises ModelError."""
+    row = value if isinstance(value, dict) else {"content": value}
+    if not isinstance(row.get("content"), str) or not row["content"]:
+        raise ModelError(
+            f"the settings of the tokenizer in {str(folder.path)!r} name "
+            f"{quoted(repr(value)[:80])} as token {quoted(name)}, expected a text. Copy "
+            "tokenizer_config.json from the original model, or export again with `fairgate export "
+            "MODEL`."
         )
-        if not same:
-            raise NeedsTransformersError(
-                f"token {quoted(str(number))} of tokenizer_config.json is not the one of its "
-                "tokenizer.json"
-            )
+    flags = {flag: row[flag] for flag in _FLAGS if isinstance(row.get(flag), bool)}
+    return {"content": row["content"], **flags}
 
 
 def _control_tokens(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and tokens that settings declare, lists of further ones included."""
-    named = [f"{name}_token" for name in _NAMED]
-    for name, value in settings.items():
-        if name in named or (name.endswith("_token") and isinstance(value, str)):
-            if value is not None:
-                yield name, value
-        elif name in {"additional_special_tokens", "extra_special_tokens"} and value:
-            if not isinstance(value, list):
-                raise NeedsTransformersError(f"its {name} have names of their own")
-            for position, one in enumerate(value):
+    """Yield the names and tokens that settings declare, in the order in which they are added."""
+    known = [f"{name}_token" for name in _NAMED]
+    own = [name for name in settings if name.endswith("_token")]
+    for name in dict.fromkeys([*known, *own]):
+        value = settings.get(name)
+        if value is not None and (name in known or isinstance(value, str)):
+            yield name, value
+    for name in ("additional_special_tokens", "extra_special_tokens"):
+        value = settings.get(name) or []
+        if isinstance(value, dict):
+            yield from value.items()
+        else:
+            for position, one in enumerate(value if isinstance(value, list) else [value]):
                 yield f"{name}[{position}]", one
 
 

@@ -37,12 +37,6 @@ def test_an_output_that_exists_is_never_overwritten(tmp_path, complete):
     assert (tmp_path / "out" / "precious.txt").read_text() == "x"
 
 
-def test_activations_in_eight_bits_are_refused_for_an_encoder(tmp_path, complete):
-    choice = ExportChoice(task="feature-extraction", precision="w8a8")
-    with pytest.raises(UsageError, match=r"'w8a8' is for text-generation.*int8"):
-        export_model("any/model", tmp_path / "out", choice)
-
-
 @pytest.mark.parametrize(
     ("option", "package"),
     [({"precision": "int4"}, "onnx_ir"), ({"task": "feature-extraction"}, "sentence_transformers")],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -179,7 +180,7 @@ def test_no_requests_load_no_model(monkeypatch):
     engine = OnnxDecoder(DEMO, decoding=GREEDY)
     assert list(engine.generate([])) == []
     assert engine.score_options([]) == []
-    assert engine.fingerprint.startswith("onnx-decoder/5:")
+    assert engine.fingerprint.startswith("onnx-decoder/6:")
 
 
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
@@ -240,3 +241,39 @@ def test_option_scores_do_not_depend_on_batch_order_or_threads():
     for batch_size, threads in ((1, 1), (7, 2)):
         engine = OnnxDecoder(DEMO, decoding=GREEDY, batch_size=batch_size, threads=threads)
         assert engine.score_options(requests[::-1]) == expected[::-1]
+
+
+@pytest.mark.parametrize("kept", [2047, 2048, 2052, 10_000])
+def test_an_answer_that_leaves_no_room_to_the_prompt_is_named_as_such(kept):
+    engine = OnnxDecoder(DEMO, decoding=Decoding(max_new_tokens=kept))
+    with pytest.raises(ModelError) as found:
+        list(engine.generate([GenerationRequest(prompt="Is it good? " * 2)]))
+    said = str(found.value)
+    assert not re.search(r"limit is (-|0)", said)
+    if kept > 2047:
+        assert f"{kept} tokens are kept for the answer, which leaves none to the prompt" in said
+        assert "has 2048 tokens for both" in said
+
+
+ASKED = {
+    "in a prompt": ({"prompt": "a strange word"}, []),
+    "in a label": ({"prompt": "a", "labels": ("strange", "good")}, []),
+    "in an option": ({"prompt": "a", "options": ("strange", "good")}, ["score_options"]),
+}
+
+
+@pytest.mark.parametrize("where", ASKED)
+def test_a_token_beyond_the_vocabulary_is_named(tmp_path, where):
+    asked, scored = ASKED[where]
+    folder = shutil.copytree(DEMO, tmp_path / "m")
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    flags = dict.fromkeys(("special", "single_word", "lstrip", "rstrip", "normalized"), False)
+    content["added_tokens"].append({"id": 2048, "content": "strange", **flags})
+    path.write_text(json.dumps(content))
+    engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=2))
+    ask = engine.score_options if scored else lambda requests: list(engine.generate(requests))
+    with pytest.raises(ModelError) as found:
+        ask([GenerationRequest(**asked)])
+    assert "token 2048, 'strange', is not one of the 2048 of" in str(found.value)
+    assert list(engine.generate([GenerationRequest(prompt="plain")]))

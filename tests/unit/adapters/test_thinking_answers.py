@@ -38,6 +38,7 @@ class ScriptedSession:
     one_by_one = False
     shares = cuts_freely = joins = False
     token_bytes = 1
+    vocabulary = None
     reach = Reach()
 
     def __init__(self, scripts, end, reach=Reach()):  # noqa: B008 (frozen)

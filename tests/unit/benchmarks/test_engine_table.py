@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from benchmarks.engine_models import gguf_name, in_pairs, read_safetensors
-from benchmarks.engine_table import EIGHT_BITS, OWN, Measured, ratio, table
+from benchmarks.engine_table import OWN, Measured, ratio, table
 from benchmarks.engine_worker import ENGINES, in_batches
 
 
@@ -37,7 +37,7 @@ def test_a_row_tells_seconds_ratios_answers_start_and_memory():
         "fairgate": measured([1.0, 2.0, 4.0]),
         "peer": measured([3.0, 5.0, 8.0], ("a", "x")),
     }
-    assert table(engines, OWN).splitlines()[3] == (
+    assert table(engines).splitlines()[3] == (
         "| peer | 5.00 | 2.50 (2.00 to 3.00) | 2.50 (2.00 to 3.00) | 1 of 2 | 1.2 | 90 |"
     )
 
@@ -45,7 +45,7 @@ def test_a_row_tells_seconds_ratios_answers_start_and_memory():
 def test_an_engine_that_was_not_measured_has_a_row_with_the_reason():
     engines = {"fairgate": measured([1.0]), "peer": Measured(failure="there is no .venv-genai")}
     assert (
-        table(engines, OWN)
+        table(engines)
         .splitlines()[3]
         .startswith("| peer | not measured: there is no .venv-genai |")
     )
@@ -54,13 +54,13 @@ def test_an_engine_that_was_not_measured_has_a_row_with_the_reason():
 def test_answers_that_are_missing_are_no_agreement():
     engines = {"fairgate": measured([1.0]), "peer": measured([1.0], ("a",))}
     with pytest.raises(ValueError, match="zip"):
-        table(engines, OWN)
+        table(engines)
 
 
 def test_a_missing_environment_has_a_name(bench_engines, monkeypatch, tmp_path):
     monkeypatch.setattr(bench_engines, "ROOT", tmp_path)
     for name in ENGINES:
-        if name not in {OWN, EIGHT_BITS}:
+        if name != OWN:
             with pytest.raises(bench_engines.NotMeasured, match=r"there is no \.venv-"):
                 bench_engines.python_of(name)
 

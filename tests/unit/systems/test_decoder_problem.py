@@ -1,16 +1,21 @@
-"""A model that cannot be read without `transformers` is told by `check`, before anything is asked."""
+"""What `check` says of a generator's folder before anything is asked: what it lacks, what it proves."""
 
 import json
+import shutil
+from hashlib import sha256
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 
 import pytest
 from fakes import tokenizers as fakes
 
+import fairgate
 from fairgate.cli import main
 from fairgate.domain.runtime import Runtime
 from fairgate.systems import model_files
 from fairgate.systems.model_files import decoder_problem
 
+DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 QWEN = {"tokenizer_class": "Qwen2Tokenizer", "config": {"model_type": "qwen2"}}
 POLICY = """\
 version: 1
@@ -33,11 +38,11 @@ def without(monkeypatch):
     ("settings", "said"),
     [
         ({}, ""),
-        (QWEN, "its tokenizer_class is 'Qwen2Tokenizer'"),
+        (QWEN, ""),
         ({"config": {"model_type": "gemma2"}}, "its model_type is 'gemma2'"),
         (
             {"config": {"model_type": "mistral", "sliding_window": None}},
-            "its model_type is 'mistral'",
+            "",
         ),
         ({"config": {"model_type": "qwen3", "use_sliding_window": False}}, ""),
     ],
@@ -61,16 +66,6 @@ def test_damaged_settings_are_told_as_such(tmp_path, without):
     assert "is not readable JSON" in decoder_problem("models/m", None, Runtime(root=tmp_path))
 
 
-def test_a_control_token_that_is_not_in_the_file_needs_it(tmp_path, without):
-    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    settings |= {"eos_token": "<not there>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    found = decoder_problem("models/m", None, Runtime(root=tmp_path))
-    assert "'eos_token', '<not there>', is no control token of its tokenizer.json" in found
-    assert "pip install 'fairgate[transformers]'" in found
-
-
 @pytest.mark.parametrize(("kind", "missing"), [("gemma2", True), ("llama", False)])
 def test_a_builders_folder_names_its_type_elsewhere(tmp_path, without, kind, missing):
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
@@ -88,9 +83,49 @@ def test_a_damaged_tokenizer_is_told_as_such(tmp_path, without):
 
 def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, without):
     monkeypatch.chdir(tmp_path)
-    fakes.write(tmp_path / "models" / "m", "llama-3", **QWEN)
+    fakes.write(tmp_path / "models" / "m", "llama-3", config={"model_type": "gemma2"})
     (tmp_path / "p.yaml").write_text(POLICY)
     assert main(["check", "p.yaml"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "p.yaml:4:15: 'models/m' needs the package 'transformers'" in said
     assert "pip install 'fairgate[transformers]'" in said
+
+
+PROVED = {"checked": True, "within_limits": True}
+RECORDS = {
+    "none": (None, None, "no record of a comparison"),
+    "an empty one": ({}, None, "no record of a comparison"),
+    "one without a comparison": ({"checked": False}, None, "no record of a comparison"),
+    "its own": (PROVED, None, ""),
+    "one of another graph": (PROVED, "model.onnx", "is of other files"),
+    "one of another tokenizer": (PROVED, "tokenizer.json", "is of other files"),
+    "one of fewer files": (PROVED, "chat_template.jinja", "is of other files"),
+    "one beyond its limits": (PROVED | {"within_limits": False}, None, "not within the limits"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_graph_that_nothing_proves_is_told(tmp_path, monkeypatch, capsys, name):
+    parity, changed, said = RECORDS[name]
+    monkeypatch.chdir(tmp_path)
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
+    shutil.copy(DEMO / "model.onnx", folder)
+    if parity is not None:
+        files = {one.name: sha256(one.read_bytes()).hexdigest() for one in folder.iterdir()}
+        record = {"parity": parity, "files": files}
+        (folder / "provenance.json").write_text(json.dumps(record))
+    if changed:
+        with (folder / changed).open("a") as stream:
+            stream.write(" ")
+    (tmp_path / "p.yaml").write_text(POLICY)
+    assert main(["check", "p.yaml"]) == 0
+    told = capsys.readouterr().out
+    assert ("whether 'models/m' answers as its original does is not known" in told) == bool(said)
+    assert said in told
+    assert "demo-slm" not in told
+
+
+def test_prompts_that_have_other_tokens_now_are_told(tmp_path):
+    folder = fakes.write(tmp_path / "models" / "m", "llama-3")
+    (folder / "provenance.json").write_text('{"parity": {"prompts": {"a": "7"}}}')
+    assert "have other tokens now" in decoder_problem("models/m", None, Runtime(root=tmp_path))

@@ -27,7 +27,7 @@ ROWS = [RNG.integers(3, 2000, length).tolist() for length in LENGTHS]
 def halved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("half") / "model"
     shutil.copytree(DEMO, folder)
-    change_precision(folder / "model.onnx", "fp16", decoder=True)
+    change_precision(folder / "model.onnx", "fp16")
     return folder
 
 

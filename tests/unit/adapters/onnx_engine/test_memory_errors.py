@@ -6,12 +6,10 @@ import pytest
 from fakes.decoders import DEMO
 from google.protobuf.message import DecodeError
 
-from fairgate.adapters.onnx_engine import batch_scaling, decoder_graph
-from fairgate.adapters.onnx_engine.batch_scaling import refuse_batch_scaling
+from fairgate.adapters.onnx_engine import decoder_graph
 from fairgate.adapters.onnx_engine.decoder_graph import DecoderGraph, read_decoder_graph
 from fairgate.adapters.onnx_engine.fused_attention import runs_fused_attention
 from fairgate.adapters.onnx_engine.runtime_errors import is_of_memory, memory_errors
-from fairgate.adapters.onnx_engine.token_products import pairs_saturate
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 
 GRAPH = DEMO / "model.onnx"
@@ -48,17 +46,6 @@ def test_a_decoder_that_is_damaged_is_left_to_its_session(monkeypatch):
     assert read_decoder_graph(GRAPH, attends_to_all=True) == DecoderGraph()
 
 
-@pytest.mark.parametrize("error", SHORT, ids=repr)
-def test_memory_that_runs_out_makes_no_graph_one_of_the_whole_batch(monkeypatch, error):
-    monkeypatch.setattr(batch_scaling, "operator_types", lambda _: {"MatMulInteger"})
-    monkeypatch.setattr(batch_scaling, "load_structure", raising(error))
-    with pytest.raises(OutOfMemoryError, match="Memory ran out"):
-        refuse_batch_scaling(GRAPH)
-    monkeypatch.setattr(batch_scaling, "load_structure", raising(OTHER[0]))
-    with pytest.raises(ModelError, match="quantised dynamically"):
-        refuse_batch_scaling(GRAPH)
-
-
 @pytest.mark.parametrize("error", OTHER, ids=repr)
 def test_what_is_something_else_passes(error):
     assert not is_of_memory(error)
@@ -67,8 +54,7 @@ def test_what_is_something_else_passes(error):
     assert raised.value is error
 
 
-@pytest.mark.parametrize("asked", [runs_fused_attention, pairs_saturate])
-def test_trials_without_onnx_runtime_name_the_extra(monkeypatch, asked):
+def test_trials_without_onnx_runtime_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ModelError, match=r"Install `fairgate\[cpu\]`"):
-        asked.__wrapped__()
+        runs_fused_attention.__wrapped__()

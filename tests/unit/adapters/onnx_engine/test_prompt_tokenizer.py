@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 import fairgate
+from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
 from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.adapters.onnx_engine.prompts import NO_CHAT, PromptTokenizer
 from fairgate.domain.errors import ModelError
@@ -32,7 +34,7 @@ def tokenizer(tmp_path, template=None, *, chat=NO_CHAT, **files):
 
 
 def text_of(prompts, tokens):
-    return prompts._tokenizer.decode(tokens, skip_special_tokens=False)
+    return prompts._tokenizer.backend.decode(tokens, skip_special_tokens=False)
 
 
 def test_without_a_template_the_prompt_goes_in_as_it_is(tmp_path):
@@ -193,7 +195,7 @@ def test_marks_of_thinking_are_kept_in_answers_and_broken_up_in_prompts(tmp_path
     shutil.copytree(DEMO, folder)
     path = folder / "tokenizer_config.json"
     settings = json.loads(path.read_text())
-    for number, mark in ((2046, "[THINK]"), (2047, "[/THINK]")):
+    for number, mark in ((2048, "[THINK]"), (2049, "[/THINK]")):
         settings["added_tokens_decoder"][str(number)] = {
             **settings["added_tokens_decoder"]["0"],
             "content": mark,
@@ -201,7 +203,7 @@ def test_marks_of_thinking_are_kept_in_answers_and_broken_up_in_prompts(tmp_path
         }
     path.write_text(json.dumps(settings))
     prompts = PromptTokenizer(ModelFolder.find(folder))
-    marks = {prompts._tokenizer.convert_tokens_to_ids(mark) for mark in ("[THINK]", "[/THINK]")}
+    marks = {prompts._tokenizer.backend.token_to_id(mark) for mark in ("[THINK]", "[/THINK]")}
     tokens = prompts.encode_fragment("<s>[THINK]good[/THINK]bad</s>")
     assert marks < set(tokens)
     assert prompts.decode(tokens) == "[THINK]good[/THINK]bad"
@@ -209,3 +211,78 @@ def test_marks_of_thinking_are_kept_in_answers_and_broken_up_in_prompts(tmp_path
     assert marks.isdisjoint(hostile)
     assert prompts.may_think
     assert not tokenizer(tmp_path / "other").may_think
+
+
+CODES = "aAbBcCdDeFgGhHIjklmMnpPrRsSTuUVwWxXyYzZ%"
+
+
+@pytest.mark.parametrize("flag", ["", "-", "_", "0", "^", "#"])
+def test_no_code_of_a_clock_tells_the_day_the_machine_or_itself(tmp_path, monkeypatch, flag):
+    codes = "|".join(f"%{flag}{code}" for code in CODES)
+    template = f"{{{{ strftime_now('{codes}') }}}}{{{{ messages[0].content }}}}"
+    found = set()
+    for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        prompts = tokenizer(tmp_path, template)
+        found.add(text_of(prompts, prompts.encode(["x"])[0]))
+    monkeypatch.undo()
+    time.tzset()
+    [text] = found
+    parts = dict(zip(CODES, text.removesuffix("x").split("|"), strict=True))
+    left = {code: part for code, part in parts.items() if code != "%" and "%" in part}
+    assert left == {}
+    assert (parts["d"], parts["e"], parts["Y"]) == ("26", "26", "2024")
+    assert parts["Z"] == ("UTC" if flag == "" else "")
+    assert parts["s"] == "1721995200"
+
+
+@pytest.mark.parametrize("clock", ["", "{{ strftime_now('%Y') }}"])
+def test_a_clock_moves_no_blank_of_a_template(tmp_path, clock):
+    body = "{% for m in messages %}\n    {{ m.content }}\n  {% endfor %}\n" + clock
+    for first in ("  ", "\t", "", "a  "):
+        prompts = tokenizer(tmp_path, first + body)
+        text = text_of(prompts, prompts.encode(["x"])[0])
+        assert text == ("a  " if first == "a  " else "") + "    x\n" + ("2024" if clock else "")
+
+
+SETTINGS = (
+    ("config", "max_position_embeddings"),
+    ("config", "n_positions"),
+    ("config", "text_config", "max_position_embeddings"),
+    ("config", "eos_token_id"),
+    ("config", "sliding_window"),
+    ("config", "text_config", "attention_window_size"),
+    ("config", "rope_scaling", "original_max_position_embeddings"),
+    ("generation_config", "eos_token_id"),
+    ("genai_config", "model", "context_length"),
+    ("genai_config", "model", "eos_token_id"),
+    ("genai_config", "model", "decoder", "sliding_window", "window_size"),
+    ("tokenizer_config", "model_max_length"),
+)
+NO_NUMBERS = ("many", "512", 2.5, float("inf"), {"a": 1}, ["x"])
+
+
+@pytest.mark.parametrize("place", SETTINGS, ids=".".join)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_a_setting_that_is_read_and_is_no_number_is_named(tmp_path, place, value):
+    file, *keys, key = place
+    content = {key: value}
+    for one in reversed(keys):
+        content = {one: content | ({"rope_type": "longrope"} if one == "rope_scaling" else {})}
+    files = {"config": {"model_type": "llama"}, "generation_config": {}}
+    if isinstance(value, dict) and "window" in key:
+        content = {key: [value]}  # a group of settings is looked into
+        for one in reversed(keys):
+            content = {one: content}
+    prompts = tokenizer(tmp_path, **(files | {file: files.get(file, {}) | content}))
+    with pytest.raises(ModelError, match=rf"as '[\w.]*{key}', expected a whole number"):
+        _ = (prompts.context_tokens, prompts.end_tokens, read_attention_settings(prompts._folder))
+
+
+@pytest.mark.parametrize("value", [512, 512.0, None])
+def test_a_number_is_one_however_it_is_written(tmp_path, value):
+    config = {"model_type": "llama", "max_position_embeddings": value, "eos_token_id": value}
+    prompts = tokenizer(tmp_path, config=config, generation_config={})
+    assert prompts.context_tokens == (2048 if value is None else 512)
+    assert prompts.end_tokens == {1 if value is None else 512}

@@ -225,7 +225,7 @@ def test_a_builders_window_is_kept_or_the_graph_ends_with_it(tmp_path, builder, 
     [
         {"type": 3, "decoder": []},
         {"type": "llama", "decoder": {"num_hidden_layers": "many", "sliding_window": 7}},
-        {"type": "llama", "decoder": {"sliding_window": {"layers": 4, "window_size": "x"}}},
+        {"type": "llama", "decoder": {"sliding_window": {"layers": 4, "window_size": None}}},
         {"decoder": None},
     ],
 )

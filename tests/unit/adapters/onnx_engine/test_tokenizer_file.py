@@ -1,4 +1,4 @@
-"""What is read with `tokenizers` alone is what `transformers` makes of the same folder."""
+"""What is read with `tokenizers` alone is what `transformers`' plain class makes of the same folder."""
 
 import json
 import logging
@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 
 import fairgate
-from fairgate.adapters.onnx_engine import prompts as prompts_module
 from fairgate.adapters.onnx_engine.attention_settings import read_attention_settings
+from fairgate.adapters.onnx_engine.chat_environment import render_chat
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.prompts import PromptTokenizer, _of_transformers
-from fairgate.adapters.onnx_engine.tokenizer_file import NeedsTransformersError, file_tokenizer
+from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+from fairgate.adapters.onnx_engine.tokenizer_file import FileTokenizer, file_tokenizer
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Chat
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DECODERS = [path.parent for path in MODELS.glob("*/generation_config.json")]
@@ -64,20 +63,22 @@ def both(folder):
     found = ModelFolder.find(folder)
     logging.disable(logging.WARNING)
     try:
-        return file_tokenizer(found), _of_transformers(found, "")
+        from transformers import PreTrainedTokenizerFast
+
+        return file_tokenizer(found), PreTrainedTokenizerFast.from_pretrained(folder)
     finally:
         logging.disable(logging.NOTSET)
 
 
 def assert_same(ours, theirs, texts):
     for special in (True, False):
-        found = ours(texts, add_special_tokens=special)["input_ids"]
+        found = ours.encode(texts, add_special_tokens=special)
         expected = theirs(texts, add_special_tokens=special, padding=False)["input_ids"]
         assert found == expected
-        assert [ours(text, add_special_tokens=special)["input_ids"] for text in texts] == expected
+        assert [ours.encode([one], add_special_tokens=special)[0] for one in texts] == expected
         for ids in expected:
             for skip in (True, False):
-                assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(
+                assert ours.backend.decode(ids, skip_special_tokens=skip) == theirs.decode(
                     ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False
                 )
 
@@ -90,8 +91,6 @@ def test_every_family_in_every_way(tmp_path, family, way):
     assert ours.named == theirs.special_tokens_map
     assert ours.eos_token_id == theirs.eos_token_id
     assert dict(ours.added_tokens_decoder) == theirs.added_tokens_decoder
-    limit = theirs.model_max_length
-    assert ours.model_max_length == (limit if limit < 10**9 else None)
 
 
 @pytest.fixture(scope="module")
@@ -117,46 +116,68 @@ def test_any_text(pairs, text):
         assert_same(ours, theirs, [clean])
 
 
-OTHERWISE = {
-    "another class": ({"tokenizer_class": "GPT2Tokenizer"}, {}, "tokenizer_class is 'GPT2Tokenizer'"),
-    "no class": ({"tokenizer_class": None}, {}, "tokenizer_class is 'None'"),
-    "a token that is not there": ({"eos_token": "<|gone|>"}, {}, "'<|gone|>'"),
-    "a further token that is not there": ({"additional_special_tokens": ["<x>"]}, {}, "'<x>'"),
-    "a token of its own name": ({"image_token": "<image>"}, {}, "'image_token'"),
-    "tokens with names": ({"extra_special_tokens": {"a": "<s>"}}, {}, "names of their own"),
-    "a token with other flags": (
-        {"bos_token": {"content": "<s>", "lstrip": True, "rstrip": False, "normalized": False,
-                       "single_word": False}, "added_tokens_decoder": {}}, {}, "'bos_token'"),
-    "a number that is another's": (
-        {"added_tokens_decoder": {"7": {"content": "<s>", "special": True}}}, {}, "token '7'"),
-    "code": ({"auto_map": {"AutoTokenizer": ["a.B", None]}}, {}, "auto_map"),
-    "split": ({"split_special_tokens": True}, {}, "split_special_tokens"),
-    "Mistral": ({"config": {"model_type": "mistral"}}, {}, "model_type"),
-    "a map that says more": ({}, {"special_tokens_map.json": {"eos_token": "<x>"}}, "'<x>'"),
-    "tekken": ({}, {"tekken.json": {}}, "tekken.json"),
+LISTED = {
+    "lstrip": True,
+    "rstrip": False,
+    "normalized": False,
+    "single_word": False,
+    "special": True,
+}
+DECLARED = {
+    "a token that is not there": ({"eos_token": "<|gone|>"}, {}),
+    "further tokens that are not there": ({"additional_special_tokens": ["<x>", "<y>"], "pad_token": "<z>"}, {}),
+    "a token of its own name": ({"image_token": "<image>"}, {}),
+    "tokens with names": ({"extra_special_tokens": {"a": "<s>", "b_token": "<b>"}}, {}),
+    "a token with other flags": ({"bos_token": {**LISTED, "content": "<s>", "__type": "AddedToken"}, "added_tokens_decoder": {}}, {}),
+    "a list with other flags": ({"added_tokens_decoder": {"0": {**LISTED, "content": "<s>"}}}, {}),
+    "a list of more": ({"added_tokens_decoder": {str(400 + n): {**LISTED, "content": f"<{n}>"} for n in range(12)}}, {}),
+    "a listed word that is a control token": (
+        {"added_tokens_decoder": {"400": {**LISTED, "content": "<u>", "special": False}}, "unk_token": "<u>"}, {}),
+    "a map that says more": ({}, {"special_tokens_map.json": {"eos_token": "<x>"}}),
+    "added tokens": ({}, {"added_tokens.json": {"<new>": 400}}),
+    "split": ({"split_special_tokens": True}, {}),
+    "Mistral": ({"config": {"model_type": "mistral"}}, {}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", OTHERWISE)
-def test_what_is_more_than_its_file_is_left_to_transformers(tmp_path, case):
-    declared, files, said = OTHERWISE[case]
+@pytest.mark.parametrize("case", DECLARED)
+def test_tokens_that_other_files_declare_are_added(tmp_path, case):
+    declared, files = DECLARED[case]
     folder = fakes.write(tmp_path / "m", "llama-3", **declared)
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content))
-    with pytest.raises(NeedsTransformersError) as found:
-        file_tokenizer(ModelFolder.find(folder))
+    ours, theirs = both(folder)
+    assert_same(ours, theirs, [*TRICKY, "a <x><y> <z> <image> <b> <|gone|> <s>  <3><11> <u> <new>"])
+    assert dict(ours.added_tokens_decoder) == theirs.added_tokens_decoder
+    found = {name: token for name, token in ours.named.items() if name in theirs.special_tokens_map}
+    assert found == theirs.special_tokens_map
+
+
+REFUSED = {
+    "a number that is another's": ({"added_tokens_decoder": {"7": {**LISTED, "content": "<s>"}}}, "has the number 0"),
+    "no number": ({"added_tokens_decoder": {"x": {**LISTED, "content": "<s>"}}}, "and 'x' in a file"),
+    "no text": ({"eos_token": 3}, "name '3' as token 'eos_token'"),
+    "a row without its text": ({"added_tokens_decoder": {"7": {}}}, "name '{}' as token '7'"),
+    "code": ({"auto_map": {"AutoTokenizer": ["a.B", None]}}, "is code of its own"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_contradicts_the_file_is_refused(tmp_path, case):
+    declared, said = REFUSED[case]
+    folder = fakes.write(tmp_path / "m", "llama-3", **declared)
+    with pytest.raises(ModelError) as found:
+        PromptTokenizer(ModelFolder.find(folder))
     assert said in str(found.value)
 
 
-def test_without_transformers_the_message_says_what_to_install(tmp_path, monkeypatch):
-    folder = fakes.write(tmp_path / "m", "llama-3", tokenizer_class="Qwen2Tokenizer")
+def test_no_tokenizer_needs_transformers(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ModelError) as found:
+    folder = fakes.write(tmp_path / "m", "llama-3", tokenizer_class="Qwen2Tokenizer")
+    assert PromptTokenizer(ModelFolder.find(folder)).encode(["a"])
+    (folder / "tokenizer.json").rename(folder / "vocab.json")
+    with pytest.raises(ModelError, match=r"has no tokenizer\.json \(splits prompts"):
         PromptTokenizer(ModelFolder.find(folder))
-    assert "its tokenizer_class is 'Qwen2Tokenizer'" in str(found.value)
-    assert "pip install 'fairgate[transformers]'" in str(found.value)
-    plain = ModelFolder.find(fakes.write(tmp_path / "p", "llama-3"))
-    assert PromptTokenizer(plain).encode(["a"])
     for demo in sorted(DECODERS):
         assert PromptTokenizer(ModelFolder.find(demo)).encode(["a"])
         assert read_attention_settings(ModelFolder.find(demo)).window is None
@@ -206,14 +227,12 @@ TEMPLATES = {
 def rendered(tokenizer, template, **arguments):
     """What a template gives, or the class of what it raises."""
     messages = [{"role": "system", "content": " Be brief "}, {"role": "user", "content": "Hé <s>?"}]
+    given = {"add_generation_prompt": True, "enable_thinking": False, **arguments}
     try:
+        if isinstance(tokenizer, FileTokenizer):
+            return render_chat(template, messages=messages, **{**tokenizer.named, **given})
         return tokenizer.apply_chat_template(
-            messages,
-            chat_template=template,
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=False,
-            **arguments,
+            messages, chat_template=template, tokenize=False, **given
         )
     except Exception as error:  # noqa: BLE001 what is compared
         return type(error), str(error)
@@ -279,38 +298,6 @@ def test_several_templates_without_a_default_are_refused(tmp_path):
     )
     with pytest.raises(ModelError, match="does not name the chat template to use"):
         PromptTokenizer(ModelFolder.find(folder))
-
-
-@pytest.mark.parametrize("family", ["llama-3", "llama-2", "unigram"])
-def test_prompts_are_the_same_tokens_by_either_way(tmp_path, monkeypatch, family):
-    template = (
-        "{{ bos_token }}{% for m in messages %}<|user|>{{ m.content }}<|end|>{% endfor %}"
-        "{{ strftime_now('%Y') }}{% if add_generation_prompt %}<|user|>{% endif %}"
-    )
-    folder = ModelFolder.find(
-        fakes.write(tmp_path / "m", family, begins=True, added=ADDED, chat_template=template)
-    )
-    chat = Chat(system="Be brief.", arguments=())
-    ours = PromptTokenizer(folder, chat)
-
-    def refuse(_):
-        raise NeedsTransformersError("")
-
-    monkeypatch.setattr(prompts_module, "file_tokenizer", refuse)
-    theirs = PromptTokenizer(folder, chat)
-    asked = [text for text in TRICKY if text.strip()] + ["</s><think>x [R] "]
-    assert ours.encode(asked) == theirs.encode(asked)
-    assert ours.encode_with_option(asked[2], ["yes", " no"]) == theirs.encode_with_option(
-        asked[2], ["yes", " no"]
-    )
-    assert ours.splits("positive") == theirs.splits("positive")
-    for tokens in ours.encode(asked):
-        assert ours.decode(tokens) == theirs.decode(tokens)
-    assert (ours.end_tokens, ours.context_tokens, ours.may_think) == (
-        theirs.end_tokens,
-        theirs.context_tokens,
-        theirs.may_think,
-    )
 
 
 @pytest.mark.parametrize(
