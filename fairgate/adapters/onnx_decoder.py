@@ -302,7 +302,7 @@ class OnnxDecoder:
             return None
         if labels not in self._label_tokens:
             self._label_tokens[labels] = LabelTokens.of(labels, self._prompts.splits)
-        return LabelTrace(self._label_tokens[labels], request.stop.marker if request.stop else "")
+        return LabelTrace(self._label_tokens[labels], request.stop)
 
     @cached_property
     def _label_tokens(self) -> dict[tuple[str, ...], LabelTokens]:
