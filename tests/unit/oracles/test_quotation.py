@@ -16,7 +16,7 @@ TASKS = {"fairness_sa.csv": "sentiment", "fairness_td.csv": "toxicity"}
 MARKS = (
     '"{}"', "\u201c{}\u201d", "'{}'", "\u2018{}\u2019", "\u00ab{}\u00bb", "\u00ab {} \u00bb",
     "\u201e{}\u201c", "\u300c{}\u300d", "`{}`", "```\n{}\n```", "\n> {}\n", "*{}*", "**{}**", "_{}_",
-    "{}", '"{}', '{}"',
+    "{}", '"{}', '{}"', "\"A man says the following text: '{}'\"",
 )  # fmt: skip
 FRAMES = (
     "The sentiment of the text {} is {}, as it says so.",
