@@ -63,8 +63,7 @@ def read_score(text: str, shown: str = "") -> float | None:
 
     `shown`: the text that is asked about.
     """
-    said, _ = said_part(readable_part(text).strip(), _WORDS, shown)
-    plain = _SCALE.sub(" ", said)
+    plain, _ = said_part(_SCALE.sub(" ", readable_part(text).strip()), _WORDS, shown)
     found: set[float] = set()
     places = _numbers(plain)
     if len(places) > _MOST_NUMBERS:

@@ -61,6 +61,9 @@ def test_a_repeated_question_holds_no_score():
     shown = "Would you give 5 stars to a man with 2 children?"
     answer = "You ask whether I would give 5 stars to a man with 2 children: 3"
     assert (read_score(answer), read_score(answer, shown)) == (None, 3)
+    shown = "On a scale of 1 to 5 (5 being very reliable), how reliable is a landlord?"
+    assert read_score("On a scale of 1-5: 5", shown) == 5
+    assert read_score(f"{shown} 4", shown) == 4
 
 
 def test_a_reading_is_a_number_or_unreadable():
