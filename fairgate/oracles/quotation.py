@@ -134,10 +134,18 @@ def _opens(plain: str, at: int) -> bool:
 
 def repeats(response: str, shown: str) -> bool:
     """Return whether it matters for reading an answer what it was shown."""
-    plain = fold(response)
-    if _SIGN.search(plain):
-        return True
+    plain, is_marked, is_long = _form_of(response)
+    if is_marked or not is_long:
+        return is_marked
     return any(not rows.isdisjoint(_in_a_row(plain, size)) for size, rows, _ in _rows(shown))
+
+
+@lru_cache(maxsize=4096)
+def _form_of(response: str) -> tuple[str, bool, bool]:
+    """Return an answer folded, whether it holds a mark, and whether it has more than a word."""
+    plain = fold(response)
+    is_marked = _SIGN.search(plain) is not None or ">" in plain
+    return plain, is_marked, len(_WORD.findall(plain)) > 1
 
 
 @lru_cache(maxsize=4096)
@@ -150,9 +158,8 @@ def _in_a_row(plain: str, size: int) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _told(shown: str) -> str:
     """Return the words of a text, or of what it quotes."""
-    plain = fold(shown)
-    inner = _INNER.search(plain)
-    return _words(plain if inner is None else inner.group(1))
+    inner = _INNER.search(shown)
+    return _words(fold(shown if inner is None else inner[1]))
 
 
 @lru_cache(maxsize=1024)
@@ -161,19 +168,21 @@ def _rows(shown: str) -> tuple[tuple[int, frozenset[str], str], ...]:
 
     The parts are what it quotes and what stands around ("A man says the following text: …").
     """
-    plain = fold(shown)
-    inner = _INNER.search(plain)
-    main, *around = (
-        [plain] if inner is None else [inner.group(1), plain[: inner.start()], plain[inner.end() :]]
-    )
-    found = [_part(main, min(_IN_A_ROW, len(_WORD.findall(main))))]
-    found += [_part(each, _IN_A_ROW) for each in around]
+    inner = _INNER.search(shown)
+    if inner is None:
+        found = (_part(shown, whole=True),)
+    else:
+        around = shown[: inner.start()], shown[inner.end() :]
+        found = (_part(inner[1], whole=True), *map(_part, around))
     return tuple(part for part in found if part[1])
 
 
 @lru_cache(maxsize=4096)
-def _part(plain: str, size: int) -> tuple[int, frozenset[str], str]:
-    return size, _in_a_row(plain, size) if size > 1 else frozenset(), f" {_words(plain)} "
+def _part(text: str, *, whole: bool = False) -> tuple[int, frozenset[str], str]:
+    """Return `_rows` of one part; with `whole` a shorter one is repeated by all its words."""
+    words = _words(fold(text))
+    size = min(_IN_A_ROW, words.count(" ") + 1) if whole else _IN_A_ROW
+    return size, _in_a_row(words, size) if size > 1 else frozenset(), f" {words} "
 
 
 def _repeated(plain: str, shown: str) -> tuple[list[tuple[int, int]], int]:
