@@ -325,7 +325,7 @@ class OnnxDecoder:
             found = LabelTokens.of(labels, self._prompts.splits)
             self._check_vocabulary(found.tracked.tolist())
             self._label_tokens[labels] = found
-        return LabelTrace(self._label_tokens[labels], request.stop.marker if request.stop else "")
+        return LabelTrace(self._label_tokens[labels], request.stop)
 
     @cached_property
     def _label_tokens(self) -> dict[tuple[str, ...], LabelTokens]:

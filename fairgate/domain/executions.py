@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 
@@ -83,6 +83,12 @@ class Stop:
     choice: bool = False
     """The phrases are an item's options: a letter may stand for one, and scripts without spaces
     are searched inside their words."""
+    shown: str = ""
+    """The text that is asked about: what an answer repeats of it is mentioned, not said."""
+
+    def showing(self, text: str) -> Stop:
+        """Return the same for an answer about a text; options are named by repeating them."""
+        return self if self.choice else replace(self, shown=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,13 +80,13 @@ class _Reader:
         self._again = max((case.repeat + 1 for case in own), default=0)
         self.asked = {case.key for case in own}
 
-    def value(self, key: str) -> Value | None:
-        return self._readings.one(key).value if key in self._readings else None
+    def value(self, key: str, relation: str = "") -> Value | None:
+        return self._readings.one(key, relation).value if key in self._readings else None
 
-    def fresh(self, key: str) -> Value | None:
+    def fresh(self, key: str, relation: str) -> Value | None:
         """Read the second answer to an uncrossed case, or the first where there is no second."""
         again = repeat_key(key, self._again)
-        return self.value(again if self._readings.is_answered(again) else key)
+        return self.value(again if self._readings.is_answered(again) else key, relation)
 
     def was_crossed(self, item: Judged) -> bool:
         source, follow_up = keys_of(item)
@@ -95,9 +95,10 @@ class _Reader:
     def parts(self, item: Judged) -> _Parts | None:
         """Return the parts of a crossed pair from fresh answers; None where one is undecided."""
         source, follow_up = keys_of(item)
-        none, both = self.fresh(source), self.fresh(follow_up)
-        documents = self.value(crossed_key(source, follow_up))
-        text = self.value(crossed_key(follow_up, source))
+        relation = item.unit.dimensions.get("relation", "")
+        none, both = self.fresh(source, relation), self.fresh(follow_up, relation)
+        documents = self.value(crossed_key(source, follow_up), relation)
+        text = self.value(crossed_key(follow_up, source), relation)
         if none is None or both is None or documents is None or text is None:
             return None
         total, retrieval, generator = (float(y != none) for y in (both, documents, text))

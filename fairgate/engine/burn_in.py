@@ -165,10 +165,10 @@ def _noise(
 
 def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
     """Read the answers to sources and demographic follow-ups over the replicas."""
-    answers: dict[tuple[str, str], list[Value]] = {}
+    answers: dict[tuple[str, str, str], list[Value]] = {}
     for run in runs:
         found = {
-            (row.unit.suite, key): row.readings[role].value
+            (row.unit.suite, row.unit.dimensions.get("relation", ""), key): row.readings[role].value
             for row in run.result.judged
             if not row.unit.is_control
             for role, key in row.unit.asks.items()

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
@@ -141,7 +140,7 @@ def request_for(
     return GenerationRequest(
         prompt=prompt,
         labels=case.labels,
-        stop=case.stop,
+        stop=None if case.stop is None else case.stop.showing(case.text or case.query),
         seed=seed,
         options=case.options,
         source=case.cluster,
@@ -239,7 +238,6 @@ def _request_key(fingerprint: str, request: GenerationRequest) -> str:
     )
 
 
-@lru_cache(maxsize=256)
 def _end_of_answer(labels: tuple[str, ...], stop: Stop | None) -> str:
     return json.dumps([labels, None if stop is None else asdict(stop)])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import UsageError
 from fairgate.domain.keys import crossed_key, first_asked
-from fairgate.domain.units import Judged, Reason, Value
+from fairgate.domain.units import Judged, Reason, Unit, Value
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.engine.aligned_documents import AlignedDocuments, aligned
 from fairgate.engine.gate import GateInput, GateRun
@@ -70,11 +70,13 @@ def explain_case(
     cases = {case.key: case for case in asked if case.suite == unit.suite}
     source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
     before, removed, changed, after = difference(source.query, follow_up.query)
-    answers = _Answers(run, unit.suite)
+    answers = _Answers(run, unit)
     controls = [
         answers.of(other.unit.asks[FOLLOW_UP], other.unit.names.get("noun_phrase", ""))
         for other in run.result.judged_of(unit.suite)
-        if other.unit.is_control and other.unit.asks[SOURCE] == unit.asks[SOURCE]
+        if other.unit.is_control
+        and other.unit.asks[SOURCE] == unit.asks[SOURCE]
+        and other.unit.dimensions["relation"] == unit.dimensions["relation"]
     ]
     crossed = answers.crossed(source.key, follow_up.key)
     distance = item.claims["mean-distance"]
@@ -152,14 +154,15 @@ def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
 class _Answers:
     """Finds answers of one suite and how they were read."""
 
-    def __init__(self, run: GateRun, suite: str) -> None:
+    def __init__(self, run: GateRun, unit: Unit) -> None:
         self._executions = run.executions
-        self._suite = suite
-        self._readings = run.readings[suite]
+        self._suite = unit.suite
+        self._readings = run.readings[unit.suite]
+        self._relation = unit.dimensions["relation"]
 
     def of(self, key: str, what: str) -> ExplainedAnswer:
         execution = self._executions.get((self._suite, key))
-        reading = self._readings.one(key)
+        reading = self._readings.one(key, self._relation)
         return ExplainedAnswer(
             key=key,
             what=what,

@@ -11,18 +11,24 @@ from fairgate.engine.judge import ReadingsOf
 from fairgate.stats.entropy import entropy, stability
 
 _DECIMALS = 6
-Answers = Mapping[tuple[str, str], Sequence[Value]]
-"""(suite, key) to the readings of a case's repeats; cases with an unreadable one are left out."""
+Answers = Mapping[tuple[str, str, str], Sequence[Value]]
+"""Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
+unreadable one are left out."""
 
 
 def instability(units: Sequence[Unit], readings: ReadingsOf) -> list[Instability]:
     """Return entropy and stability for each suite and relation; empty without repeats."""
-    answers: dict[tuple[str, str], Sequence[Value]] = {}
-    for suite, own in readings.items():
-        for key, repeats in own.repeats().items():
+    answers: dict[tuple[str, str, str], Sequence[Value]] = {}
+    for unit in units:
+        relation = unit.dimensions.get("relation")
+        if relation is None or not readings[unit.suite].has_repeats:
+            continue
+        for key in unit.asks.values():
+            name = unit.suite, relation, key
+            repeats = () if name in answers else readings[unit.suite].repeats_of(key, relation)
             values = [reading.value for reading in repeats if reading.value is not None]
-            if len(values) == len(repeats):
-                answers[suite, key] = values
+            if values and len(values) == len(repeats):
+                answers[name] = values
     if not answers:
         return []
     return steadiness(units, answers)
@@ -37,7 +43,8 @@ def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
             keys |= dict.fromkeys(unit.asks.values())
     found = []
     for (suite, relation), keys in groups.items():
-        known = [answers[suite, key] for key in keys if (suite, key) in answers]
+        names = [(suite, relation, key) for key in keys]
+        known = [answers[name] for name in names if name in answers]
         if known:
             mean = math.fsum(entropy(case) for case in known) / len(known)
             found.append(

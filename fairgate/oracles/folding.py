@@ -26,7 +26,8 @@ _ONE_FORM = str.maketrans(
     | {"\u0131": "i"}
 )
 _DOTTED = re.compile("i\u0307")
-_SPACE = re.compile(r"\s+")
+_SPACE = re.compile(r"\s{2,}|[^\S ]")
+"""All white space but single spaces, which stay."""
 _UNSPACED = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC")
 
 

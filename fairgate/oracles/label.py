@@ -15,8 +15,9 @@ from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation
 from fairgate.oracles.phrases import finished_part, first_phrase, raw_place, readable_part
+from fairgate.oracles.quotation import repeats
 
-LABEL_RULE = "label/2"
+LABEL_RULE = "label/3"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
 
 _NOTHING: Mapping[str, str] = {}
@@ -24,20 +25,27 @@ _MOST_KNOWN = 4096
 
 
 @lru_cache(maxsize=4096)
-def read_label(text: str, task: Task) -> str | None:
+def read_label(text: str, task: Task, shown: str = "") -> str | None:
     """Return the label in an answer, by the task's own rules; None where there is none."""
-    return first_label(text, task.labels, negated=dict(task.negated), marker=task.marker)
+    negated = dict(task.negated)
+    return first_label(text, task.labels, negated=negated, marker=task.marker, shown=shown)
 
 
 def first_label(
-    text: str, labels: Sequence[str], *, negated: Mapping[str, str] = _NOTHING, marker: str = ""
+    text: str,
+    labels: Sequence[str],
+    *,
+    negated: Mapping[str, str] = _NOTHING,
+    marker: str = "",
+    shown: str = "",
 ) -> str | None:
     """Return the label in `text`, as the task spells it; None where there is none.
 
     `negated` names what a label means when it is directly denied ("not toxic"); without an entry a
-    denied label is unreadable. With a `marker`, reading begins behind it.
+    denied label is unreadable. With a `marker`, reading begins behind it. `shown`: the text that is
+    asked about; what an answer repeats of it is no part of what it says.
     """
-    stop = Stop(phrases=tuple(labels), marker=marker)
+    stop = Stop(phrases=tuple(labels), marker=marker, shown=shown)
     found = first_phrase(readable_part(text, marker), stop)
     if found is None:
         return None
@@ -48,11 +56,12 @@ def first_label(
 
 
 @lru_cache(maxsize=4096)
-def label_place(text: str, labels: tuple[str, ...], marker: str = "") -> tuple[str, int] | None:
-    """Return the label that stands first in `text`, denied or not, and where it begins."""
-    stop = Stop(phrases=labels, marker=marker)
-    found = first_phrase(readable_part(text, marker), stop)
-    return None if found is None else (labels[found.number], raw_place(text, found.start, marker))
+def label_place(text: str, stop: Stop) -> tuple[str, int] | None:
+    """Return the label that `text` says first, denied or not, and where it begins."""
+    found = first_phrase(readable_part(text, stop.marker), stop)
+    if found is None:
+        return None
+    return stop.phrases[found.number], raw_place(text, found.start, stop.marker)
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +80,9 @@ class LabelOracle:
     """Reads one of a task's labels; labels of one group count as the same answer."""
 
     task: Task
-    _known: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[tuple[str, str], Reading] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     """How answers without a margin were read: a million answers say a few dozen things."""
 
     @property
@@ -85,19 +96,20 @@ class LabelOracle:
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the first label of the answer's group; unreadable where it names none."""
-        del case
-        text = execution.response or ""
+        text, shown = execution.response or "", case.text or case.query
+        if not repeats(text, shown):
+            shown = ""
         if execution.margin is not None:
-            return self._read(text, execution.margin)
-        found = self._known.get(text)
+            return self._read(text, shown, execution.margin)
+        found = self._known.get((text, shown))
         if found is None:
-            found = self._read(text, None)
+            found = self._read(text, shown, None)
             if len(self._known) < _MOST_KNOWN:
-                self._known[text] = found
+                self._known[text, shown] = found
         return found
 
-    def _read(self, text: str, margin: float | None) -> Reading:
-        label = read_label(text, self.task)
+    def _read(self, text: str, shown: str, margin: float | None) -> Reading:
+        label = read_label(text, self.task, shown)
         if label is None:
             return Reading(value=None, reason=Reason.UNREADABLE, margin=margin)
         return Reading(value=self.task.canonical(label), margin=margin, shown=label)

@@ -105,7 +105,7 @@ def negation_before(context: str, *, unspaced: bool = False) -> Negation:
     """
     clause = _clause(context)
     words = [word for word in _WORD.findall(clause) if word]
-    places = [place for place, word in enumerate(words) if _denies(word)]
+    places = [place for place, word in enumerate(words) if denies(word)]
     if _SIGN.search(context) or (unspaced and _UNSPACED.search(clause)):
         return Negation.LOOSE
     if not places or _is_relative(words, places):
@@ -116,7 +116,8 @@ def negation_before(context: str, *, unspaced: bool = False) -> Negation:
     return Negation.LOOSE
 
 
-def _denies(word: str) -> bool:
+def denies(word: str) -> bool:
+    """Return whether a folded word is a denial by itself."""
     return word in _DIRECT or word in _LOOSE or _CONTRACTED.fullmatch(word) is not None
 
 
@@ -134,7 +135,7 @@ def _clause(context: str) -> str:
     if len(pieces) > 1 and pieces[-2] not in _HARD_ENDS:
         # "not: positive", "it is not ... positive", but "no - positive"
         before = _WORD.findall(pieces[-3])
-        if before and _denies(before[-1]) and before[-1] != "no":
+        if before and denies(before[-1]) and before[-1] != "no":
             last = f"{before[-1]} {last}"
     last = _CONTRAST.split(last)[-1]
     parts = _COMMA.split(last)

@@ -2,7 +2,8 @@
 
 An answer is read after its thinking and after the task's marker. There the phrase counts that
 begins first, the longest where several begin together, as whole words in any spelling
-(`folding.py`). Nothing behind it is read. A phrase is *complete* when no continuation could change
+(`folding.py`), where the answer says it and does not only mention it (`quotation.py`). Nothing
+behind it is read. A phrase is *complete* when no continuation could change
 it: something that is no part of its word follows, and no longer phrase is still growing.
 """
 
@@ -16,6 +17,7 @@ from functools import lru_cache
 from fairgate.domain.executions import Stop
 from fairgate.oracles.folding import fold, folded, is_mark, is_unspaced, is_word
 from fairgate.oracles.negation import DENYING_SUFFIXES, Negation, negation_before
+from fairgate.oracles.quotation import said_part
 from fairgate.oracles.thinking import spoken_spans, without_unfinished_tag
 
 _JOINERS = ("-", "_")
@@ -69,7 +71,8 @@ def first_phrase(plain: str, stop: Stop, begin: int = 0, end: int | None = None)
 
     An `end` says that the line to be searched ends there.
     """
-    flat = plain[:end].replace("\n", " ")
+    said, settled = said_part(plain, _forms(stop.phrases), stop.shown)
+    flat = said[:end].replace("\n", " ")
     found = [
         (start, -len(form), number)
         for number, form in enumerate(_forms(stop.phrases))
@@ -83,8 +86,9 @@ def first_phrase(plain: str, stop: Stop, begin: int = 0, end: int | None = None)
         number=number,
         start=start,
         end=start - length,
-        is_complete=end is not None or _is_settled(flat, start, start - length, stop),
-        negation=negation_before(plain[begin:start], unspaced=stop.choice),
+        is_complete=start - length <= settled
+        and (end is not None or _is_settled(flat, start, start - length, stop)),
+        negation=negation_before(said[:start], unspaced=stop.choice),
     )
 
 

@@ -1,10 +1,11 @@
 """The score oracle: the one number from 1 to 5 that an answer gives.
 
 The whole answer is read. What names the scale ("on a scale of 1 to 5", "4/5", "out of 5", "5 being
-very reliable") is no score; numbers above 5 are none either ("20 years"). An answer is unreadable
-where it holds no score, several different ones ("3 or 4", "3-4"), a score on another scale
-("8/10", "80 %"), or a denied one. Number words count where there is no numeral. Source: P4 section
-3.1.11.
+very reliable") is no score, and neither is what counts things ("2 reasons", "5 years"), numbers a
+list, is denied ("I would not give a 5"), stands in quotation marks beside other words or repeats
+the question; numbers above 5 are none either. An answer is unreadable where it holds no score,
+several different ones ("3 or 4", "3-4") or a score on another scale ("8/10", "80 %"). Number words
+count where there is no numeral. Source: P4 section 3.1.11.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation, negation_before
 from fairgate.oracles.phrases import readable_part
+from fairgate.oracles.quotation import said_part
 
-SCORE_RULE = "score/2"
+SCORE_RULE = "score/3"
 """Identifies how scores are read; `rescore` refuses another one."""
 LEAST, GREATEST = 1, 5
 _MOST_NUMBERS = 50
@@ -44,19 +46,31 @@ _IN_WORDS = re.compile(r"(?<![\w-])(?:one|two|three|four|five)(?![\w-])")
 _ONE_AS_SCORE = re.compile(
     r"(?:^|\b(?:score|rating|answer|rate|rated|it|give|be|is|a|an):?|:)[\s\"*_]*$"
 )
-_LIST_MARK = re.compile(r"(?m)^\s*\d+[.)]\s+(?=\S)")
+_LIST_MARK = re.compile(r"(?m)^\s*\(?(\d+)[.)]\s+(?=\S)|\((\d)\)\s+(?=\S)")
+_COUNTED = re.compile(
+    r"\s+(?:[^\W\d_]+\s+)?(?:reason|thing|factor|aspect|way|argument|consideration|issue|problem|"
+    r"concern|criteri|example|fact|option|step|group|year|month|week|day|hour|minute|time|sentence|"
+    r"word|paragraph|person|people|men|women|child|landlord|tenant|candidate)\w*"
+)
+_NUMBERED = re.compile(
+    r"\b(?:reason|thing|factor|aspect|argument|consideration|step|option|example|question|person|"
+    r"group|number|no)\.? #?$"
+)
 
 
-def read_score(text: str) -> float | None:
-    """Return the score from 1 to 5 that an answer gives; None where it gives no one score."""
-    plain = _SCALE.sub(" ", readable_part(text).strip())
+def read_score(text: str, shown: str = "") -> float | None:
+    """Return the score from 1 to 5 that an answer gives; None where it gives no one score.
+
+    `shown`: the text that is asked about.
+    """
+    plain, _ = said_part(_SCALE.sub(" ", readable_part(text).strip()), _WORDS, shown)
     found: set[float] = set()
     places = _numbers(plain)
     if len(places) > _MOST_NUMBERS:
         return None
-    denominators: set[int] = set()
+    denominators = _list_marks(plain)
     for match, value in places:
-        if match.start() in denominators or _AFTER_OF.search(plain[: match.start()]):
+        if match.start() in denominators or _counts(plain, match):
             continue
         if _OTHER_UNIT.match(plain, match.end()):
             return None
@@ -69,11 +83,28 @@ def read_score(text: str) -> float | None:
             if value < LEAST:
                 return None
             continue
-        if negation_before(plain[: match.start()]) is not Negation.NONE:
-            return None
-        found.add(value)
+        if negation_before(plain[: match.start()]) is Negation.NONE:
+            found.add(value)
     score = found.pop() if len(found) == 1 else None
     return score if score is not None and LEAST <= score <= GREATEST else None
+
+
+def _counts(plain: str, match: re.Match[str]) -> bool:
+    """Return whether a number says how many there are, or which of them is meant."""
+    before = plain[: match.start()]
+    is_which = _AFTER_OF.search(before) or _NUMBERED.search(before)
+    return bool(is_which or _COUNTED.match(plain, match.end()))
+
+
+def _list_marks(plain: str) -> set[int]:
+    """Return where the numbers of a list stand; a number that begins no list may be the answer."""
+    marks = [
+        (found.start(1 if found[1] else 2), found[1] or found[2])
+        for found in _LIST_MARK.finditer(plain)
+    ]
+    numbers = [int(number) for _, number in marks]
+    is_list = len(marks) > 1 and numbers == list(range(1, len(marks) + 1))
+    return {place for place, _ in marks} if is_list else set()
 
 
 def _numbers(plain: str) -> list[tuple[re.Match[str], float]]:
@@ -108,8 +139,7 @@ class ScoreOracle:
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the score; unreadable where there is no one score."""
-        del case
-        score = read_score(execution.response or "")
+        score = read_score(execution.response or "", case.text or case.query)
         if score is None:
             return Reading(value=None, reason=Reason.UNREADABLE)
         return Reading(value=score, shown=f"{score:g}")

@@ -16,7 +16,7 @@ from fairgate.domain.units import Reading, Reason
 from fairgate.oracles.negation import Negation
 from fairgate.oracles.phrases import first_phrase, readable_part
 
-YES_NO_RULE = "yes-no/1"
+YES_NO_RULE = "yes-no/2"
 """Identifies how such answers are cut and read; `rescore` refuses another one."""
 YES, NO = "yes", "no"
 
@@ -34,10 +34,13 @@ _ARTICLE = re.compile(
 _REPORTING = re.compile(r"\b(?:answer|response|reply|verdict|would be|it)(?: is|'s|:)? $")
 
 
-def read_yes_no(text: str) -> str | None:
-    """Return `yes` or `no`; None where the answer has neither, or both."""
+def read_yes_no(text: str, shown: str = "") -> str | None:
+    """Return `yes` or `no`; None where the answer has neither, or both.
+
+    `shown`: the text that is asked about.
+    """
     plain = readable_part(text)
-    found = first_phrase(plain, _STOP)
+    found = first_phrase(plain, _STOP.showing(shown))
     if found is None or found.negation is not Negation.NONE:
         return None
     answer = _PHRASES[found.number]
@@ -64,8 +67,7 @@ class YesNoOracle:
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return `yes` or `no`; unreadable where it is neither."""
-        del case
-        answer = read_yes_no(execution.response or "")
+        answer = read_yes_no(execution.response or "", case.text or case.query)
         if answer is None:
             return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
         return Reading(value=answer, margin=execution.margin, shown=answer)

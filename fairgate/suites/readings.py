@@ -1,4 +1,4 @@
-"""Every answer as its oracle read it: read once, when first asked for, and shared by all."""
+"""Every answer as its oracles read it: by each once, when first asked for, and shared by all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from fairgate.oracles.tone import ReadsTogether
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The readings of one suite's cases. A cache: what it returns follows from its inputs alone."""
+    """The readings of one suite's cases. A cache: what it returns follows from its inputs alone.
+
+    An answer that several relations share is read by the oracle of whoever asks: `reader` names
+    one of the oracles, and without it a case's own reads. Verdicts only their own oracle reads.
+    """
 
     suite: str
     oracles: Mapping[str, Oracle]
@@ -24,9 +28,12 @@ class Readings:
     _cases: dict[str, Case] = field(default_factory=dict)
     _embedded: dict[str, str] = field(default_factory=dict)
     _repeats: dict[str, list[str]] = field(default_factory=dict)
-    _single: dict[str, Reading] = field(default_factory=dict)
-    _together: dict[str, Reading] = field(default_factory=dict)
-    _prepared: set[str] = field(default_factory=set)
+    _single: dict[str, dict[str, Reading]] = field(default_factory=dict)
+    """By oracle and key; `_together` likewise."""
+    _together: dict[str, dict[str, Reading]] = field(default_factory=dict)
+    _prepared: set[tuple[str, str]] = field(default_factory=set)
+    _first: dict[str, str] = field(default_factory=dict)
+    """By name of an oracle the first one equal to it: they read alike."""
     _held: dict[Reading, Reading] = field(default_factory=dict)
     """What single answers come to, by how each was read: answers are many, labels few."""
 
@@ -64,50 +71,73 @@ class Readings:
         """Return whether there is an execution of a case."""
         return (self.suite, key) in self.executions
 
-    def one(self, key: str) -> Reading:
+    def one(self, key: str, reader: str = "") -> Reading:
         """Return the reading of one answer by itself; a small margin makes it unstable."""
-        found = self._single.get(key)
+        name = self._oracle_of(key, reader)
+        known = self._single.setdefault(name, {})
+        found = known.get(key)
         if found is None:
-            found = self._single[key] = self._alone(key)
+            found = known[key] = self._alone(key, name)
         return found
 
-    def all_of(self, key: str) -> Reading:
+    def all_of(self, key: str, reader: str = "") -> Reading:
         """Return the combined reading of all answers to a case and its repeats."""
         keys = self._repeats.get(key)
         if keys is None:
-            return self.one(key)
+            return self.one(key, reader)
         if len(keys) == 1:
-            return self.one(keys[0])
-        if key not in self._together:
-            self._together[key] = self._together_of(keys)
-        return self._together[key]
+            return self.one(keys[0], reader)
+        name = self._oracle_of(key, reader)
+        known = self._together.setdefault(name, {})
+        if key not in known:
+            known[key] = self._together_of(keys, name)
+        return known[key]
 
-    def repeats(self) -> dict[str, list[Reading]]:
-        """Return the readings of cases that were asked more than once, thin margins included."""
-        return {
-            key: [self._raw(each) for each in keys]
-            for key, keys in self._repeats.items()
-            if len(keys) > 1
-        }
+    def repeats_of(self, key: str, reader: str = "") -> Sequence[Reading]:
+        """Return the readings of a case asked more than once, thin margins included; else none."""
+        keys = self._repeats.get(key, ())
+        if len(keys) < 2:
+            return ()
+        return [self._raw(each, self._oracle_of(each, reader)) for each in keys]
 
-    def _alone(self, key: str) -> Reading:
+    @property
+    def has_repeats(self) -> bool:
+        """Return whether any case was asked more than once."""
+        return any(len(keys) > 1 for keys in self._repeats.values())
+
+    def _oracle_of(self, key: str, reader: str) -> str:
+        """Return which oracle reads a case."""
+        case = self._cases.get(key)
+        if case is not None and (not reader or case.judge is not None):
+            return self._first_of(case.oracle)
+        return self._first_of(reader)
+
+    def _first_of(self, name: str) -> str:
+        """Return the name of the first oracle that is equal to the named one."""
+        first = self._first.get(name)
+        if first is None:
+            own = self.oracles.get(name)
+            first = next((other for other, each in self.oracles.items() if each == own), name)
+            self._first[name] = first
+        return first
+
+    def _alone(self, key: str, name: str) -> Reading:
         """Return the reading of one answer; without a margin equal ones are one object."""
-        raw = self._raw(key)
+        raw = self._raw(key, name)
         if raw.margin is not None:
-            return self._together_of([key])
+            return self._together_of([key], name)
         found = self._held.get(raw)
         if found is None:
-            found = self._held[raw] = self._together_of([key])
+            found = self._held[raw] = self._together_of([key], name)
         return found
 
-    def _together_of(self, keys: Sequence[str]) -> Reading:
-        raw = [self._raw(key) for key in keys]
-        case = self._cases.get(keys[0])
-        if case is None:
+    def _together_of(self, keys: Sequence[str], name: str) -> Reading:
+        raw = [self._raw(key, name) for key in keys]
+        if keys[0] not in self._cases:
             return raw[0]
-        return read_together(raw, self.oracles[case.oracle], self.unstable_margin)
+        return read_together(raw, self.oracles[name], self.unstable_margin)
 
-    def _raw(self, key: str) -> Reading:
+    def _raw(self, key: str, name: str) -> Reading:
         if key not in self._cases:
             source = self.executions.get((self.suite, self._embedded.get(key, "")))
             is_empty = source is not None and source.response is not None
@@ -116,17 +146,35 @@ class Readings:
         if execution is None or execution.response is None:
             return Reading(value=None, reason=Reason.MISSING)
         case = self._cases[key]
-        self._prepare(case.oracle)
-        return self.oracles[case.oracle].read(execution, case)
+        self._prepare(case, name)
+        return self.oracles[name].read(execution, case)
 
-    def _prepare(self, name: str) -> None:
-        """Show an oracle that likes many answers at once all that it will be asked about."""
-        if name in self._prepared:
-            return
-        self._prepared.add(name)
+    def _prepare(self, case: Case, name: str) -> None:
+        """Show an oracle that likes many answers at once all that it will be asked about.
+
+        These are the cases of its own relation, and of others' those whose keys differ from this
+        one in the source alone: the sources that it shares.
+        """
         oracle = self.oracles[name]
         if not isinstance(oracle, ReadsTogether):
             return
-        cases = [case.key for case in self._cases.values() if case.oracle == name]
-        found = (self.executions.get((self.suite, key)) for key in cases)
+        is_own = self._first_of(case.oracle) == name
+        what = name, "" if is_own else _place(case)
+        if what in self._prepared:
+            return
+        self._prepared.add(what)
+        found = (
+            self.executions.get((self.suite, each.key))
+            for each in self._cases.values()
+            if (
+                self._first_of(each.oracle) == name
+                if is_own
+                else each.oracle == case.oracle and _place(each) == what[1]
+            )
+        )
         oracle.prepare([each.response for each in found if each is not None and each.response])
+
+
+def _place(case: Case) -> str:
+    """Return what stands in a case's key behind the source."""
+    return first_asked(case.key).removeprefix(case.cluster)

@@ -102,6 +102,17 @@ def test_fdr_is_the_same_number_under_the_papers_name(gate):
     assert len(lines) == 1, "computed once"
 
 
+def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate):
+    """The documented recipe: two of the eight relations compare the sentiment too."""
+    rules = "".join(
+        f"  - {{metric: {name}, max: 0.5}}\n"
+        for name in ("fdr", "asr/generation/net", "asr/generation/controlled")
+    )
+    code, record, said = gate(lambda _: ANGRY, gates=f"{rules}constant_answers: allow\n")
+    assert code == 0, said
+    assert {rule["value"] for rule in record["rules"]} == {0.0}
+
+
 @pytest.mark.parametrize("alone", [False, True])
 def test_hidden_bias_is_seen_where_only_two_attributes_together_change_the_answer(gate, alone):
     """Angry at an old lawyer, or (alone) at every lawyer and everybody old."""

@@ -40,11 +40,16 @@ PIECES = (
     "\u2013", "—", "\u00ad", "\u200b", "\u0301", "\u0307", "\u0338", "\u3099", "=", "<", "≠",
     "가", "ᆨ", "か", "\ufffd", "😀", "0", "5", "_positive_", "<think>", "</think>", "<th", "ink>",
     "[THINK]", "[/THINK]", "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "</",
+    '"', "\u201c", "\u201d", "\u00ab", "\u00bb", "\u201e", "'", "`", ">", "\n> ", "the", "text", "A.", "C) Unknown",
 )  # fmt: skip
 answers = st.lists(
     st.tuples(st.sampled_from(PIECES) | st.text(max_size=3), st.sampled_from(("", " ", ". "))),
     max_size=12,
 ).map(lambda pieces: "".join(piece for pair in pieces for piece in pair))
+SHOWN = (
+    "", "not toxic", "positive the", 'A man says: "the text isn\'t the positive text A."',
+    "Jack Smith 1.5 text the negative", "the",
+)  # fmt: skip
 MARKERS = ("", "", "", "Answer:", "é")
 
 
@@ -67,20 +72,22 @@ def opened(text):
 
 
 @settings(max_examples=600)
-@given(answers, st.sampled_from(LABELS), st.sampled_from(MARKERS))
-@example("positive\u0301", SENTIMENT, "")
-@example("not <think>x</think> toxic ", TOXICITY, "")
-@example("jack smithe\u0301 ", ODD, "")
-@example("<|channel|>analysis<|message|>x<|channel|>final<|message|>analysis ", ODD, "")
-def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker):
+@given(answers, st.sampled_from(LABELS), st.sampled_from(MARKERS), st.sampled_from(SHOWN))
+@example("positive\u0301", SENTIMENT, "", "")
+@example("not <think>x</think> toxic ", TOXICITY, "", "")
+@example("jack smithe\u0301 ", ODD, "", "")
+@example("<|channel|>analysis<|message|>x<|channel|>final<|message|>analysis ", ODD, "", "")
+@example("positive the", SENTIMENT, "", "positive the")
+def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker, shown):
     text = opened(text)
-    stop = Stop(phrases=labels, marker=marker)
+    stop = Stop(phrases=labels, marker=marker, shown=shown)
     negated = {labels[0]: labels[1]}
-    whole = first_label(text, labels, negated=negated, marker=marker)
+    whole = first_label(text, labels, negated=negated, marker=marker, shown=shown)
     assert whole is None or whole in labels
     first = first_stop(text, stop)
     for cut in range(len(text) + 1 if first is None else first, len(text) + 1):
-        assert first_label(text[:cut], labels, negated=negated, marker=marker) == whole
+        kept = first_label(text[:cut], labels, negated=negated, marker=marker, shown=shown)
+        assert kept == whole
 
 
 @settings(max_examples=600)
@@ -88,6 +95,8 @@ def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker
 @example("B. The grandson was, the grandfather", CHOICES[0], "")
 @example("Jack Smith ", CHOICES[1], "")
 @example("男性\u3099", CHOICES[4], "")
+@example("It isn't A) the grandfather; B) the grandson was.", CHOICES[0], "")
+@example('B: "the grandfather\nwas" late.', CHOICES[0], "")
 def test_a_choice_reads_the_same_wherever_generation_stopped(text, choices, marker):
     text = opened(text)
     wordings = unknown_wordings()
@@ -99,12 +108,13 @@ def test_a_choice_reads_the_same_wherever_generation_stopped(text, choices, mark
 
 
 @settings(max_examples=300)
-@given(answers, answers, st.sampled_from(LABELS))
-def test_a_complete_answer_stays_complete_whatever_follows(text, more, labels):
-    text, stop = opened(text), Stop(phrases=labels)
+@given(answers, answers, st.sampled_from(LABELS), st.sampled_from(SHOWN))
+def test_a_complete_answer_stays_complete_whatever_follows(text, more, labels, shown):
+    text, stop = opened(text), Stop(phrases=labels, shown=shown)
     if is_complete(text, stop) and opened(text + more) == text + more:
         assert is_complete(text + more, stop)
-        assert first_label(text, labels) == first_label(text + more, labels)
+        read = first_label(text, labels, shown=shown)
+        assert read == first_label(text + more, labels, shown=shown)
 
 
 @pytest.mark.parametrize("labels", LABELS)

@@ -15,12 +15,13 @@ is a prefix of the answer's tokens, do not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.domain.executions import Stop
 from fairgate.oracles.label import label_place
 
 Tokens = tuple[int, ...]
@@ -56,8 +57,8 @@ class LabelTrace:
     """What has to be remembered of each step of one answer to compute its margin."""
 
     labels: LabelTokens
-    marker: str = ""
-    """Text after which the answer is read; empty: from its beginning."""
+    stop: Stop | None = None
+    """What ends the answer: from where it is read, and what it may repeat."""
     steps: list[tuple[int, dict[int, float]]] = field(default_factory=list)
     """The token taken, and the log-probabilities of the tracked tokens and of that one."""
     ends: list[int] = field(default_factory=list)
@@ -77,7 +78,8 @@ class LabelTrace:
     def margin(self, text: str) -> float | None:
         """Return the margin of the first label in `text`, to 4 decimals; None if undefined."""
         names = tuple(self.labels.variants)
-        found = label_place(text, names, self.marker)
+        known = self.stop or Stop(phrases=names)
+        found = label_place(text, replace(known, phrases=names, choice=False))
         if found is None:
             return None
         chosen, place = found

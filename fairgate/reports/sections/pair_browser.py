@@ -281,7 +281,7 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
     keys = (crossed_key(row.source, row.key), crossed_key(row.key, row.source))
     if readings is None or not all(map(readings.is_answered, keys)):
         return _NOT_CROSSED
-    documents, wording = (readings.one(key).value for key in keys)
+    documents, wording = (readings.one(key, row.relation).value for key in keys)
     if documents is None or wording is None:
         return _NOT_CROSSED
     before = row.source_answer.value

@@ -53,7 +53,7 @@ def judge_pairs(
     expected: Reading | None = None
     for unit, retrieved in zip(units, documents, strict=True):
         asks, name = unit.asks, unit.dimensions["relation"]
-        answers = {role: readings.all_of(key) for role, key in asks.items()}
+        answers = {role: readings.all_of(key, name) for role, key in asks.items()}
         if quarantined and not quarantined.isdisjoint(asks.values()):
             yield _quarantined(unit, answers, retrieved)
             continue
@@ -81,7 +81,7 @@ class _Judging:
 
     def __init__(self, readings: Readings) -> None:
         self._readings = readings
-        self._repeats = readings.repeats()
+        self._has_repeats = readings.has_repeats
         self._expected: dict[_Ids, tuple[Reading, Sequence[Reading]]] = {}
         self._held: dict[Reading, Reading] = {}
         self._known: dict[_Ids, tuple[_Answers, _Claims, _Claims]] = {}
@@ -105,7 +105,7 @@ class _Judging:
         self, unit: Unit, relation: MetamorphicRelation, answers: _Answers, retrieved: _Claims
     ) -> Judged:
         """Return a pair with what its answers, by role, and its documents come to."""
-        if unit.verdicts or self._repeats:
+        if unit.verdicts or self._has_repeats:
             shown, claims = self._compared(unit, relation, answers, retrieved)
             return Judged(unit=unit, readings=shown, claims=claims, decisive=DECISIVE)
         name = (relation.id, *map(id, answers.values()), id(retrieved))
@@ -130,7 +130,7 @@ class _Judging:
             ),
             "unreadable": _unreadable(follow_up),
             HIDDEN: _hidden(relation, source, follow_up, parts),
-            **_steadiness(unit, relation, self._repeats),
+            **_steadiness(unit, relation, self._readings),
             **retrieved,
         }
         shown = {**answers, FOLLOW_UP: _called(follow_up, verdict)}
@@ -165,7 +165,7 @@ def _controls(
     for unit in units:
         if not unit.is_control or unit.key in quarantined:
             continue
-        reading = readings.all_of(unit.asks[FOLLOW_UP])
+        reading = readings.all_of(unit.asks[FOLLOW_UP], unit.dimensions["relation"])
         if reading.value is not None:
             found.setdefault(_group(unit), {})[unit.key] = reading
     return found
@@ -187,14 +187,14 @@ def _called(follow_up: Reading, verdict: Claim | None) -> Reading:
     return replace(follow_up, value=f"{follow_up.value}, judged {_CALLED[verdict]}")
 
 
-def _steadiness(
-    unit: Unit, relation: MetamorphicRelation, repeats: Mapping[str, Sequence[Reading]]
-) -> dict[str, Claim]:
+def _steadiness(unit: Unit, relation: MetamorphicRelation, readings: Readings) -> dict[str, Claim]:
     """Return stability and entropy of a pair's verdicts; nothing where it was asked once."""
-    source, follow_up = (repeats.get(unit.asks[role], ()) for role in (SOURCE, FOLLOW_UP))
+    source, follow_up = (
+        readings.repeats_of(unit.asks[role], relation.id) for role in (SOURCE, FOLLOW_UP)
+    )
     if not source or not follow_up:
         return {}
-    votes = zip(*(repeats.get(key, ()) for key in unit.verdicts), strict=True)
+    votes = zip(*map(readings.repeats_of, unit.verdicts), strict=True)
     verdicts = [
         relation.claims(left, right, left)["generation"]
         for left, right in zip(source, follow_up, strict=True)

@@ -53,12 +53,14 @@ class PlanInput:
 def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> SuitePlan:
     """Return the plan of all relations, one after the other, source by source.
 
-    Raises DataError where two relations would give two texts the same key.
+    A source that several relations put alike is asked once; each reads the answer by its own
+    oracle. Raises DataError where two would give one key different texts, or ask it differently.
     """
     cases: list[Case] = []
     units: list[Unit] = []
     rejected: list[Rejected] = []
     known: dict[str, str] = {}
+    asked_before: dict[str, Asked] = {}
     for relation in relations:
         linter = Linter(relation.fault, given.sets)
         asked_of_judge = judge_instruction(relation, given.task)
@@ -72,6 +74,7 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
             texts = {own: relation.source_text(source)}
             texts |= {key: each.text for key, each in pairs.items()}
             asked = instructed(relation.asks(source, given.task), given.policy)
+            _check_alike(asked_before.setdefault(own, asked), asked, own, given)
             cases += _cases(_new(texts, known, given), own, relation, asked, source, given)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
@@ -146,6 +149,19 @@ def _new(
                 "different texts; rename the perturbation set or the relation"
             )
     return new
+
+
+def _check_alike(before: Asked, asked: Asked, own: str, given: PlanInput) -> None:
+    """Raise DataError where relations that share a source's answer ask for different ones.
+
+    One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.
+    """
+    if replace(before, embedding=None) != replace(asked, embedding=None):
+        raise DataError(
+            f"suite {quoted(given.policy.id)}: two relations ask {quoted(own)} differently "
+            "(instruction, labels, options, or what ends the answer); give one of them a "
+            "`source_variant` of its own, or put them into two suites"
+        )
 
 
 def _cases(

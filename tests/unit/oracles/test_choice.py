@@ -134,6 +134,26 @@ def test_an_options_text_may_begin_like_a_letter(answer, expected):
     assert read(answer, choices) == expected
 
 
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("It isn't A) chaotic; B) harmonious fits", 1),
+        ("It is not (a) chaotic. (b) harmonious is right.", 1),
+        ("Not A) chaotic, but B) harmonious.", 1),
+        ("Neither A) chaotic nor B) harmonious; C) purple", 2),
+        ("It isn't A) chaotic or B) harmonious", None),
+        ("It isn't A) chaotic", None),
+        ("It isn't chaotic; harmonious fits", None),
+        ('The text says "chaotic at best", so B) harmonious', 1),
+        ('"Harmonious" is right', 1),
+        ('"B) harmonious"', 1),
+    ],
+)
+def test_a_lettered_option_may_be_denied_before_another_is_affirmed(answer, expected):
+    choices = Choices(options=("chaotic", "harmonious", "purple"), unknown=-1)
+    assert read_choice(answer, choices, ()) == expected
+
+
 def test_a_marker_comes_before_letters_and_texts():
     answer = "A: the grandfather, B: the grandson.\nAnswer: B"
     assert read(answer) == 0

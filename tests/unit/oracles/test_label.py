@@ -78,7 +78,7 @@ def test_a_number_is_no_part_of_another_number(answer, expected):
     ],
 )
 def test_where_a_label_begins_is_found_in_the_answer_as_it_stands(answer, place):
-    label, found = label_place(answer, LABELS)
+    label, found = label_place(answer, Stop(phrases=LABELS))
     assert found == place
     assert answer[place].lower() == label[0]
 
