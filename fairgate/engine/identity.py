@@ -63,7 +63,13 @@ def _compared_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
 
 
 def identity_finding(
-    metric: Metric, table: Table, where: Mapping[str, str], *, alpha: float, seed: int
+    metric: Metric,
+    table: Table,
+    where: Mapping[str, str],
+    *,
+    alpha: float,
+    seed: int,
+    n_draws: int = 10_000,
 ) -> IdentityFinding | None:
     """Return how the terms of a slice differ; None where there are not two."""
     rows, _ = observed_rows(metric, table, where)
@@ -73,6 +79,7 @@ def identity_finding(
         joined(categories, terms, "\0"),
         alpha=alpha,
         rng=np.random.default_rng(seed),
+        n_draws=n_draws,
         ranks=table.key_ranks()[rows],
     )
     if not test.terms:
