@@ -1,12 +1,16 @@
-"""What all that starts workers shares: what a worker does, and how its process is started."""
+"""What all that starts processes shares: what a worker does, how it starts, what others see."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import signal
+import sys
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Protocol
+
+_PR_SET_DUMPABLE = 4
 
 
 class Side(Protocol):
@@ -27,3 +31,13 @@ def no_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def close_to_others() -> None:
+    """Keep this process's environment and memory from other processes of the same user (Linux).
+
+    `/proc/<pid>/environ` keeps what a process was started with, whatever it does to its variables.
+    It, the memory and tracing are root's alone afterwards; see prctl(2), PR_SET_DUMPABLE.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

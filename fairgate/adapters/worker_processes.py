@@ -11,7 +11,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from fairgate.adapters.spawning import Side, no_interrupts
+from fairgate.adapters.spawning import Side, close_to_others, no_interrupts
 from fairgate.domain.errors import WorkerError
 from fairgate.engine.workers import Received
 
@@ -108,6 +108,7 @@ class WorkerProcesses:
 
 def _work(pipe: Connection, side: Callable[[int], Side], threads: int) -> None:
     """Answer tasks until the run ends."""
+    close_to_others()
     worker = side(threads)
     with contextlib.suppress(EOFError, OSError):
         while True:

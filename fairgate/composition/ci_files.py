@@ -16,7 +16,13 @@ from fairgate.reports.affected import leading
 from fairgate.reports.formats import FORMATS
 from fairgate.reports.markdown import COMMENT_LIMIT
 from fairgate.reports.present import present
-from fairgate.reports.pull_request import Edits, Notes, job_summary, pull_request_comment
+from fairgate.reports.pull_request import (
+    Edits,
+    Notes,
+    job_summary,
+    pull_request_comment,
+    with_notes,
+)
 from fairgate.reports.spans import Inline, Kind, Span
 from fairgate.reports.view import ReportOptions, View
 
@@ -85,7 +91,10 @@ def report_change(
     view = _view(decides, place, report_only=report_only)
     result = decides.run.result
     loaded = decides.side.loaded
-    texts = report_texts(view, decides.run, decides.given, loaded, tuple(FORMATS))
+    notes = Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place))
+    texts = dict(report_texts(view, decides.run, decides.given, loaded, tuple(FORMATS)))
+    report = texts["report.md"]
+    texts["report.md"] = lambda: with_notes("".join(report()), notes)
     write_run(RunFolder(path=folder), loaded, decides.run, texts)
     lines = gate_lines(loaded)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
@@ -109,7 +118,7 @@ def report_change(
             *_alerts(view, path),
             *_annotations(result.rules, path, lines),
         ],
-        notes=Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place)),
+        notes=notes,
         edits_rules=_edits_rules(judged),
     )
 

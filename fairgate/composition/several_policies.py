@@ -92,6 +92,8 @@ class SeveralReports:
         open_ones = [report for report in self.reports if report.needs_attention]
         room = (COMMENT_LIMIT - length(head)) // max(1, len(open_ones)) - 2
         parts = [report.comment(report_url, room).strip() for report in open_ones]
+        while parts and length("\n\n".join([head, *parts])) >= COMMENT_LIMIT:
+            parts.pop()
         return "\n\n".join([head.strip(), *parts]) + "\n"
 
     def summary(self, remarks: Sequence[str] = ()) -> str:

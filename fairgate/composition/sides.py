@@ -9,8 +9,8 @@ from fairgate.composition.loading import LoadedPolicy
 from fairgate.domain.wording import harmless
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.baseline_diff import baseline_differences
+from fairgate.engine.loosened import loosened
 from fairgate.engine.references import References
-from fairgate.policy.loosened import loosened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +52,11 @@ def edited(policy: str, before: Side, after: Side | None) -> list[str]:
 
 
 def weakened(before: Side, after: Side | None) -> list[str]:
-    """Return a sentence for everything that the change holds less strictly."""
+    """Return a sentence for everything that the change holds less strictly, the worst first."""
     if after is None:
         return ["the policy is removed, with all of its rules"]
-    found = loosened(before.loaded.policy, after.loaded.policy)
+    plans = before.loaded.plan, after.loaded.plan
+    found = []
     then, now = before.references, after.references
     if then.baseline is not None and now.baseline is None:
         found.append("the baseline is removed: nothing is compared any more")
@@ -68,7 +69,7 @@ def weakened(before: Side, after: Side | None) -> list[str]:
                 f"{harmless(then.anchor.date)}: every budget starts anew "
                 f"({harmless(now.anchor.reason)})"
             )
-    return found
+    return [*found, *loosened(before.loaded.policy, after.loaded.policy, plans)]
 
 
 def differences(before: Side, after: Side | None) -> list[str]:

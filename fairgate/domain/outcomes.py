@@ -88,6 +88,8 @@ class RuleResult:
     """What the policy calls the metric, where that is a paper's name for it (`fdr`)."""
     is_not_in_baseline: bool = False
     """Baseline or anchor lacks the value to compare with: it is incomplete (SPEC 2, exit 3)."""
+    is_diluted: bool = False
+    """A bound holds with the cases that were added or left out, and not on the baseline's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fairgate.domain.errors import BaselineError, ExitCode
 from fairgate.engine.baseline import Baseline, BaselineSuite, KnownSd, unit_contents
+from fairgate.engine.decide import diluted
 from fairgate.engine.gate import GateInput, GateRun
 from fairgate.engine.measure import quartiles
 from fairgate.metrics.attribution import COLUMNS
@@ -31,7 +32,8 @@ def baseline_of(
         )
         and len(run.result.evidence.problems) == 1
     )
-    if run.result.exit_code is ExitCode.NO_VERDICT and not only_first:
+    only_diluted = run.result.evidence.problems == diluted(run.result.rules)
+    if run.result.exit_code is ExitCode.NO_VERDICT and not only_first and not only_diluted:
         problems = "; ".join(run.result.evidence.problems)
         raise BaselineError(f"this run cannot become a baseline, it has no verdict: {problems}")
     return Baseline(

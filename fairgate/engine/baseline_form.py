@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, get_type_hints
 
 import numpy as np
 
+from fairgate.domain.measurements import Measurement
 from fairgate.domain.wording import shown
 from fairgate.engine.baseline import Baseline, BaselineSuite
-from fairgate.metrics.catalogue import METRICS
+from fairgate.engine.identity import identity_finding, identity_measurements
+from fairgate.engine.measure import measured_once, quartiles
+from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.metric import Metric, observe
 from fairgate.metrics.table import Table
 
 _MOST_SD = 3
@@ -39,8 +43,50 @@ def baseline_faults(baseline: Baseline) -> Iterator[str]:
         yield from _wrong_types(known, f"sds[{number}].")
         if isinstance(known.sd, float | int) and not 0 <= known.sd <= _MOST_SD:
             yield f"sds[{number}].sd is {shown(known.sd)}; expected 0 to {_MOST_SD}"
+    found = [
+        f for name, one in baseline.suites.items() for f in _suite_faults(one, f"suites.{name}.")
+    ]
+    yield from found or _stored_copies(baseline)
+
+
+def _stored_copies(baseline: Baseline) -> Iterator[str]:
+    """Yield what stands in the file and is not what its rows give.
+
+    Whole suites of several relations are left to a comparison of baselines: which relations count
+    in them is not kept.
+    """
     for name, suite in baseline.suites.items():
-        yield from _suite_faults(suite, f"suites.{name}.")
+        given = quartiles(suite.table)
+        if suite.quartiles != given:
+            yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {given}"
+    for number, stored in enumerate(baseline.measurements):
+        metric, known = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
+        if (
+            metric is None
+            or baseline.metric_versions.get(metric.id, metric.version) != metric.version
+        ):
+            continue
+        if known is None or metric.column not in known.table.values:
+            continue
+        relations = set(known.table.dimensions.get("relation", ()))
+        if len(relations) > 1 and "relation" not in stored.where:
+            continue
+        found = _measured_again(metric, known.table, stored)
+        for field in ("value", "decided", "inconclusive", "violated"):
+            kept, given = getattr(stored, field), getattr(found, field)
+            if kept != given:
+                yield f"measurements[{number}].{field} is {kept}; its cases give {given}"
+
+
+def _measured_again(metric: Metric, table: Table, stored: Measurement) -> Measurement:
+    """Return what a slice gives, without what depends on a confidence and a seed."""
+    if not metric.compares_terms:
+        return measured_once(
+            metric, stored.suite, stored.where, observe(metric, table, stored.where)
+        )
+    found = identity_finding(metric, table, stored.where, alpha=0.05, seed=0, n_draws=1)
+    measured = identity_measurements([] if found is None else [found])
+    return measured[0] if measured else replace(stored, value=None)
 
 
 def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
@@ -52,6 +98,9 @@ def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
     if set(suite.contents) != set(table.keys):
         yield f"{place}sources: their contents are not those of their cases"
     yield from _uneven(table, place)
+    absent = [text for pair in table.not_evaluated.items() for text in pair]
+    if not all(isinstance(text, str) for text in (*absent, *table.values)):
+        yield f"{place}not_evaluated is {shown(table.not_evaluated)}; expected names and reasons"
     if not all(isinstance(text, str) for text in (*table.cluster_names, *table.keys)):
         yield f"{place}sources: a name is no text"
     for name, levels in table.dimensions.items():

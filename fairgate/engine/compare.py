@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
 from fairgate.engine.bounds import (
@@ -19,7 +20,7 @@ from fairgate.engine.bounds import (
 from fairgate.engine.changes import changes_since
 from fairgate.engine.check_change import HALF
 from fairgate.engine.comparison import Comparison
-from fairgate.engine.identity import check_identity
+from fairgate.engine.identity import check_identity, identity_finding
 from fairgate.engine.measure import measure_slice
 from fairgate.engine.references import Reference
 from fairgate.engine.rules import Rule
@@ -57,26 +58,26 @@ def compare(
         if (finding := comparison.identity(rule)) is not None
     }
     levels = dict(zip(tests, _corrected(tests, rules, policy), strict=True))
+    base_cases = {name: comparison.on_base_cases(table) for name, table in tables.items()}
     results = []
     for number, rule in enumerate(rules):
         measured = values.get(rule.metric.id, rule.suite, rule.where)
         measured = measured or _measured_apart(rule, tables[rule.suite], policy)
-        possible = _attainable(rule, measured, tables[rule.suite], policy)
-        chance = _chance(rule, tables[rule.suite], policy)
-        found = check_bounds(rule.gate, measured, rule.metric, possible, chance)
-        checks = [("bound", check) for check in found]
+        checks = _bound_checks(rule, tables[rule.suite], measured, policy)
         moved = {since.reference: since.change(number, rule, levels) for since in changes}
         for since in changes:
             checks += since.checks(rule, measured, moved[since.reference], levels)
         finding = comparison.identity(rule)
         if finding is not None:
-            alpha = 1 - policy.confidence
-            checks = [("identity", check_identity(rule.gate, finding, levels[number], alpha=alpha))]
+            checks = [_identity_check(rule, finding, levels[number], policy)]
+        level = levels[number].level if finding is not None else 0.0
+        open_ones, is_diluted = _diluted(rule, checks, base_cases[rule.suite], level, policy)
         judged = JudgedRule(
             rule=rule,
             measured=measured,
             moved=moved,
-            checks=checks,
+            checks=[*checks, *open_ones],
+            is_diluted=is_diluted,
             is_incomplete=any(
                 since.is_incomplete(rule, measured, moved[since.reference]) for since in changes
             ),
@@ -116,6 +117,64 @@ class JudgedRule:
     moved: Mapping[Reference, Change | None]
     checks: Sequence[tuple[str, Check]]
     is_incomplete: bool
+    is_diluted: bool
+
+
+def _bound_checks(
+    rule: Rule, table: Table, measured: Measurement, policy: Policy
+) -> list[tuple[str, Check]]:
+    possible = _attainable(rule, measured, table, policy)
+    chance = _chance(rule, table, policy)
+    found = check_bounds(rule.gate, measured, rule.metric, possible, chance)
+    return [("bound", check) for check in found]
+
+
+def _identity_check(
+    rule: Rule, finding: IdentityFinding, level: Corrected, policy: Policy
+) -> tuple[str, Check]:
+    return "identity", check_identity(rule.gate, finding, level, alpha=1 - policy.confidence)
+
+
+def _diluted(
+    rule: Rule,
+    checks: Sequence[tuple[str, Check]],
+    base_cases: Sequence[tuple[str, Table]],
+    level: float,
+    policy: Policy,
+) -> tuple[list[tuple[str, Check]], bool]:
+    """Return what stays open because a bound that holds does not on the baseline's cases (SPEC 8).
+
+    Otherwise easy cases that are added, or hard ones that are left out, would make harm green.
+    """
+    now, found, is_diluted = _worst([check.outcome for _, check in checks]), [], False
+    if rule.gate.report or now in (Outcome.FAIL, Outcome.NOT_EVALUATED):
+        return [], False
+    for words, table in base_cases:
+        for name, check in _checks_on(rule, table, level, policy):
+            fails = check.outcome is Outcome.FAIL
+            if fails or (check.outcome is Outcome.INCONCLUSIVE and now is Outcome.PASS):
+                reason = f"{words}, {check.reason}"
+                found.append((name, Check(outcome=Outcome.INCONCLUSIVE, reason=reason)))
+                is_diluted |= fails
+    return found, is_diluted
+
+
+def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[tuple[str, Check]]:
+    """Judge the bounds of a rule on other cases; nothing where these have no such value."""
+    column = rule.metric.column
+    if column not in table.values or column in table.not_evaluated:
+        return []
+    if rule.metric.compares_terms:
+        alpha = 1 - policy.confidence
+        finding = identity_finding(rule.metric, table, rule.where, alpha=alpha, seed=policy.seed)
+        if finding is None:
+            return []
+        p, is_rejected = finding.p_value, finding.p_value <= level
+        adjusted = min(1.0, p * alpha / level)
+        own = Corrected(p_value=p, adjusted_p=adjusted, level=level, rejected=is_rejected)
+        return [_identity_check(rule, finding, own, policy)]
+    measured = _measured_apart(rule, table, policy)
+    return [] if measured.value is None else _bound_checks(rule, table, measured, policy)
 
 
 def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
@@ -184,6 +243,7 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
         by_default=rule.by_default,
         paper_name="" if gate.metric == rule.metric.id else gate.metric,
         is_not_in_baseline=judged.is_incomplete,
+        is_diluted=judged.is_diluted,
     )
 
 

@@ -64,6 +64,28 @@ class Comparison:
             self.known_rows[key] = comparable_rows(now, suite, self.contents[suite.table.suite])
         return self.known_rows[key]
 
+    def on_base_cases(self, now: Table) -> list[tuple[str, Table]]:
+        """Return this run's cases as a bound must hold on them too, and what each time is meant.
+
+        Those that the baseline has; then, with the baseline's verdicts, those besides that this run
+        no longer asks. Nothing where the cases are the same, or there is no baseline.
+        """
+        suite = self.suite(now.suite)
+        if suite is None:
+            return []
+        asked = self.contents[now.suite]
+        is_shared = [suite.contents.get(key, "") == asked[key] for key in now.keys]
+        is_gone = [asked.get(key) != suite.contents[key] for key in suite.table.keys]
+        shared = now.of_rows(np.flatnonzero(is_shared))
+        left_out = suite.table.of_rows(np.flatnonzero(is_gone))
+        found = []
+        if not all(is_shared):
+            found.append((f"on the {len(shared.keys):,} cases that the baseline has too", shared))
+        if any(is_gone):
+            words = f"with the {len(left_out.keys):,} cases of the baseline that are left out"
+            found.append((words, shared.followed_by(left_out)))
+        return found
+
     def identity(self, rule: Rule) -> IdentityFinding | None:
         """Return the finding of an identity rule; None where its value is only printed."""
         if not rule.metric.compares_terms or rule.gate.report:

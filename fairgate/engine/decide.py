@@ -49,6 +49,7 @@ def weigh_evidence(
     elif asking and all(_is_open(rule) for rule in asking):
         problems.append("no rule of the policy could be evaluated")
     problems += _not_evaluated([rule for rule in rules if _is_open(rule) and not rule.advisory])
+    problems += diluted(rules)
     if not problems and asking and all(rule.is_first_run for rule in asking):
         problems.append(
             "every rule compares with a baseline and there is none yet: read the figures, then "
@@ -57,6 +58,24 @@ def weigh_evidence(
     return Evidence(
         planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
     )
+
+
+def diluted(rules: Sequence[RuleResult]) -> list[str]:
+    """Return a sentence for each rule that holds by other cases alone than the baseline has.
+
+    They end a run without a verdict; accepting it, with its cases, is for a reviewer to do.
+    """
+    return [
+        f"{rule.metric}{_shown(rule)} in suite {rule.suite} holds only by cases that were added or "
+        f"left out: {'; '.join(rule.reasons)}"
+        for rule in rules
+        if rule.is_diluted and not rule.advisory and rule.outcome is Outcome.INCONCLUSIVE
+    ]
+
+
+def _shown(rule: RuleResult) -> str:
+    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+    return f" ({where})" if where else ""
 
 
 def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> list[str]:

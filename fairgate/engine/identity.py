@@ -46,7 +46,7 @@ def compare_identities(
             for where in _compared_slices(metric, table):
                 if asked is not None and slice_of(metric.id, table.suite, where) not in asked:
                     continue
-                finding = _finding(metric, table, where, alpha=1 - confidence, seed=seed)
+                finding = identity_finding(metric, table, where, alpha=1 - confidence, seed=seed)
                 if finding is not None:
                     found.append(finding)
     return found
@@ -62,9 +62,16 @@ def _compared_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
             yield {dimension: level}
 
 
-def _finding(
-    metric: Metric, table: Table, where: Mapping[str, str], *, alpha: float, seed: int
+def identity_finding(
+    metric: Metric,
+    table: Table,
+    where: Mapping[str, str],
+    *,
+    alpha: float,
+    seed: int,
+    n_draws: int = 10_000,
 ) -> IdentityFinding | None:
+    """Return how the terms of a slice differ; None where there are not two."""
     rows, _ = observed_rows(metric, table, where)
     categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
     test = identity_test(
@@ -72,6 +79,7 @@ def _finding(
         joined(categories, terms, "\0"),
         alpha=alpha,
         rng=np.random.default_rng(seed),
+        n_draws=n_draws,
         ranks=table.key_ranks()[rows],
     )
     if not test.terms:

@@ -99,7 +99,7 @@ def _measure_table(
             for where in slices(metric, table):
                 # Kept are sums a source: the cases of all slices would be many times the table.
                 observations = observe(metric, table, where)
-                present.append((metric, _measurement(metric, table.suite, where, observations)))
+                present.append((metric, measured_once(metric, table.suite, where, observations)))
                 totals += [cluster_totals(observations)] if has_intervals else []
     none: Found = (None, "")
     observed = [metric for metric, _ in present]
@@ -116,7 +116,7 @@ def measure_slice(
         return _absent_measurement(metric, table, where)
     observations = observe(metric, table, where)
     totals = cluster_totals(observations)
-    measured = _measurement(metric, table.suite, where, observations)
+    measured = measured_once(metric, table.suite, where, observations)
     return _with_interval(measured, next(_intervals([metric], [totals], confidence, seed)))
 
 
@@ -148,7 +148,7 @@ def _possible(metric: Metric, low: float, high: float) -> tuple[float, float]:
     return low, high
 
 
-def _measurement(
+def measured_once(
     metric: Metric,
     suite: str,
     where: Mapping[str, str],

@@ -24,7 +24,7 @@ def vanished_slices(
     baseline: Baseline,
     reference: Reference = Reference.BASELINE,
 ) -> list[str]:
-    """Return a line for each slice of a regression rule's `for_each` that only the baseline has.
+    """Return a line for each slice of a rule's `for_each` that only the baseline has.
 
     `reference` says which of the two it is: baseline or anchor.
     """
@@ -36,7 +36,10 @@ def _vanished(
 ) -> Iterator[str]:
     for gate in policy.gates:
         metric = BY_ID.get(gate.metric)
-        if metric is None or reference.asked(gate) is None or gate.for_each is None:
+        is_asked = reference.asked(gate) is not None
+        if reference is Reference.BASELINE:
+            is_asked = not (gate.report or gate.advisory)  # a bound would hold for fewer, too
+        if metric is None or gate.for_each is None or not is_asked:
             continue
         for suite in policy.suites:
             known = baseline.suites.get(suite.id)

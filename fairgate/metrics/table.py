@@ -106,6 +106,34 @@ class Table:
             reasons={},
         )
 
+    def followed_by(self, other: Table) -> Table:
+        """Return these rows and then another table's, in the columns that both have."""
+        names = dict.fromkeys((*self.cluster_names, *other.cluster_names))
+        numbers = {name: number for number, name in enumerate(names)}
+        clusters = [
+            np.asarray([numbers[name] for name in table.cluster_names], dtype=np.int64)[
+                table.clusters
+            ]
+            for table in (self, other)
+        ]
+        return replace(
+            self,
+            keys=[*self.keys, *other.keys],
+            clusters=np.concatenate(clusters),
+            cluster_names=list(names),
+            control=np.concatenate([self.control, other.control]),
+            dimensions={
+                name: [*levels, *other.dimensions.get(name, [""] * len(other.keys))]
+                for name, levels in self.dimensions.items()
+            },
+            values={
+                name: np.concatenate([column, other.values[name]])
+                for name, column in self.values.items()
+                if name in other.values
+            },
+            reasons={},
+        )
+
     def counted_rows(self, where: Mapping[str, str]) -> Mask:
         """Return which rows count in a slice: all but advisory ones that it does not name."""
         if not self.advisory or "relation" in where:

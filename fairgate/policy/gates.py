@@ -69,8 +69,8 @@ class GatePolicy(Strict):
     )
     for_each: str | None = Field(
         default=None,
-        description="One rule for each value of this dimension (`category`, `term`, …). With "
-        "`regression`, a value that only the baseline has ends the run with exit code 3.",
+        description="One rule for each value of this dimension (`category`, `term`, …). A "
+        "value that only the baseline has ends the run with exit code 3.",
     )
     max: Finite | None = Field(default=None, description="Upper bound of the value.")
     min: Finite | None = Field(default=None, description="Lower bound of the value.")

@@ -23,8 +23,30 @@ from fairgate.reports.markdown import (
 from fairgate.reports.spans import Inline, Kind, Span, code, joined, strong
 from fairgate.reports.view import View
 
-_LISTED = 20
 _SMALLEST_REPORT = 2_000
+_LONGEST = 300
+"""Characters of an entry where not all entries are listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What stands where there is not room for everything; None lists all of it."""
+
+    loosened: int | None = None
+    others: int | None = None
+    has_report: bool = True
+
+
+_WHOLE = Room()
+_STEPS = (
+    Room(loosened=20, others=20),
+    Room(loosened=20, others=5),
+    Room(loosened=20, others=0),
+    Room(loosened=20, others=0, has_report=False),
+    Room(loosened=5, others=0, has_report=False),
+    Room(loosened=1, others=0, has_report=False),
+)
+"""What is left out for want of room, step by step; what is less strict than before is the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +74,34 @@ class Notes:
     edits: Edits | None = None
 
 
-def render_notes(notes: Notes) -> str:
+def render_notes(notes: Notes, room: Room = _WHOLE) -> str:
     """Return the Markdown that follows the report; empty where there is nothing to say."""
-    blocks: list[Block] = _edits(notes.edits) if notes.edits else []
+    blocks: list[Block] = _edits(notes.edits, room) if notes.edits else []
     if notes.remarks:
-        blocks.append(Text(lines=notes.remarks, form=Form.NOTE))
-    head = f"#### This change edits {_files(notes.edits)}\n\n" if notes.edits else ""
+        blocks.append(Text(lines=_some(notes.remarks, room.others), form=Form.NOTE))
+    head = f"#### This change edits {_files(notes.edits, room.others)}\n\n" if notes.edits else ""
     return head + render_blocks(blocks)
 
 
-def _files(edits: Edits) -> str:
-    return render_blocks([Text(lines=[joined([code(file) for file in edits.files], " and ")])])
+def _files(edits: Edits, most: int | None) -> str:
+    shown = [code(_cut(file, most)) for file in edits.files[:most]]
+    more = len(edits.files) - len(shown)
+    last = [figures.count(more, "further file" if shown else "file")] if more else []
+    return render_blocks([Text(lines=[joined([*shown, *last], " and ")])])
 
 
-def _edits(edits: Edits) -> list[Block]:
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _some(items: Sequence[str], most: int | None) -> list[str]:
+    """Return the first entries, and how many more there are; all of them stand in `report.md`."""
+    shown = [_cut(item, most) for item in items[:most]]
+    more = len(items) - len(shown)
+    return [*shown, *([f"and {more:,} more, in report.md of this run"] if more else [])]
+
+
+def _edits(edits: Edits, room: Room) -> list[Block]:
     by_base = edits.decided_by == "base"
     decides, compares = strong("decides"), "for comparison"
     table = Table(
@@ -76,25 +112,27 @@ def _edits(edits: Edits) -> list[Block]:
             Row(cells=["this change", edits.proposed, compares if by_base else decides]),
         ],
     )
-    loosened = _listed("Less strict than before:", edits.loosened)
+    many = f"Less strict than before ({len(edits.loosened):,}, the worst first):"
+    loosened = _listed(many, edits.loosened, room.loosened)
     if edits.edits_policy and not edits.loosened:
         loosened = [Text(lines=["No bound is less strict than before."])]
-    return [table, *loosened, *_listed("What separates the baselines:", edits.differences)]
+    return [
+        table,
+        *loosened,
+        *_listed("What separates the baselines:", edits.differences, room.others),
+    ]
 
 
-def _listed(title: str, items: Sequence[str]) -> list[Block]:
+def _listed(title: str, items: Sequence[str], most: int | None) -> list[Block]:
     if not items:
         return []
-    more = len(items) - _LISTED
-    last = [f"and {more} more"] if more > 0 else []
-    return [Text(lines=[title]), Text(lines=[*items[:_LISTED], *last], form=Form.LIST)]
+    return [Text(lines=[title]), Text(lines=_some(items, most), form=Form.LIST)]
 
 
 def pull_request_comment(
     view: View, notes: Notes, *, report_url: str, most: int = COMMENT_LIMIT
 ) -> str:
     """Return the comment without its marker, in at most so many characters as GitHub counts."""
-    extra = render_notes(notes)
     shown = view
     if notes.edits and notes.edits.loosened:
         less = figures.count(len(notes.edits.loosened), "thing")
@@ -103,9 +141,9 @@ def pull_request_comment(
         shown = replace(view, warnings=[warning, *view.warnings])
 
     def render(limit: int) -> str:
-        return _joined(render_comment(shown, limit=limit, report_url=report_url), extra)
+        return render_comment(shown, limit=limit, report_url=report_url)
 
-    return _within(render, most, length, most - length(extra))
+    return _within(view, notes, render, most, length, _STEPS)
 
 
 def several_head(views: Sequence[View], outcome: Outcome) -> str:
@@ -141,25 +179,54 @@ def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: s
 
 def job_summary(view: View, notes: Notes, *, limit: int) -> str:
     """Return the job summary in at most `limit` bytes of UTF-8."""
-    extra = render_notes(notes)
 
     def render(characters: int) -> str:
-        return _joined(render_report(view, limit=characters), extra)
+        return render_report(view, limit=characters)
 
-    return _within(render, limit, lambda text: len(text.encode("utf-8", "replace")), limit)
+    def measure(text: str) -> int:
+        return len(text.encode("utf-8", "replace"))
+
+    fewer = [Room(loosened=many, others=many) for many in (None, 1_000, 200)]
+    return _within(view, notes, render, limit, measure, [*fewer, *_STEPS])
 
 
 def _within(
-    render: Callable[[int], str], limit: int, measure: Callable[[str], int], first: int
+    view: View,
+    notes: Notes,
+    render: Callable[[int], str],
+    limit: int,
+    measure: Callable[[str], int],
+    steps: Sequence[Room],
 ) -> str:
-    """Render with ever fewer characters until the measured size fits; drop what never does."""
-    characters = first
-    while characters >= _SMALLEST_REPORT:
-        text = render(characters)
-        if measure(text) <= limit:
+    """Return report and notes with as much as fits; what is less strict is left out last."""
+    for room in steps:
+        extra = render_notes(notes, room)
+        characters = limit - measure(extra)
+        while room.has_report and characters >= _SMALLEST_REPORT:
+            text = _joined(render(characters), extra)
+            if measure(text) <= limit:
+                return text
+            characters //= 2
+        if not room.has_report and measure(text := _joined(_head(view), extra)) <= limit:
             return text
-        characters //= 2
-    return "FairGate's report does not fit in here; it stands in the report files of this run.\n"
+    return _head(view)
+
+
+def _head(view: View) -> str:
+    """Return what stands in the place of a report that does not fit."""
+    line: Inline = [
+        Span(view.outcome.value, Kind.MARK),
+        f" FairGate: {view.word} in ",
+        code(_cut(view.policy, 1)),
+        f" (exit code {view.exit_code})",
+    ]
+    left = "The report does not fit in here; it stands in the report files of this run.\n"
+    return f"### {render_blocks([Text(lines=[line])])}\n\n{left}"
+
+
+def with_notes(report: str, notes: Notes) -> str:
+    """Return a report with the notes, nothing of them left out."""
+    return _joined(report, render_notes(notes)) if notes.edits else report
 
 
 def _joined(report: str, extra: str) -> str:

@@ -1,5 +1,10 @@
 """Policies as the command line reads them: with every kind of system."""
 
+from functools import lru_cache
+
+from fairgate.composition.loading import _load_suites, joined
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.runtime import Runtime
 from fairgate.policy import parse
 from fairgate.policy.assembled import policy_model
 from fairgate.policy.json_schema import policy_schema
@@ -17,3 +22,12 @@ def schema() -> dict:
 
 def model() -> type:
     return policy_model(policy_parts())
+
+
+@lru_cache(maxsize=16)
+def plan_of(text: str) -> TestPlan:
+    """The plan of a policy whose suites name what is embedded, whatever its system is."""
+    problems: list = []
+    suites = _load_suites(parse_policy(text, "p.yaml"), Runtime(), problems, None)
+    assert not problems
+    return joined(suite.plan() for suite in suites.values())

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
+from fairgate.adapters.spawning import close_to_others
 from fairgate.domain.errors import UsageError
 from fairgate.domain.secrets import concealed
 from fairgate.domain.wording import harmless, quoted
@@ -20,13 +21,15 @@ _SHOWN = 400
 def program_environment(named: Sequence[str]) -> dict[str, str]:
     """Return the variables of every program and those that `env` names; all others are kept back.
 
-    Raises UsageError where a named one is not set.
+    From here on programs of the same user cannot read them from this process either. Raises
+    UsageError where a named one is not set.
     """
     missing = [name for name in named if name not in os.environ]
     if missing:
         raise UsageError(
             f"the environment variable {quoted(missing[0])}, which `env` names, is not set"
         )
+    close_to_others()
     return {name: os.environ[name] for name in (*_EVERY_PROGRAM, *named) if name in os.environ}
 
 

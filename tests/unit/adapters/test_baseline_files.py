@@ -20,6 +20,7 @@ from fairgate.domain.errors import BaselineError
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance
 from fairgate.engine.baseline import Baseline, BaselineSuite
+from fairgate.engine.measure import quartiles
 from fairgate.metrics.table import Table
 from fairgate.stats.levels import Levels
 
@@ -43,7 +44,7 @@ def table_of(rows, columns, dimensions=None, **more):
 
 
 def baseline_of(table, contents):
-    suite = BaselineSuite(must_match={}, contents=contents, table=table, quartiles=None)
+    suite = BaselineSuite(must_match={}, contents=contents, table=table, quartiles=quartiles(table))
     return Baseline(
         policy="p", reason="r", date="d", suites={"s": suite},
         measurements=[Measurement(metric="asr/generation", suite="s", value=0.5)],

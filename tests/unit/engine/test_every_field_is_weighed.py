@@ -3,10 +3,10 @@
 import sys
 
 import pytest
-from fakes.policies import model, parse_policy
+from fakes.policies import model, parse_policy, plan_of
 
+from fairgate.engine import loosened as engine_loosened
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy, RegressionPolicy
-from fairgate.policy.loosened import loosened
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic import policy as metamorphic
 from fairgate.suites.metamorphic.policy import SuitePolicy
@@ -38,6 +38,7 @@ quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
 """
 POLICY = parse_policy(TEXT, "p.yaml").policy
+PLAN = plan_of(TEXT)
 RECORDED = parse_policy(
     TEXT.replace("generator: {model: demo-slm}", "recorded: a.jsonl"), "p.yaml"
 ).policy
@@ -99,6 +100,10 @@ JUDGED = parse_policy(
 ).policy
 
 
+def loosened(before, after):
+    return engine_loosened.loosened(before, after, (PLAN, PLAN))
+
+
 def changed_gate(**changes):
     return POLICY.model_copy(update={"gates": [POLICY.gates[0].model_copy(update=changes)]})
 
@@ -134,8 +139,11 @@ def test_gate(name):
 
 
 def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
-    everywhere = changed_gate(suite=None)
-    assert loosened(everywhere, POLICY)
+    two = TEXT.replace("gates:", "  - {id: t, task: sentiment, sources: demo-reviews}\ngates:")
+    policy, plan = parse_policy(two, "p.yaml").policy, plan_of(two)
+    gate = policy.gates[0]
+    everywhere = policy.model_copy(update={"gates": [gate.model_copy(update={"suite": None})]})
+    assert engine_loosened.loosened(everywhere, policy, (plan, plan))
 
 
 @pytest.mark.parametrize("name", REGRESSION_FIELDS)

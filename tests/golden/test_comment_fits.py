@@ -1,0 +1,108 @@
+"""Whatever a pull request's report holds, the comment fits, and loosenings are left out last."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from test_hostile_texts import _view
+
+from fairgate.composition.ci_files import ChangeReport
+from fairgate.composition.several_policies import SeveralReports
+from fairgate.reports.blocks import Form, Text
+from fairgate.reports.markdown import COMMENT_LIMIT, length
+from fairgate.reports.pull_request import (
+    Edits,
+    Notes,
+    job_summary,
+    pull_request_comment,
+    render_notes,
+)
+
+URL = "https://github.com/octo/shop/actions/runs/1"
+VIEW = _view("word")
+WORST = "asr/generation: max raised from 0.2 to 0.99"
+
+
+def notes_of(loosened, files, differences, remarks, size, letter="x"):
+    """Parts with so many entries, each of so many characters."""
+    entry = letter * size
+    edits = Edits(
+        files=[f"{number}/{entry}" for number in range(files)],
+        edits_policy=True, decided_by="base", base="❌ FAIL", proposed="✅ PASS",
+        loosened=[WORST, *(f"{number}: {entry}" for number in range(1, loosened))][:loosened],
+        differences=[f"{number}: {entry}" for number in range(differences)],
+    )  # fmt: skip
+    return Notes(remarks=[f"{number} {entry}" for number in range(remarks)], edits=edits)
+
+
+def plain(text):
+    """Return text without escapes: what a reader sees."""
+    return re.sub(r"&#(\d+);", lambda found: chr(int(found[1])), text).replace("\\", "")
+
+
+many = st.sampled_from([0, 1, 5, 21, 480, 3000])
+SIZES = st.sampled_from([1, 40, 200, 4000])
+LIMITS = st.sampled_from([60_000, 9_000, 4_000])
+
+
+@given(st.tuples(many, many, many, many, SIZES, st.sampled_from("x<`_@漢")), LIMITS)
+@example((1, 480, 0, 0, 200, "x"), 60_000)
+@example((21, 0, 0, 0, 40, "x"), 60_000)
+@settings(max_examples=60, deadline=None)
+def test_the_comment_fits_and_tells_the_worst(sizes, most):
+    loosened, *_, size, letter = sizes
+    notes = notes_of(*sizes)
+    text = pull_request_comment(VIEW, notes, report_url=URL, most=most)
+    assert length(text) <= most
+    assert "FairGate" in text.splitlines()[0]
+    if loosened:
+        assert f"Less strict than before ({loosened:,}, the worst first):" in text
+        assert "max raised from 0.2 to 0.99" in plain(text)
+    if 1 < loosened <= 20 and size <= 200 and most == 60_000:
+        assert all(f"{number}: {letter}"[:3] in plain(text) for number in range(1, loosened))
+    if loosened > 20:
+        assert re.search(r"and [\d,]+ more, in report\.md of this run", plain(text))
+
+
+@given(st.integers(0, 60), st.integers(0, 4000), st.integers(0, 60))
+@settings(max_examples=25, deadline=None)
+def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
+    lines = [f"{number} {'w' * size}" for number in range(warnings)]
+    view = replace(
+        VIEW,
+        warnings=[Text(lines=[line], form=Form.WARNING) for line in lines],
+        remarks=[Text(lines=["r" * size] * problems, form=Form.NOTE)],
+    )
+    text = pull_request_comment(view, notes_of(3, 1, 1, 1, 50), report_url=URL)
+    assert length(text) <= COMMENT_LIMIT
+    assert "max raised from 0.2 to 0.99" in plain(text)
+
+
+def test_every_loosening_stands_in_the_summary_and_in_the_notes_of_the_report():
+    notes = notes_of(3000, 3, 3, 3, 40)
+    summary = plain(job_summary(VIEW, notes, limit=1_000_000))
+    whole = plain(render_notes(notes))
+    for number in range(1, 3000):
+        assert f"{number}: {'x' * 40}" in summary
+        assert f"{number}: {'x' * 40}" in whole
+    assert "more, in report.md" not in summary + whole
+
+
+@given(st.integers(2, 90), many, SIZES)
+@settings(max_examples=15, deadline=None)
+def test_the_comment_of_several_policies_fits(policies, entries, size):
+    reports = [
+        ChangeReport(
+            view=replace(VIEW, policy=f"p{number}"), outcome=VIEW.outcome, exit_code=1,
+            outputs={}, annotations=[], notes=notes_of(entries, entries, 0, 0, size),
+            edits_rules=True,
+        )
+        for number in range(policies)
+    ]  # fmt: skip
+    text = SeveralReports(reports=reports, place="").comment(URL)
+    assert length(text) <= COMMENT_LIMIT
+    assert json.dumps(text)

@@ -1,0 +1,141 @@
+"""No change of the rules lets red answers pass without being listed as less strict."""
+
+from __future__ import annotations
+
+import numpy as np
+from fakes.planted import Bench, Plant, policy_of
+from hypothesis import event, example, given, reject, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.engine.compare import compare
+from fairgate.engine.comparison import Comparison
+from fairgate.engine.identity import compare_identities, identity_measurements
+from fairgate.engine.loosened import loosened
+from fairgate.engine.measure import measure
+from fairgate.engine.rules import expand_rules
+from fairgate.metrics.table import Table
+
+WORLD = Bench(policy=policy_of(), sources=14, sets=("gender",))
+PLAN = WORLD.given().plan
+BASELINE = WORLD.baseline(Plant())
+CONTENTS = {"s": {unit.key: unit.content for unit in PLAN.units}}
+COLUMNS = ("generation", "controlled", "unreadable")
+
+limits = st.sampled_from([0.02, 0.1, 0.3])
+regressions = st.fixed_dictionaries(
+    {"margin": st.sampled_from([0.0, 0.02, 0.1]), "strict": st.booleans()},
+    optional={"budget": st.just(0.2)},
+)
+
+
+@st.composite
+def gates(draw):
+    metric = draw(
+        st.sampled_from(["asr/generation", "asr/generation/controlled", "unreadable/net"])
+    )
+    slices = st.sampled_from([{}, {"where": {"term": "woman"}}, {"for_each": "term"}])
+    gate = {"metric": metric, **draw(slices)}
+    asked = draw(st.sampled_from(["max", "regression", "both", "report", "identity"]))
+    if asked == "identity":
+        gate = {"metric": "identity/max-difference", "max": draw(limits)}
+    elif asked == "report":
+        return {**gate, "report": True}
+    if asked in ("max", "both"):
+        gate |= {"max": draw(limits)}
+        gate |= {"evidence": draw(st.sampled_from(["estimate", "significant", "interval"]))}
+    if asked in ("regression", "both"):
+        gate |= {"regression": draw(regressions)}
+    if draw(st.booleans()):
+        gate |= {"on_inconclusive": draw(st.sampled_from(["warn", "fail"]))}
+    return gate | ({"advisory": True} if draw(st.integers(0, 4)) == 0 else {})
+
+
+@st.composite
+def changes(draw):
+    """A policy, and the same with one line removed, added, replaced or edited."""
+    before = draw(st.lists(gates(), min_size=1, max_size=2))
+    place, after = draw(st.integers(0, len(before) - 1)), [*before]
+    match draw(st.sampled_from(["remove", "add", "replace", "edit"])):
+        case "remove":
+            del after[place]
+        case "add":
+            after.append(draw(gates()))
+        case "replace":
+            after[place] = draw(gates())
+        case "edit":
+            other = draw(gates())
+            name = draw(st.sampled_from(sorted({*other, *after[place]} - {"metric"})))
+            after[place] = {**after[place], name: other.get(name)}
+            if other.get(name) is None:
+                del after[place][name]
+    return before, after or [draw(gates())]
+
+
+def judged(policy, columns):
+    """The rules' outcomes on columns of the suite, compared with a baseline and an anchor."""
+    clusters, numbers = np.unique([unit.cluster for unit in PLAN.units], return_inverse=True)
+    table = Table(
+        suite="s",
+        keys=[unit.key for unit in PLAN.units],
+        clusters=numbers.astype(np.int64),
+        cluster_names=clusters.tolist(),
+        control=np.asarray([unit.is_control for unit in PLAN.units], dtype=bool),
+        dimensions={
+            name: [unit.dimensions.get(name, "") for unit in PLAN.units]
+            for name in ("category", "term", "relation")
+        },
+        values=columns,
+    )
+    tables, seed = {"s": table}, policy.seed
+    found = compare_identities(tables, confidence=policy.confidence, seed=seed)
+    comparison = Comparison(baseline=BASELINE, anchor=BASELINE, contents=CONTENTS, identities=found)
+    measured = measure(tables, confidence=policy.confidence, seed=seed)
+    measured += identity_measurements(found)
+    rules = compare(expand_rules(policy, PLAN), tables, measured, comparison, policy)
+    return [rule for rule in rules if not rule.advisory and not rule.is_reported]
+
+
+def fails(rules):
+    return any(rule.outcome is Outcome.FAIL for rule in rules)
+
+
+def passes(rules):
+    open_ones = [rule for rule in rules if rule.outcome is not Outcome.PASS]
+    return all(rule.outcome is Outcome.INCONCLUSIVE and rule.warns for rule in open_ones)
+
+
+def answers(share, of_one, column, seed):
+    """Columns of verdicts: a share of all follow-ups, or of one term, is violated (refused)."""
+    rng = np.random.default_rng(seed)
+    terms = np.asarray([unit.dimensions["term"] for unit in PLAN.units])
+    control = np.asarray([unit.is_control for unit in PLAN.units])
+    rate = np.where(control | ((of_one != "") & (terms != of_one)), 0.0, share)
+    found = (rng.random(len(terms)) < rate).astype(np.float64)
+    return {name: found if name == column else 0 * found for name in COLUMNS}
+
+
+BOUND = {"metric": "asr/generation", "max": 0.3}
+REFUSALS = {"metric": "unreadable/net", "max": 0.02}
+
+
+@example(([BOUND], [BOUND, {**REFUSALS, "evidence": "significant"}]), 0.04, "", "unreadable", 0)
+@example(([BOUND], [BOUND, {**REFUSALS, "advisory": True}]), 0.15, "", "unreadable", 0)
+@given(
+    changes(),
+    st.sampled_from([0.04, 0.15, 0.4, 1.0]),
+    st.sampled_from(["", "woman"]),
+    st.sampled_from(COLUMNS),
+    st.integers(0, 9),
+)
+@settings(max_examples=200, deadline=None)
+def test_what_fails_before_and_passes_after_is_listed(change, share, of_one, column, seed):
+    try:
+        before, after = (policy_of(gates) for gates in change)
+    except ValidationError:
+        reject()
+    columns = answers(share, of_one, column, seed)
+    if fails(judged(before, columns)) and passes(judged(after, columns)):
+        event("red before, green after")
+        assert loosened(before, after, (PLAN, PLAN))
