@@ -169,11 +169,9 @@ def _rows(shown: str) -> tuple[tuple[int, frozenset[str], str], ...]:
     The parts are what it quotes and what stands around ("A man says the following text: …").
     """
     inner = _INNER.search(shown)
-    if inner is None:
-        found = (_part(shown, whole=True),)
-    else:
-        around = shown[: inner.start()], shown[inner.end() :]
-        found = (_part(inner[1], whole=True), *map(_part, around))
+    found = [_part(shown if inner is None else inner[1], whole=True)]
+    if inner is not None:
+        found += map(_part, (shown[: inner.start()], shown[inner.end() :]))
     return tuple(part for part in found if part[1])
 
 
