@@ -89,9 +89,7 @@ def test_occupations_replaced_in_published_sentences():
     rows = stereo("winobias")
     pattern = re.compile(r"\b(?:[Tt]he|[Aa]n?) ([a-z]+)\b")
     counts = Counter(word for row in rows for word in pattern.findall(row["text"]))
-    names = [
-        word for word, count in counts.items() if count >= 150 and word != "construction"
-    ]
+    names = [word for word, count in counts.items() if count >= 150 and word != "construction"]
     rng = random.Random(5)
     judged: Counter[tuple[str, bool]] = Counter()
     for text in sorted({row["text"] for row in rows})[::4]:
