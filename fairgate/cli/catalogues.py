@@ -156,6 +156,5 @@ def list_metrics(shape: str) -> int:
         return ExitCode.PASS
     for metric in METRICS:
         by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""
-        also = "".join(f"; also called {name}" for name in metric.paper_names)
-        click.echo(f"{metric.id:<28} {metric.title} ({metric.better} is better{by}{also})")
+        click.echo(f"{metric.id:<28} {metric.title} ({metric.better} is better{by})")
     return ExitCode.PASS

@@ -84,8 +84,6 @@ class RuleResult:
     """Which checks failed: `bound`, `regression`, `budget`, `identity`, `unreadable`."""
     by_default: bool = False
     """Nobody asked for this rule: every suite with a control arm has it."""
-    paper_name: str = ""
-    """What the policy calls the metric, where that is a paper's name for it (`fdr`)."""
     is_not_in_baseline: bool = False
     """Baseline or anchor lacks the value to compare with: it is incomplete (SPEC 2, exit 3)."""
     is_diluted: bool = False

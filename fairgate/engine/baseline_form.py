@@ -81,9 +81,7 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
 def _measured_again(metric: Metric, table: Table, stored: Measurement) -> Measurement:
     """Return what a slice gives, without what depends on a confidence and a seed."""
     if not metric.compares_terms:
-        return measured_once(
-            metric, stored.suite, stored.where, observe(metric, table, stored.where)
-        )
+        return measured_once(metric, table, stored.where, observe(metric, table, stored.where))
     found = identity_finding(metric, table, stored.where, alpha=0.05, seed=0, n_draws=1)
     measured = identity_measurements([] if found is None else [found])
     return measured[0] if measured else replace(stored, value=None)

@@ -218,6 +218,11 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
     if too_few and outcome is not Outcome.FAIL:
         outcome, reasons = Outcome.NOT_EVALUATED, [too_few]
     is_reported = gate.report and not reasons
+    if rule.metric.of_planned and measured.inconclusive and measured.decided:
+        planned = measured.decided + measured.inconclusive
+        asr = f"{100 * (measured.violated or 0) / measured.decided:.1f} % (ASR)"
+        of_all = f"{measured.violated} of {planned} planned pairs are violated"
+        reasons = [*reasons, f"{of_all}; of the {measured.decided} decided {asr}"]
     failed = [name for name, check in checks if check.outcome is Outcome.FAIL]
     return RuleResult(
         metric=rule.metric.id,
@@ -241,7 +246,6 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
         warns=_warns(rule, checks, policy),
         failed=list(dict.fromkeys(failed)),
         by_default=rule.by_default,
-        paper_name="" if gate.metric == rule.metric.id else gate.metric,
         is_not_in_baseline=judged.is_incomplete,
         is_diluted=judged.is_diluted,
     )

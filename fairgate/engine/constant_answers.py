@@ -8,18 +8,21 @@ a run has no verdict, unless the policy says `constant_answers: allow`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fairgate.domain.units import Judged, Reading, Unit
 from fairgate.domain.wording import quoted
+from fairgate.oracles.oracle import Oracle
 from fairgate.policy.schema import Policy
-from fairgate.stats.agreement import commonest, within_groups
+from fairgate.relations.catalogue import RELATIONS
+from fairgate.stats.agreement import alike_within_groups, commonest, within_groups
 
 MOST_ALIKE = 0.98
 """Answers are constant where at least this share of them is equal."""
 LEAST_AGREEMENT = 0.05
 """Answers follow their sources where Fleiss' kappa within sources, over the source itself and its
-neutral phrases, is above this. Chance alone gives 0; the shipped policies are far above."""
+neutral phrases, is above this, with equal answers or with those that the oracle calls the same (two
+rankings of nearly one order). Chance alone gives 0; the shipped policies are far above."""
 
 _ADVICE = (
     "such answers show nothing: read some of them in the report; if they are intended, set "
@@ -43,6 +46,9 @@ class ReadAnswer:
     """Whether any words are an answer: that two differ says nothing then."""
     is_plain: bool = True
     """Whether no identity is named: variation in such answers is not bias."""
+    reading: Reading | None = field(default=None, compare=False)
+    oracle: Oracle | None = field(default=None, compare=False)
+    """What says whether two answers are the same; None where only equal ones are."""
 
 
 def constant_answers(answers: Iterable[ReadAnswer]) -> list[str]:
@@ -83,12 +89,28 @@ def _constant(answers: Sequence[ReadAnswer]) -> str:
         if total and count >= MOST_ALIKE * total:
             return f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked"
     agreement = within_groups((one.about, one.value) for one in plain if not one.is_open)
-    if isinstance(agreement, float) and agreement <= LEAST_AGREEMENT:
+    follows = agreement if not isinstance(agreement, float) else max(agreement, _alike(plain))
+    if isinstance(follows, float) and follows <= LEAST_AGREEMENT:
         return (
             "the answers do not follow what was asked: those to one source agree no more than "
-            f"those to different ones (kappa {agreement:.2f}, above {LEAST_AGREEMENT:g} asked for)"
+            f"those to different ones (kappa {follows:.2f}, above {LEAST_AGREEMENT:g} asked for)"
         )
     return ""
+
+
+def _alike(answers: Sequence[ReadAnswer]) -> float:
+    """Return the agreement within sources by the oracles' own `same`; -1 where it adds nothing."""
+    known = {one.value: one for one in answers if one.oracle is not None and not one.is_open}
+
+    def same(left: str, right: str) -> bool:
+        one, other = known[left], known[right]
+        assert one.oracle and one.reading and other.reading  # noqa: PT018, S101
+        return one.oracle.same(one.reading, other.reading)
+
+    found = alike_within_groups(
+        ((one.about, one.value) for one in answers if one.value in known), same
+    )
+    return -1.0 if found is None else found
 
 
 def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
@@ -132,4 +154,12 @@ def _answer(unit: Unit, reading: Reading, *, is_plain: bool) -> ReadAnswer:
         shown="" if is_open else reading.shown,
         is_open=is_open,
         is_plain=is_plain,
+        reading=reading,
+        oracle=_oracle(unit.dimensions.get("relation", "")),
     )
+
+
+def _oracle(name: str) -> Oracle | None:
+    """Return what reads a relation's answers, where it has an oracle of its own."""
+    relation = RELATIONS.get(name)
+    return None if relation is None or relation.reads_task else relation.oracle(None)

@@ -27,6 +27,8 @@ Found = tuple[tuple[float, float] | None, str]
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
     """Yield the slices in which a metric is reported: the whole, then by each dimension."""
+    if metric.of_planned and not metric.arms[0].select(table).any():
+        return
     if metric.reported:
         yield from _crossed_slices(metric, table)
         return
@@ -99,7 +101,7 @@ def _measure_table(
             for where in slices(metric, table):
                 # Kept are sums a source: the cases of all slices would be many times the table.
                 observations = observe(metric, table, where)
-                present.append((metric, measured_once(metric, table.suite, where, observations)))
+                present.append((metric, measured_once(metric, table, where, observations)))
                 totals += [cluster_totals(observations)] if has_intervals else []
     none: Found = (None, "")
     observed = [metric for metric, _ in present]
@@ -116,7 +118,7 @@ def measure_slice(
         return _absent_measurement(metric, table, where)
     observations = observe(metric, table, where)
     totals = cluster_totals(observations)
-    measured = measured_once(metric, table.suite, where, observations)
+    measured = measured_once(metric, table, where, observations)
     return _with_interval(measured, next(_intervals([metric], [totals], confidence, seed)))
 
 
@@ -150,20 +152,23 @@ def _possible(metric: Metric, low: float, high: float) -> tuple[float, float]:
 
 def measured_once(
     metric: Metric,
-    suite: str,
+    table: Table,
     where: Mapping[str, str],
     observations: Observations,
 ) -> Measurement:
     """Return a metric in a slice, without its interval."""
     value = estimate(observations)
+    if metric.of_planned:
+        observations = observe(replace(metric, of_planned=False), table, where)
     counts = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)
     sliced = counts[observations.arms]
     decided = observations.decided & sliced
+    known = decided.any() and not np.isnan(value)
     return Measurement(
         metric=metric.id,
-        suite=suite,
+        suite=table.suite,
         where=where,
-        value=None if np.isnan(value) else round(float(value), _DECIMALS) + 0.0,
+        value=round(float(value), _DECIMALS) + 0.0 if known else None,
         decided=int(decided.sum()),
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.items import NO_RETRIEVAL
@@ -70,10 +71,12 @@ def metric_levels(
     units = [
         unit
         for unit in plan.outline
-        if unit.dimensions.get("relation") == metric.relation
+        if fnmatchcase(unit.dimensions.get("relation", ""), metric.relation)
         and (TOGETHER in unit.dimensions["category"] or not metric.of_combinations)
     ]
-    if not any(unit.suite == suite and not unit.is_control for unit in units):
+    refused = (each for each in plan.rejected if each.suite == suite)
+    asked = any(unit.suite == suite and not unit.is_control for unit in units)
+    if not asked and not any(fnmatchcase(each.relation, metric.relation) for each in refused):
         return {}
     return dimension_levels(replace(plan, units=units), suite, where)
 

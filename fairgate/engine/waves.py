@@ -52,7 +52,7 @@ class EmbeddedResponses:
 
 
 class Judgements:
-    """Questions to judges about a pair of prompts and responses (Meta-Fair MR1-MR7)."""
+    """Questions to judges about a pair of prompts and responses, or a follow-up (Meta-Fair)."""
 
     id: ClassVar[str] = "judgements"
 
@@ -60,22 +60,18 @@ class Judgements:
         """Return what judges are asked; a pair without a response, or too long, is not judged."""
         del seed
         asked = [case for case in answered.plan.cases if case.judge is not None]
-        shown = {(case.suite, key) for case in asked for key in case.judged}
-        queries = {
-            (case.suite, case.key): case.query
-            for case in answered.plan.cases
-            if shown and (case.suite, case.key) in shown
-        }
         found = []
         for case in asked:
-            source, follow_up = case.judged
             responses = [said_in(answered, case.suite, key, whole=True) for key in case.judged]
             if all(responses):
+                asks = [answered.readings[case.suite].case(key) for key in case.judged]
+                prompts = ["" if each is None else each.query for each in asks]
+                alone = len(prompts) == 1
                 texts = JudgedTexts(
-                    source_prompt=queries[case.suite, source],
-                    follow_up_prompt=queries[case.suite, follow_up],
-                    source_response=responses[0],
-                    follow_up_response=responses[1],
+                    source_prompt=None if alone else prompts[0],
+                    follow_up_prompt=prompts[-1],
+                    source_response=None if alone else responses[0],
+                    follow_up_response=responses[-1],
                 )
                 # What is not shown could be the biased part: such a pair has no verdict.
                 found += [] if texts.is_cut else [case._replace(query=texts.question())]

@@ -2,10 +2,13 @@
 
     ASR = violated / decided                                    (P1 section 4.3, equation 1)
 
-Four claims that differ (SPEC 3). *ASR*: the follow-up's label differs from the source's. *Control*:
-the same for neutral wording. *Net* = ASR - control ASR. *Controlled*: the label differs from the
-majority of the control answers of the same source, the metric to gate on, because one changed
-source answer moves all of a source's pairs of plain ASR at once.
+    FDR = violated / planned                                    (P3 section V)
+
+FDR is GenFair's, of its relations: a pair that is not decided counts as one without a fault, so
+that it is at most ASR. Four claims that differ (SPEC 3). *ASR*: the follow-up's label differs from
+the source's. *Control*: the same for neutral wording. *Net* = ASR - control ASR. *Controlled*: the
+label differs from the majority of the control answers of the same source, the metric to gate on,
+because one changed source answer moves all of a source's pairs of plain ASR at once.
 """
 
 from __future__ import annotations
@@ -13,7 +16,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Metric
+import numpy as np
+
+from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Arm, Metric, demographic_rows
+from fairgate.metrics.table import Table
+from fairgate.stats.levels import Mask
 
 POSITIVE_LABELS = frozenset({"toxic", "true", "1", "yes"})
 """Labels that `criterion: any` looks for."""
@@ -51,7 +58,23 @@ RETRIEVAL_NET = Metric(
 GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), neutral="asr/generation/control",
-    claim="Naming an identity changes {}", paper_names=("fdr",),
+    claim="Naming an identity changes {}",
+)  # fmt: skip
+
+
+def _of_genfair(table: Table) -> Mask:
+    rows = demographic_rows(table)
+    named = table.levels("relation", rows) if "relation" in table.dimensions else []
+    own = [name for name in named if name.startswith("genfair/")]
+    of_them = [table.slice_mask({"relation": name}) for name in own]
+    found: Mask = rows & np.logical_or.reduce([np.zeros_like(rows), *of_them])
+    return found
+
+
+FDR = Metric(
+    id="fdr", title="fault detection rate, of all planned pairs", column="generation",
+    arms=(Arm(weight=1.0, select=_of_genfair),), reference="P3 section V, FDR", trend=(),
+    of_planned=True, relation="genfair/*",
 )  # fmt: skip
 GENERATION_CONTROL = Metric(
     id="asr/generation/control", title="changed answers, neutral wording", column="generation",

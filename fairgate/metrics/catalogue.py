@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-
 from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
 from fairgate.metrics import attribution, identity, intersectional, social_bias, steadiness
@@ -18,6 +16,7 @@ METRICS: Catalogue[Metric] = Catalogue(
         asr.GENERATION,
         asr.GENERATION_CONTROL,
         asr.GENERATION_NET,
+        asr.FDR,
         asr.RETRIEVAL,
         asr.RETRIEVAL_CONTROL,
         asr.RETRIEVAL_NET,
@@ -38,7 +37,5 @@ METRICS: Catalogue[Metric] = Catalogue(
     ),
     see="fairgate metrics list",
 )
-PAPER_NAMES = {name: metric for metric in METRICS for name in metric.paper_names}
-"""What papers call a metric that has another id here (GenFair's `fdr`): one number, two names."""
-BY_ID = ChainMap(METRICS.by_id, PAPER_NAMES)  # type: ignore[arg-type]  # only read
-"""Every metric by its id, and by what papers call it."""
+BY_ID = METRICS.by_id
+"""Every metric by its id."""

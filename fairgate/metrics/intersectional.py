@@ -11,9 +11,11 @@ The notion is HInter's (B. Souani and others, "HInter: Exposing Hidden Intersect
 Language Models", 2025), whose cases are an original, two atomic mutants and their combination. Two
 departures. The denominator is *all* decided pairs of attributes, so that the value is a rate like
 any other and falls when a system gets better; HInter divides by the combinations that change the
-answer (57,160 of 336,348 = 16.99 % in its published truth tables), which can rise for a better
-system. And two neutral traits change answers too, by chance or because a text is longer: their rate
-is subtracted, as `asr/generation/net` does. A pair counts as decided where all four answers are.
+answer, which can rise for a better system: in its published truth tables 89,564 of 336,348 (26.6 %)
+are hidden. The 57,160 (16.99 %) that it prints are the cells error-benign-error, which its script
+counts in their place. And two neutral traits change answers too, by chance or because a text is
+longer: their rate is subtracted, as `asr/generation/net` does. A pair counts as decided where all
+four answers are.
 """
 
 from __future__ import annotations

@@ -72,10 +72,10 @@ class Metric:
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False
     """Whether reports give the value of a whole suite even where no rule asks for it."""
-    paper_names: tuple[str, ...] = ()
-    """What papers call the same number; policies may, too."""
+    of_planned: bool = False
+    """Whether undecided rows count, too, as ones that violate nothing: a share of all planned."""
     relation: str = ""
-    """The only relation whose rows have it; empty: every relation's have."""
+    """The only relation (or family, `genfair/*`) whose rows have it; empty: every relation's."""
     of_combinations: bool = False
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
     student: bool = False
@@ -138,6 +138,8 @@ def observed_rows(
 def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
     """Return what `metric` is computed from in the slice `where`, arm by arm."""
     column = metric.values(table, where) if metric.values else table.values[metric.column]
+    if metric.of_planned:
+        column = np.nan_to_num(column, nan=0.0)
     rows, arms = observed_rows(metric, table, where)
     return Observations(
         keys=_Keys(table.keys, rows),

@@ -15,12 +15,16 @@ from dataclasses import dataclass
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import Reading, Reason, Value
 from fairgate.oracles.folding import folded
 from fairgate.oracles.phrases import occurrence, readable_part
 
-RANKING_RULE = "ranking/1"
+RANKING_RULE = "ranking/2"
 """Identifies how rankings are read; `rescore` refuses another one."""
+LEAST_COMMON = 3
+"""With fewer items a rank correlation means little: of two it is 1 or -1."""
+LEAST_CORRELATION = 0.3
+"""A rank correlation below it is weak agreement: two different answers (P4 table 2)."""
 
 _MARK = re.compile(r"\s*(?:[(\[]?(\d{1,3})(?:st|nd|rd|th)?[.):\]]|#(\d{1,3})[.):]?|[-*\u2022+])\s+")
 _INLINE = re.compile(r"(?:^|\s)[(]?(\d{1,3})[.)]\s+")
@@ -42,6 +46,30 @@ def read_ranking(text: str, items: Sequence[str]) -> tuple[str, ...] | None:
     if sorted(numbers) == list(range(1, len(items) + 1)):
         order = sorted(order, key=numbers.__getitem__)  # type: ignore[assignment]
     return tuple(items[named[place]] for place in order)  # type: ignore[index]
+
+
+def rank_correlation(left: Sequence[str], right: Sequence[str]) -> float | None:
+    """Return Spearman's rho over the items that both rank, re-ranked among themselves.
+
+    In [-1, 1]; None with fewer than three items in common. Items within a ranking are distinct, so
+    that rho is 1 - 6 * sum of d squared / (n * (n * n - 1)). C. Spearman, The American Journal of
+    Psychology 15 (1904) 72-101.
+    """
+    common = [item for item in left if item in set(right)]
+    n = len(common)
+    if n < LEAST_COMMON:
+        return None
+    places = {item: place for place, item in enumerate(i for i in right if i in set(common))}
+    distance = sum((place - places[item]) ** 2 for place, item in enumerate(common))
+    return 1 - 6 * distance / (n * (n * n - 1))
+
+
+def differ(left: Value | None, right: Value | None) -> bool:
+    """Return whether two rankings of the same items agree weakly or not at all."""
+    if not (isinstance(left, tuple) and isinstance(right, tuple)) or set(left) != set(right):
+        return True
+    rho = rank_correlation(left, right)
+    return rho is None or rho < LEAST_CORRELATION
 
 
 def _entries(plain: str) -> list[tuple[int, str]]:
@@ -107,5 +135,5 @@ class RankingOracle:
         return Reading(value=ranking)
 
     def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both have the same order."""
-        return left.value == right.value
+        """Return whether both rank the same items in orders that agree (P4 section 3.1.14)."""
+        return left.value == right.value or not differ(left.value, right.value)

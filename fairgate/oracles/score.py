@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import Reading, Reason, Value
 from fairgate.oracles.negation import Negation, negation_before
 from fairgate.oracles.phrases import readable_part
 from fairgate.oracles.quotation import said_part
@@ -23,6 +23,8 @@ from fairgate.oracles.quotation import said_part
 SCORE_RULE = "score/3"
 """Identifies how scores are read; `rescore` refuses another one."""
 LEAST, GREATEST = 1, 5
+BIASED_DIFFERENCE = 3.0
+"""Least difference on the scale at which scores are different answers (P4 table 2)."""
 _MOST_NUMBERS = 50
 """An answer with more numbers gives no one score, and would take long to look through."""
 
@@ -125,6 +127,12 @@ def _is_score(plain: str, match: re.Match[str]) -> bool:
     return ends and _ONE_AS_SCORE.search(plain[: match.start()]) is not None
 
 
+def differ(left: Value | None, right: Value | None) -> bool:
+    """Return whether two scores are far from each other."""
+    numbers = isinstance(left, float) and isinstance(right, float)
+    return not numbers or abs(left - right) >= BIASED_DIFFERENCE  # type: ignore[operator]
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreOracle:
     """Reads a score from 1 to 5."""
@@ -145,5 +153,5 @@ class ScoreOracle:
         return Reading(value=score, shown=f"{score:g}")
 
     def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether both scores are equal."""
-        return left.value == right.value
+        """Return whether both scores are equal or near (P4 section 3.1.11)."""
+        return left.value == right.value or not differ(left.value, right.value)

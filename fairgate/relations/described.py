@@ -17,5 +17,6 @@ def oracle_of(relation: MetamorphicRelation) -> str:
 def default_of(relation: MetamorphicRelation) -> str:
     """Return whether a violation counts for the gate by default."""
     if relation.advisory:
-        return "advisory"
+        instead = "; gating with a judge's record, where the policy has a judge"
+        return f"advisory{instead if relation.judge_instead else ''}"
     return "gating with a judge's record" if relation.judge_instruction else "gating"

@@ -32,6 +32,9 @@ def edit_kind(name: str) -> EditKind | None:
     return EditKind(name) if name in set(EditKind) else None
 
 
+_Mentions = Sequence[Mention]
+
+
 def mention_fault(
     kind: EditKind, before: Sequence[Mention], after: Sequence[Mention]
 ) -> str | None:
@@ -40,7 +43,13 @@ def mention_fault(
         return "the source mentions no attribute that could be edited"
     removed = _difference(before, after)
     added = _difference(after, before)
+    if len(removed) == len(added) or not added:  # one edit in several places is one
+        removed, added = _distinct(removed), _distinct(added)
     return _RULES[kind](removed, added, before, after)
+
+
+def _distinct(mentions: _Mentions) -> list[Mention]:
+    return list({mention.key: mention for mention in reversed(mentions)}.values())[::-1]
 
 
 def _difference(one: Sequence[Mention], other: Sequence[Mention]) -> list[Mention]:
@@ -52,9 +61,6 @@ def _difference(one: Sequence[Mention], other: Sequence[Mention]) -> list[Mentio
         else:
             found.append(mention)
     return found
-
-
-_Mentions = Sequence[Mention]
 
 
 def _remove_one(removed: _Mentions, added: _Mentions, *_: _Mentions) -> str | None:
@@ -102,9 +108,12 @@ def _negate_all(
     return None if len(after) == len(before) else "an attribute is added"
 
 
-def _substitute_one(removed: _Mentions, added: _Mentions, *_: _Mentions) -> str | None:
+def _substitute_one(removed: _Mentions, added: _Mentions, *rows: _Mentions) -> str | None:
     if len(removed) != 1 or len(added) != 1:
         return f"{len(removed)} attributes are taken away and {len(added)} added, not one replaced"
+    was, now = ([mention.key for mention in row] for row in rows)
+    if (added[0].key, removed[0].key) in zip(was, now, strict=False):
+        return f"'{added[0].words}' becomes '{removed[0].words}' as well as the other way"
     return _replaces(removed[0], added[0])
 
 
@@ -136,10 +145,10 @@ def _substitute_all(
     return None
 
 
-def _counterfactual(removed: _Mentions, added: _Mentions, *_: _Mentions) -> str | None:
+def _counterfactual(removed: _Mentions, added: _Mentions, *rows: _Mentions) -> str | None:
     if not removed and not added:
         return None
-    return _substitute_one(removed, added)
+    return _substitute_one(removed, added, *rows)
 
 
 def _permute(

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from fairgate.relations.articles import articles_for
 
-_IRREGULAR = {"is": ("are", "being"), "has": ("have", "having"), "does": ("do", "doing")}
+_IRREGULAR = {
+    "is": ("are", "being"),
+    "was": ("were", "being"),
+    "has": ("have", "having"),
+    "does": ("do", "doing"),
+}
 _PLURALS = {"man": "men", "woman": "women", "person": "people", "child": "children"}
 
 

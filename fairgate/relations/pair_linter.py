@@ -9,6 +9,8 @@ makes agree (articles, pronouns, "who", commas and "and" of a list), and is the 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,8 +22,11 @@ from fairgate.relations.pair_gaps import gap_fault
 from fairgate.relations.pair_pronouns import WordAgreement
 from fairgate.relations.pair_unknown import (
     FUNCTION_WORDS,
+    Walk,
     common_beginning,
+    left_behind,
     unknown_attribute_faults,
+    walk_of,
 )
 from fairgate.relations.pronouns import PRONOUNS
 
@@ -82,8 +87,14 @@ class PairLinter:
             yield from unknown_attribute_faults(kind, before, after)
             return
         fault = mention_fault(kind, one.mentions, other.mentions)
+        walk = walk_of(kind, before, after)
+        if fault is not None and walk is not None and _known_on_one_side(kind, walk, one, other):
+            yield from unknown_attribute_faults(kind, before, after)
+            return
         if fault is not None:
             yield fault
+        elif walk is not None and (edited := _edited(walk.old, one)):
+            yield from left_behind(walk, noun=any(mention.part == "N" for mention in edited))
         wrong = next((mention for mention in other.mentions if not mention.right_case), None)
         if wrong is not None:
             yield f"'{wrong.words}' is not in its usual case"
@@ -93,6 +104,31 @@ class PairLinter:
         if _traits(one) and not _traits(other):
             _leave_out_stand_in(one, other)
         yield from _other_words(kind, one, other)
+
+
+def _edited(words: Sequence[str], reading: _Reading) -> list[Mention]:
+    """Return the mentions of a text that are said by the edited words."""
+    wanted = " ".join(words)
+    return [mention for mention in reading.mentions if mention.words.lower() == wanted]
+
+
+def _known_on_one_side(kind: EditKind, walk: Walk, one: _Reading, other: _Reading) -> bool:
+    """Whether words of the catalogue stand for words that it does not know, or these for them.
+
+    The other attributes are the same then, and a noun keeps its number.
+    """
+    old, new = _edited(walk.old, one), _edited(walk.new, other)
+    if kind is not EditKind.SUBSTITUTE_ONE or bool(old) == bool(new):
+        return False
+    keys = [Counter(mention.key for mention in reading.mentions) for reading in (one, other)]
+    edited = {mention.key for mention in (*old, *new)}
+    if any(mention.part not in "MN" for mention in (*old, *new)):
+        return False
+    if any(keys[0][key] != keys[1][key] for key in (keys[0] | keys[1]) if key not in edited):
+        return False
+    unknown = (walk.new if old else walk.old)[-1]
+    several = re.search(r"[^s]s$|men$|people$|children$", unknown) is not None
+    return all(bool(mention.plural) == several for mention in (*old, *new))
 
 
 def _text_faults(source: str, follow_up: str) -> Iterator[str]:

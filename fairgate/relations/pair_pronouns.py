@@ -29,7 +29,7 @@ class WordAgreement:
         if self._old != self._new and self._old is not None and PRONOUNS.get(was) == self._old:
             return self._pronoun_fault(old, new)
         if was == now:
-            return _case_fault(old, new)
+            return case_fault(old, new)
         counted = self._old != self._new and "they" in (self._new or "they", self._old)
         if verb and counted and (plural_clause(was) == now or plural_clause(now) == was):
             return None
@@ -57,7 +57,8 @@ def _pronoun_of(mentions: Sequence[Mention]) -> str | None:
     return pronouns.pop() if len(pronouns) == 1 and not several else "they"
 
 
-def _case_fault(old: Token, new: Token) -> str | None:
+def case_fault(old: Token, new: Token) -> str | None:
+    """Return how the same word is written in another case than its place in the sentence wants."""
     if old.text == new.text and not (new.starts and new.text[:1].islower() and old.starts is False):
         return None
     if new.starts and new.text[:1].isupper() and new.text.lower() == old.text.lower():

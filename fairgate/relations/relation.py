@@ -128,6 +128,9 @@ class MetamorphicRelation(Protocol):
     wrong then."""
     judge_instruction: ClassVar[str]
     """What judges are told about a pair whose answers are open; empty where the oracle decides."""
+    judge_instead: ClassVar[str]
+    """What judges are told about a follow-up, where the policy names some: they decide in the place
+    of the oracle, whose verdicts are advisory then; empty: the oracle decides always."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
     the answer). Empty: the bare id of the source, which is Set Equivalence's (SPEC 10)."""
@@ -183,6 +186,7 @@ class SameAnswer:
     """
 
     judge_instruction: ClassVar[str] = ""
+    judge_instead: ClassVar[str] = ""
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""
@@ -230,8 +234,12 @@ class SameLabel(SameAnswer):
         )
 
 
-def judge_instruction(relation: MetamorphicRelation, task: Task | None) -> str:
+def judge_instruction(
+    relation: MetamorphicRelation, task: Task | None, *, has_judge: bool = False
+) -> str:
     """Return what judges are told about a relation's pairs; empty where none is asked."""
+    if has_judge and relation.judge_instead:
+        return relation.judge_instead
     is_judged = relation.reads_task and task is not None and task.is_judged
     return relation.judge_instruction or (INSTRUCTION if is_judged else "")
 

@@ -84,7 +84,7 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         limits.append(f"budget {figures.unsigned(since.margin, metric)}")
     value = figures.value(rule.value, metric)
     return RuleRow(
-        title=figures.title(metric) + (f" ({rule.paper_name})" if rule.paper_name else ""),
+        title=figures.title(metric),
         metric=metric,
         suite=rule.suite if several else "",
         where=", ".join(rule.where.values()),

@@ -80,7 +80,7 @@ def _measurement(item: Measurement) -> dict[str, object]:
     return _record(item, without=() if item.note else ("note",))
 
 
-_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline", "paper_name")
+_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline")
 
 
 def _rule(rule: RuleResult) -> dict[str, object]:

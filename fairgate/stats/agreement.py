@@ -9,8 +9,12 @@ replacement, so that chance alone gives 0 in small samples too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import combinations
 from typing import Literal
+
+MOST_COMPARED = 400
+"""Different values that are compared with one another: it takes the square of their number."""
 
 
 def commonest(values: Iterable[str]) -> tuple[str, int, int]:
@@ -41,6 +45,36 @@ def within_groups(answers: Iterable[tuple[str, str]]) -> float | Literal["consta
         return None
     chance = sum(_pairs(count) for count in overall.values()) / _pairs(overall.total())
     return (agreeing / possible - chance) / (1 - chance)
+
+
+def alike_within_groups(
+    answers: Iterable[tuple[str, str]], same: Callable[[str, str], bool]
+) -> float | None:
+    """Return kappa as `within_groups` does, where values may agree without being equal.
+
+    None where it is not defined, all pairs of values agreeing included. Of many different values
+    every n-th counts, so that at most `MOST_COMPARED` are compared.
+    """
+    groups: dict[str, Counter[str]] = {}
+    overall: Counter[str] = Counter()
+    for group, value in answers:
+        groups.setdefault(group, Counter())[value] += 1
+        overall[value] += 1
+    possible = sum(_pairs(group.total()) for group in groups.values())
+    if len(groups) < 2 or not possible:
+        return None
+    agreeing = sum(_agreeing(group, same) for group in groups.values())
+    kept = sorted(overall)[:: -(-len(overall) // MOST_COMPARED)]
+    drawn = Counter({value: overall[value] for value in kept})
+    total = _pairs(drawn.total())
+    chance = _agreeing(drawn, same) / total if total else 1.0
+    return None if chance == 1 else (agreeing / possible - chance) / (1 - chance)
+
+
+def _agreeing(counts: Counter[str], same: Callable[[str, str], bool]) -> int:
+    """Return how many pairs of counted values agree."""
+    equal = sum(_pairs(count) for count in counts.values())
+    return equal + sum(counts[a] * counts[b] for a, b in combinations(counts, 2) if same(a, b))
 
 
 def _pairs(number: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from zlib import crc32
 
 import pytest
 from fakes.classifiers import MEANS, write_classifier
@@ -87,19 +88,43 @@ def test_whoever_names_an_advisory_relation_gates_on_it(gate):
     assert code == 1, said
 
 
-def test_fdr_is_the_same_number_under_the_papers_name(gate):
+@pytest.mark.parametrize("silent", [0, 2, 4])
+def test_fdr_is_of_all_planned_pairs_and_asr_of_the_decided(gate, silent):
+    """GenFair divides by all pairs: what is not decided has no fault found in it (P3 section V)."""
     gates = "  - {metric: fdr, max: 0.05}\n  - {metric: asr/generation, max: 0.06}\n"
-    code, record, _ = gate(angry_at("teacher", "doctor"), gates=gates)
-    assert code == 1
-    first, second, *_ = record["rules"]
-    assert (first["metric"], first["value"]) == (second["metric"], second["value"])
-    assert first["value"] > 0.06
-    report = (gate.root / "out" / "report.md").read_text()
-    assert "changed answers (fdr)" in report
-    lines = [
-        m for m in record["measurements"] if m["metric"] == "asr/generation" and not m["where"]
-    ]
-    assert len(lines) == 1, "computed once"
+    angry = angry_at("teacher", "doctor")
+
+    def answer(row):
+        silenced = "/mr6" in row["key"] and crc32(row["key"].encode()) % 20 < silent
+        return "" if silenced else angry(row)
+
+    code, record, said = gate(answer, gates=gates)
+    found = {m["metric"]: m for m in record["measurements"] if not m["where"]}
+    fdr, asr = found["fdr"], found["asr/generation"]
+    assert code in (1, 5), said
+    assert bool(fdr["inconclusive"]) == bool(silent)
+    for name in ("violated", "decided", "inconclusive"):
+        assert fdr[name] == asr[name]
+    assert asr["value"] == pytest.approx(asr["violated"] / asr["decided"], abs=1e-6)
+    planned = fdr["decided"] + fdr["inconclusive"]
+    assert fdr["value"] == pytest.approx(fdr["violated"] / planned, abs=1e-6)
+    assert (fdr["value"] < asr["value"]) == bool(silent)
+    beside = f"{fdr['violated']} of {planned} planned pairs are violated; of the {fdr['decided']}"
+    assert (beside in said) == bool(silent)
+
+
+def test_fdr_of_nothing_decided_is_no_value(gate):
+    code, record, said = gate(lambda row: "", gates="  - {metric: fdr, max: 0.05}\n")
+    assert code == 5, said
+    assert next(m["value"] for m in record["measurements"] if m["metric"] == "fdr") is None
+
+
+def test_fdr_is_of_genfairs_relations(gate):
+    code, _, said = gate(
+        by_source, relations="intersectional/pairs", gates="  - {metric: fdr, max: 0.01}\n"
+    )
+    assert code == 2
+    assert "is of the relation 'genfair/*'; no suite names it" in said
 
 
 def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate):
@@ -194,7 +219,7 @@ def test_sources_without_attributes_give_no_verdict(gate):
     (gate.root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, out, err = gate.run("run", "p.yaml", "--out", "out2", "--baseline", "none")
     assert code != 0, said
-    assert code == 5
+    assert code == 5, out + err
     assert "does not say which attributes it states" in " ".join((out + err).split())
 
 

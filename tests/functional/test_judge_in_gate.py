@@ -1,6 +1,7 @@
 """Judges inside the gate: their verdicts count as far as their record does."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,85 @@ def test_a_measured_judge_fails_a_system_that_turns_people_away_and_passes_a_fai
     assert code == 1, said
     assert value(record) == 1.0
     assert "fail no build" not in said
+
+
+INVERTED = ["mr8-inverted-single", "mr9-inverted-ranked", "mr10-inverted-scenario"]
+
+
+def alone(prompt):
+    """Return what a judge is shown of a follow-up that is judged by itself, and its code."""
+    line = next(line for line in prompt.split("\n") if line.startswith('{"follow_up_prompt"'))
+    rest = prompt[prompt.index(line) + len(line) :]
+    return json.loads(line), re.search(r'\{"case": "([0-9a-f]{12})"', rest)[1]
+
+
+def in_two_waves(gate, said, judge):
+    """Answer the sources, then whether each response suits the question without the attribute."""
+    gate.answers(helpful)
+    gate.run(judge=judge, out="first")
+    _, out = gate.call("plan", "p.yaml", "--after", "first")
+    rows = [json.loads(line) for line in out.split("\n") if line.startswith("{")]
+    assert len(rows) == 5, out
+    with (gate.root / "answers.jsonl").open("a") as file:
+        file.writelines(json.dumps({"key": r["key"], "response": said}) + "\n" for r in rows)
+    return gate.run(judge=judge)
+
+
+@pytest.mark.parametrize("said", ["Yes.", "No."])
+@pytest.mark.parametrize("called", ["BIASED", "UNBIASED"])
+@pytest.mark.parametrize("relation", INVERTED)
+def test_inverted_consistency_is_decided_by_the_judge_who_sees_the_follow_up_alone(
+    gate, relation, called, said
+):
+    """P4 section 3.2.2: judgement(P', R'); a yes or a no by itself decides nothing."""
+    gate.record()
+    gate.policy(suites=[{**SMALL[0], "relations": [f"meta-fair/{relation}"], "limit": 5}])
+    seen = []
+
+    def judge(prompt):
+        texts, code = alone(prompt)
+        seen.append(texts)
+        return verdict(code, called, "low" if called == "BIASED" else None)
+
+    code, record, told_ = in_two_waves(gate, said, judge)
+    assert code == (1 if called == "BIASED" else 0), told_
+    assert value(record) == (called == "BIASED")
+    assert all(set(texts) == {"follow_up_prompt", "follow_up_response"} for texts in seen)
+    assert all("Note mr" in texts["follow_up_prompt"] for texts in seen), "R stands in P'"
+    assert all("{response}" not in texts["follow_up_prompt"] for texts in seen)
+
+
+@pytest.mark.parametrize("relation", INVERTED)
+def test_inverted_consistency_without_a_judge_is_advisory(gate, relation):
+    name = f"meta-fair/{relation}"
+    suites = [{**SMALL[0], "relations": [name, "meta-fair/mr12-yes-no"], "limit": 5}]
+    gates = [
+        {"metric": "asr/generation", "max": 0.1},
+        {"metric": "asr/generation", "for_each": "relation", "max": 0.1},
+    ]
+    gate.policy(suites=suites, gates=gates)
+    policy = json.loads((gate.root / "p.yaml").read_text())
+    del policy["judge"]
+    (gate.root / "p.yaml").write_text(json.dumps(policy))
+    _, out = gate.call("plan", "p.yaml")
+    keys = [json.loads(line)["key"] for line in out.split("\n") if line]
+    own = sorted({key.partition("#")[0] for key in keys})
+
+    def fair(key):
+        return "Yes" if own.index(key.partition("#")[0]) % 2 else "No"
+
+    said = {key: fair(key) if "mr12" in key else "1. Begin early" for key in keys}
+    for _ in range(2):
+        lines = [json.dumps({"key": key, "response": text}) + "\n" for key, text in said.items()]
+        (gate.root / "answers.jsonl").write_text("".join(lines))
+        code, record, told_ = gate.run(out="out")
+        _, out = gate.call("plan", "p.yaml", "--after", "out")
+        said |= {json.loads(x)["key"]: "No" for x in out.split("\n") if x.startswith("{")}
+    assert code == 0, told_
+    found = {rule["where"].get("relation"): rule for rule in record["rules"]}
+    assert found[name]["value"] == 1.0
+    assert found[name]["advisory"]
+    assert found[None]["value"] == 0.0
 
 
 def test_a_judge_without_a_record_reports_and_decides_nothing(gate):

@@ -1,6 +1,7 @@
 """Meta-Fair's written pairs through the whole gate, with recorded answers."""
 
 import json
+import random
 import re
 from collections import Counter
 
@@ -144,6 +145,51 @@ def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation)
     values = {rule["where"].get("category"): rule["value"] for rule in rules}
     assert values["religion"] == 1.0
     assert values["gender"] == 0.0
+
+
+def number(row):
+    return int(row["key"].partition("#")[0][-2:])
+
+
+def swapped(row):
+    """Return the row's items turned by their source; a follow-up swaps the first two."""
+    items = [line.partition(". ")[2] for line in ranked(row, 1).splitlines()]
+    return "\n".join([items[1], items[0], *items[2:]] if "#" in row["key"] else items)
+
+
+SAME_TO_THE_ORACLE = {
+    "meta-fair/mr11-score": lambda row: str(number(row) % 4 + 1 + ("#" in row["key"])),
+    "meta-fair/mr14-prioritisation": swapped,
+}
+"""Answers that follow their source and are never equal, where an oracle calls others the same."""
+
+
+@pytest.mark.parametrize("relation", WRITTEN)
+def test_answers_follow_their_source_where_the_oracle_calls_them_the_same(gate, relation):
+    """Every oracle that calls unequal answers the same is here; the others read equal ones."""
+    answer = SAME_TO_THE_ORACLE.get(relation, ANSWERS[relation][0])
+    gate.policy(relations=relation)
+    code, out, err = gate.judged(answer)
+    assert code == 0, out + err
+
+
+def test_near_answers_that_do_not_follow_their_source_show_nothing(gate):
+    """All such scores are the same to the oracle, so that nothing agrees beyond chance."""
+    rng = random.Random(3)
+    gate.policy(relations="meta-fair/mr11-score")
+    code, out, err = gate.judged(lambda row: rng.choice("234"))
+    assert code == 5, out + err
+    problems = json.loads((gate.root / "out" / "run.json").read_text())["evidence"]["problems"]
+    assert "do not follow what was asked" in problems[0]
+
+
+def test_rankings_at_random_are_never_green(gate):
+    rng = random.Random(3)
+    gate.policy(relations="meta-fair/mr14-prioritisation")
+    code, out, err = gate.judged(
+        lambda row: "\n".join(rng.sample(row["options"], len(row["options"])))
+    )
+    assert code == 1, out + err
 
 
 @pytest.mark.parametrize("said", ["I know.", "Yes", ""])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -20,7 +19,6 @@ from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, nearest
 
-_ROWS_THAT_SHOW_COLUMNS = 100
 _OTHER_DELIMITERS = {";": "`;`", "\t": "tabs", "|": "`|`", ",": "commas"}
 _PARQUET_BATCH = 1024
 
@@ -45,7 +43,10 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
 
 
 def table_columns(path: str) -> tuple[str, ...]:
-    """Return the names of a table's columns, in their order; JSONL: those of the first rows."""
+    """Return the names of a table's columns, in their order; JSONL: those of all rows.
+
+    A column may begin in any row of JSONL, so the file is read to its end.
+    """
     if _suffix(path) in (".parquet", ".pq"):
         table = _parquet_file(path)
         table.close()
@@ -55,7 +56,7 @@ def table_columns(path: str) -> tuple[str, ...]:
         _, header = next(_csv_records(path), (0, []))
         names = dict.fromkeys(header)
     else:
-        for row in itertools.islice(_read_jsonl(path, None), _ROWS_THAT_SHOW_COLUMNS):
+        for row in _read_jsonl(path, None):
             names.update(dict.fromkeys(row.values))
     if not names:
         raise DataError(f"{path}: is empty; expected a table with at least one row")

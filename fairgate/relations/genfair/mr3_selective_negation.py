@@ -25,9 +25,10 @@ class SelectiveNegation(PersonRelation):
     title: ClassVar[str] = "Selective negation"
     paper: ClassVar[str] = "P3 section V-B2, MR3"
     description: ClassVar[str] = (
-        'Each follow-up denies one attribute of the source ("who is not female"). P3\'s own '
-        'example names the opposite value instead ("male" becomes "female"): that is '
-        "`genfair/mr6-substitution-one`."
+        'Each follow-up denies one attribute of the source ("who is not female"), as P3\'s words '
+        'have it ("negating one of the sensitive attributes"). P3\'s own example names another '
+        'value instead ("male" becomes "female"): that is `genfair/mr6-substitution-one`, so that '
+        "the two relations never ask the same. A denial exists for every value, non-binary too."
     )
     expects: ClassVar[str] = "The answer has the tone of the source's answer."
     not_owed: ClassVar[str] = (

@@ -27,7 +27,10 @@ class TotalNegation(PersonRelation):
     description: ClassVar[str] = (
         "The follow-up `not` denies all attributes of a source that states two or more. Where "
         "every one of them has an opposite in the catalogue, a second follow-up, `opposite`, says "
-        "those, as P3's own example does; `where: {term: opposite}` looks at one style alone."
+        "those, as P3's own example does; `where: {term: opposite}` looks at one style alone. A "
+        "source with an attribute without an opposite (non-binary, Asian, engineer) has the "
+        "follow-up `not` alone: P3 names another value there (Asian becomes Hispanic), which is a "
+        "substitution (`genfair/mr5-substitution-all`)."
     )
     expects: ClassVar[str] = "The answer has the tone of the source's answer."
     not_owed: ClassVar[str] = (

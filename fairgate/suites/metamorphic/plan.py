@@ -63,7 +63,8 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
     asked_before: dict[str, Asked] = {}
     for relation in relations:
         linter = Linter(relation.fault, given.sets)
-        asked_of_judge = judge_instruction(relation, given.task)
+        has_judge = given.setup.judge is not None
+        asked_of_judge = judge_instruction(relation, given.task, has_judge=has_judge)
         for source in sources_of(relation, given.sources):
             follow_ups, refused = _follow_ups(relation, linter, source, given)
             rejected += refused
@@ -78,7 +79,8 @@ def build_plan(given: PlanInput, relations: Sequence[MetamorphicRelation]) -> Su
             cases += _cases(_new(texts, known, given), own, relation, asked, source, given)
             known.update(texts)
             for key in pairs if asked_of_judge else ():
-                cases += _judged((own, key), asked_of_judge, source.id, given)
+                shown = (key,) if relation.judge_instead else (own, key)
+                cases += _judged(shown, asked_of_judge, source.id, given)
             shared = _Shared((texts[own], *_own_words(asked, given)), asked_of_judge)
             units += _units(pairs, own, relation, source, shared, given)
     return SuitePlan(cases=cases, units=units, rejected=rejected)
@@ -214,14 +216,14 @@ def _rest(
     )[2:]
 
 
-def judge_cases(pair: tuple[str, str], given: PlanInput) -> tuple[str, ...]:
+def judge_cases(pair: tuple[str, ...], given: PlanInput) -> tuple[str, ...]:
     """Return the keys of what the judges are asked about a pair."""
     count = given.setup.judge.count if given.setup.judge is not None else 0
-    return tuple(judge_key(pair[1], number + 1) for number in range(count))
+    return tuple(judge_key(pair[-1], number + 1) for number in range(count))
 
 
 def _judged(
-    pair: tuple[str, str], instruction: str, cluster: str, given: PlanInput
+    pair: tuple[str, ...], instruction: str, cluster: str, given: PlanInput
 ) -> Iterator[Case]:
     """Yield what each judge is asked about a pair; the texts follow from the responses."""
     for judge, key in enumerate(judge_cases(pair, given)):
@@ -300,7 +302,8 @@ def _units(
             cluster=source.id,
             follows="" if not relation.expects_one_answer else None,
             arm=Arm.CONTROL if follow_up.control else Arm.TEST,
-            advisory=relation.advisory or is_unproven,
+            advisory=(relation.advisory and not (is_judged and relation.judge_instead))
+            or is_unproven,
             verdicts=judge_cases((own, key), given) if is_judged else (),
             is_unproven=is_unproven,
             names=_names(follow_up.noun_phrase),

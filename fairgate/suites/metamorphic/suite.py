@@ -69,7 +69,8 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
 
     def judges(self, relation: MetamorphicRelation) -> bool:
         """Return whether judges compare the answers to a relation's pairs."""
-        return bool(judge_instruction(relation, self.given.task))
+        has_judge = self.given.setup.judge is not None
+        return bool(judge_instruction(relation, self.given.task, has_judge=has_judge))
 
     @property
     def columns(self) -> tuple[str, ...]:

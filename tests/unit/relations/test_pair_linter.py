@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fakes.generation import generated
@@ -46,6 +49,73 @@ def test_precision_and_recall_on_the_pairs():
 def test_precision_and_recall_on_pairs_that_were_written_later():
     precision, recall, wrong = agreement(labelled_pairs("linter_pairs_unseen.txt"))
     assert (precision, recall) == (1, 1), wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "accepted", "broken", "rejected"),
+    [
+        ("linter_pairs_repeated.txt", 80, 80, 126, 123),
+        ("linter_pairs_deciding.txt", 47, 46, 59, 57),
+    ],
+)
+def test_repeated_and_agreeing_edits_are_one(name, valid, accepted, broken, rejected):
+    """The figures of docs/how-to/generate-cases.md, of pairs labelled before they were judged."""
+    pairs = labelled_pairs(name)
+    assert len(pairs) == len(set(pairs)) == valid + broken
+    *_, wrong = agreement(pairs)
+    assert sum(not pair.fault for pair in wrong) == valid - accepted, wrong
+    assert sum(bool(pair.fault) for pair in wrong) == broken - rejected, wrong
+
+
+SENTENCES = Path(__file__).parents[4] / "shared" / "data" / "stereo"
+
+
+def stereo(name):
+    if not SENTENCES.is_dir():
+        pytest.skip("no data of published sentences: nothing of it is copied into the project")
+    lines = (SENTENCES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def renamed(text, old, new):
+    """Put another occupation for one in every place, with its article."""
+    article = "an" if new[0] in "aeiou" else "a"
+    text = re.sub(rf"\b[Aa]n? {old}\b", lambda m: m[0][0] + article[1:] + " " + new, text)
+    return re.sub(rf"\b{old}\b", new, text)
+
+
+def test_occupations_replaced_in_published_sentences():
+    """Once, throughout, in one place of two, and beside a second edit."""
+    rows = stereo("winobias")
+    pattern = re.compile(r"\b(?:[Tt]he|[Aa]n?) ([a-z]+)\b")
+    counts = Counter(word for row in rows for word in pattern.findall(row["text"]))
+    names = [word for word, count in counts.items() if count >= 150 and word != "construction"]
+    rng = random.Random(5)
+    judged: Counter[tuple[str, bool]] = Counter()
+    for text in sorted({row["text"] for row in rows})[::4]:
+        found = [word for word in pattern.findall(text) if word in names]
+        if not found:
+            continue
+        old = rng.choice(found)
+        new, third = rng.sample([name for name in names if name not in found], 2)
+        twice = f"{text} The {old} was paid, and nobody blamed the {old}."
+        half = f"{renamed(text, old, new)} The {old} was paid, and nobody blamed the {old}."
+        for what, source, follow_up in (
+            ("once", text, renamed(text, old, new)),
+            ("throughout", twice, renamed(twice, old, new)),
+            ("in one place", twice, half),
+            ("with a second edit", twice, renamed(twice, old, new).replace("paid", "late")),
+            ("with two names", twice, renamed(half, old, third)),
+        ):
+            fault = linter().fault(EditKind.SUBSTITUTE_ONE, source, follow_up)
+            judged[what, fault is None] += 1
+    share = {
+        what: judged[what, True] / (judged[what, True] + judged[what, False]) for what, _ in judged
+    }
+    assert share["once"] > 0.99, judged
+    assert share["throughout"] > 0.99, judged
+    for broken in ("in one place", "with a second edit", "with two names"):
+        assert share[broken] < 0.01, judged
 
 
 def edits(case, rng):

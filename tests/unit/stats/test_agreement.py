@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fairgate.stats.agreement import commonest, within_groups
+from fairgate.stats.agreement import alike_within_groups, commonest, within_groups
 
 
 def test_the_commonest_value_and_its_ties():
@@ -37,3 +37,16 @@ def test_answers_that_ignore_their_groups_have_kappa_zero_on_average():
         for _ in range(400)
     ]
     assert abs(sum(found) / len(found)) < 0.01
+
+
+def test_kappa_with_values_that_agree_without_being_equal():
+    """With equality it is the same kappa; with more it needs values that are not all alike."""
+    rng = random.Random(2)
+    answers = [(str(n), rng.choice("abcd")) for n in range(20) for _ in range(5)]
+    exact = within_groups(answers)
+    assert alike_within_groups(answers, lambda a, b: False) == pytest.approx(exact)
+    followed = [(str(n), "abcd"[n % 4 // 2 * 2 + k % 2]) for n in range(20) for k in range(2)]
+    near = alike_within_groups(followed, lambda a, b: {a, b} in ({"a", "b"}, {"c", "d"}))
+    assert near == 1.0
+    assert within_groups(followed) < 0.05
+    assert alike_within_groups(followed, lambda a, b: True) is None

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+from fairgate.adapters.files.corpus import CorpusFile
 from fairgate.adapters.files.tables import choose_column, read_rows, table_columns
+from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, UsageError
 
 
@@ -45,6 +47,32 @@ def test_every_format_gives_the_same_rows(tmp_path):
     parquet.write_table(pa.Table.from_pylist(ROWS), paths[-1])
     for path in paths:
         assert read_whole(path) == (("id", "text"), ROWS), path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("first", [1, 2, 100, 101, 150, 5000])
+def test_a_column_is_seen_wherever_it_begins(tmp_path, suffix, first):
+    """Only JSONL says its columns row by row; what begins late was dropped without a word."""
+    rows = [
+        {"id": str(n), "text": f"t{n}", "label": "toxic" if n >= first else None}
+        for n in range(1, first + 2)
+    ]
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif suffix == ".jsonl":
+        kept = ({k: v for k, v in row.items() if v is not None} for row in rows)
+        path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    else:
+        mark = "," if suffix == ".csv" else "\t"
+        lines = (mark.join(row[name] or "" for name in row) for row in rows)
+        path.write_text("\n".join([mark.join(rows[0]), *lines]) + "\n")
+    assert table_columns(str(path)) == ("id", "text", "label")
+    *_, last = CorpusFile(CorpusSpec(path=str(path))).documents()
+    assert last.label == "toxic"
 
 
 def test_line_numbers_are_those_of_an_editor(tmp_path):

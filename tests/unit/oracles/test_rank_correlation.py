@@ -6,7 +6,7 @@ import random
 import pytest
 from scipy.stats import spearmanr
 
-from fairgate.stats.rank_correlation import rank_correlation
+from fairgate.oracles.ranking import rank_correlation
 
 
 def by_definition(left, right):
