@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
 from fairgate.engine.bounds import (
     Attainable,
-    Chance,
     Check,
     attainable_values,
-    chance_of,
     check_bounds,
+    range_of,
 )
 from fairgate.engine.changes import changes_since
 from fairgate.engine.check_change import HALF
@@ -26,6 +25,7 @@ from fairgate.engine.rules import Rule
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
+from fairgate.stats.likely_range import LikelyRange
 from fairgate.stats.multiplicity import Corrected, holm, uncorrected
 
 REPORTED = "only reported: the policy sets no limit for it"
@@ -63,6 +63,9 @@ def compare(
         measured = measured or _measured_apart(rule, tables[rule.suite], policy)
         possible = _attainable(rule, measured, tables[rule.suite], policy)
         chance = _chance(rule, tables[rule.suite], policy)
+        if chance is not None:
+            # What is printed is what decides.
+            measured = replace(measured, interval=(chance.low, chance.high))
         found = check_bounds(rule.gate, measured, rule.metric, possible, chance)
         checks = [("bound", check) for check in found]
         moved = {since.reference: since.change(number, rule, levels) for since in changes}
@@ -140,11 +143,13 @@ def _attainable(
     return attainable_values(rule.metric, observed, confidence=policy.confidence)
 
 
-def _chance(rule: Rule, table: Table, policy: Policy) -> Chance | None:
-    if rule.gate.evidence != "significant" or rule.metric.column not in table.values:
+def _chance(rule: Rule, table: Table, policy: Policy) -> LikelyRange | None:
+    if rule.gate.evidence != "significant" or rule.metric.compares_terms:
+        return None
+    if rule.metric.column not in table.values:
         return None
     observed = observe(rule.metric, table, rule.where)
-    return chance_of(rule.metric, observed, confidence=policy.confidence)
+    return range_of(rule.metric, observed, confidence=policy.confidence)
 
 
 def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleResult:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from fairgate.domain.cases import TestPlan
-from fairgate.engine.bounds import is_share
+from fairgate.engine.bounds import is_share, range_of
 from fairgate.engine.rules import Rule
-from fairgate.stats.interval import Interval
-from fairgate.stats.score_range import RateArm, score_range
+from fairgate.metrics.metric import Metric
+from fairgate.stats.observations import Observations
 
 _PROMISED = 0.05
 """How often a fair system may break a bound by chance without a notice."""
@@ -33,14 +36,14 @@ def few_sources_notices(
     for of_gate in by_gate.values():
         first = of_gate[0]
         bound = first.gate.max or 0.0
-        sources = _fewest(plan, of_gate)
+        sources, one_each = _fewest(plan, of_gate)
         if not sources or not 0 < bound < 1:
             continue
         about = (
             f"{first.metric.id}, max {100 * bound:g} % for each {first.gate.for_each or 'slice'}"
         )
-        if first.gate.evidence == "significant":
-            least = smallest_failing(sources, bound, len(first.metric.arms), confidence)
+        if first.gate.evidence == "significant" and one_each:
+            least = smallest_failing(sources, bound, first.metric, confidence)
             if least is None or least > _FAR * bound:
                 yield f"{about}: with {sources} sources {_open(least)}"
         elif first.gate.evidence == "estimate":
@@ -62,30 +65,53 @@ def _open(least: float | None) -> str:
     )
 
 
-def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> int:
-    """Return of how many sources the smallest slice of a gate's rules is."""
+def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:
+    """Return of how many sources a gate's smallest slice is, and whether each has one case there.
+
+    Of a slice in which sources have many cases nothing is known beforehand: how much their means
+    vary decides.
+    """
     suite, names = of_gate[0].suite, [name for name in of_gate[0].where if name != "band"]
-    clusters: dict[tuple[str, ...], set[str]] = {}
+    cases: dict[tuple[str, ...], Counter[str]] = {}
     for unit in plan.units:
         if unit.suite == suite and not unit.is_control and unit.dimensions.keys() >= {*names}:
             at = tuple(unit.dimensions[name] for name in names)
-            clusters.setdefault(at, set()).add(unit.cluster)
-    slices = (tuple(rule.where[name] for name in names) for rule in of_gate)
-    return min(len(clusters.get(at, ())) for at in slices)
+            cases.setdefault(at, Counter())[unit.cluster] += 1
+    slices = [cases.get(tuple(rule.where[name] for name in names), Counter()) for rule in of_gate]
+    one_each = all(many == 1 for found in slices for many in found.values())
+    return min(map(len, slices)), one_each
 
 
-def smallest_failing(sources: int, bound: float, arms: int, confidence: float) -> float | None:
+def smallest_failing(sources: int, bound: float, metric: Metric, confidence: float) -> float | None:
     """Return the least share of the sources that is beyond a bound by more than chance.
 
-    A second arm (neutral wording) is taken to have no violation.
+    Each has one case; a second arm (neutral wording) has several, and no violation.
     """
-    others = tuple(RateArm(rate=0.0, weight=-1.0, sources=sources) for _ in range(arms - 1))
-    for count in range(math.floor(bound * sources) + 1, sources + 1):
-        own = RateArm(rate=count / sources, weight=1.0, sources=sources)
-        found = score_range((own, *others), confidence=confidence)
-        if isinstance(found, Interval) and found.low > bound:
-            return count / sources
-    return None
+
+    def fails(count: int) -> bool:
+        found = range_of(metric, _with_violations(count, sources, metric), confidence=confidence)
+        return found is not None and found.low > bound
+
+    if not fails(sources):
+        return None
+    low, high = math.floor(bound * sources), sources
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(middle) else (middle, high)
+    return high / sources
+
+
+def _with_violations(count: int, sources: int, metric: Metric) -> Observations:
+    arms = np.repeat(np.arange(len(metric.arms)), [1, *[2] * (len(metric.arms) - 1)])
+    own = np.arange(sources) < count
+    return Observations(
+        keys=[str(number) for number in range(sources * len(arms))],
+        clusters=np.repeat(np.arange(sources), len(arms)),
+        arms=np.tile(arms, sources),
+        values=(own[:, None] & (arms == 0)).astype(np.float64).ravel(),
+        weights=tuple(arm.weight for arm in metric.arms),
+        n_clusters=sources,
+    )
 
 
 def broken_by_chance(sources: int, bound: float, slices: int) -> float:

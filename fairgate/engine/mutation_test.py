@@ -16,7 +16,6 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.items import ALL_DOCUMENTS
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.engine.bounds import needs_interval
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.kill_score import (
     NO_VERDICT,
@@ -243,7 +242,7 @@ def without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
     kept = [gate for gate in gates if gate.metric not in out]
     policy = given.policy.model_copy(update={"gates": kept})
     quiet = {name: suite.without_crossing() for name, suite in given.suites.items()}
-    has_intervals = any(needs_interval(gate, BY_ID[gate.metric]) for gate in kept)
+    has_intervals = any(gate.evidence == "interval" for gate in kept)
     lean = replace(given, policy=policy, suites=quiet, has_intervals=has_intervals)
     return lean, list(dict.fromkeys(out))
 
