@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
+from fairgate.domain.units import Reason
 from fairgate.engine.bounds import (
     Attainable,
     Check,
@@ -22,7 +25,8 @@ from fairgate.engine.identity import check_identity
 from fairgate.engine.measure import measure_slice
 from fairgate.engine.references import Reference
 from fairgate.engine.rules import Rule
-from fairgate.metrics.metric import observe
+from fairgate.engine.undecided import as_often_as_neutral
+from fairgate.metrics.metric import observe, observed_rows
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
 from fairgate.stats.likely_range import LikelyRange
@@ -84,7 +88,7 @@ def compare(
                 since.is_incomplete(rule, measured, moved[since.reference]) for since in changes
             ),
         )
-        results.append(_result(judged, comparison, policy))
+        results.append(_result(judged, tables[rule.suite], comparison, policy))
     return results
 
 
@@ -152,7 +156,7 @@ def _chance(rule: Rule, table: Table, policy: Policy) -> LikelyRange | None:
     return range_of(rule.metric, observed, confidence=policy.confidence)
 
 
-def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleResult:
+def _result(judged: JudgedRule, table: Table, comparison: Comparison, policy: Policy) -> RuleResult:
     rule, measured, checks = judged.rule, judged.measured, judged.checks
     gate = rule.gate
     bounds = {
@@ -160,7 +164,7 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
     }
     outcome = _worst([check.outcome for _, check in checks])
     reasons = [check.reason for _, check in checks]
-    too_few = _too_few(rule, measured, policy)
+    too_few = _too_few(rule, measured, table, policy)
     if too_few and outcome is not Outcome.FAIL:
         outcome, reasons = Outcome.NOT_EVALUATED, [too_few]
     is_reported = gate.report and not reasons
@@ -192,7 +196,7 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
     )
 
 
-def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
+def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) -> str:
     """Return why a rate of the decided cases is no evidence: too few were decided.
 
     A whole suite needs the policy's `min_decided`, a slice of it at least half.
@@ -203,8 +207,22 @@ def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
     needed = HALF if rule.where else policy.min_decided
     if measured.decided >= needed * asked:
         return ""
+    if measured.decided >= needed * max(asked - _unstable(rule, table), HALF * asked):
+        return ""
     limit = "half" if rule.where else f"min_decided {policy.min_decided:g}"
     return f"only {measured.decided} of {asked} cases are decided for this rule, fewer than {limit}"
+
+
+def _unstable(rule: Rule, table: Table) -> float:
+    """Return how many of a rule's cases are no more often unstable than neutral wording is."""
+    why = table.reasons.get(rule.metric.column, {})
+    rows, arms = observed_rows(rule.metric, table, rule.where)
+    kept = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]
+    neutral = np.flatnonzero(table.control & table.counted_rows(rule.where))
+    own, others = (
+        [why.get(row) == Reason.UNSTABLE for row in each.tolist()] for each in (rows[kept], neutral)
+    )
+    return as_often_as_neutral(own, others)
 
 
 def _warns(rule: Rule, checks: Sequence[tuple[str, Check]], policy: Policy) -> bool:
