@@ -2,8 +2,7 @@
 
 What one source's cases say moves together, so sources are what is counted. Where each source has
 one case in an arm, a source is one answer: Wilson's score interval of the share of sources, arms
-put
-together by squares (R. G. Newcombe, "Interval estimation for the difference between independent
+put together by squares (R. G. Newcombe, "Interval estimation for the difference between independent
 proportions", Statistics in Medicine 17 (1998) 873-890, method 10). Where sources have many cases,
 their means are put to the sign-flip test against every bound, inverted (`TypicalValues`); below ten
 sources that vary, to Student's t; and where none varies, each is one answer again.
