@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fairgate.domain.cases import TestPlan
+from fairgate.domain.units import TOGETHER
 from fairgate.engine.bounds import is_share, range_of
 from fairgate.engine.rules import Rule
 from fairgate.metrics.metric import Metric
@@ -112,6 +113,74 @@ def _with_violations(count: int, sources: int, metric: Metric) -> Observations:
         weights=tuple(arm.weight for arm in metric.arms),
         n_clusters=sources,
     )
+
+
+def hidden_notices(rules: Sequence[Rule], plan: TestPlan, *, confidence: float) -> Iterator[str]:
+    """Yield for each bound of hidden combinations how many pairs must hide one to be seen.
+
+    They are spread over the sources, one each before any has two; neutral wording hides nothing.
+    """
+    for rule in rules:
+        bound = rule.gate.max
+        if not rule.metric.of_combinations or bound is None or rule.gate.report:
+            continue
+        of_rule = {"relation": rule.metric.relation, **rule.where}
+        pairs = [
+            unit
+            for unit in plan.units_of(rule.suite)
+            if not unit.is_control
+            and TOGETHER in unit.dimensions.get("category", "")
+            and of_rule.items() <= unit.dimensions.items()
+        ]
+        if not pairs:
+            continue
+        least = _fewest_hidden([unit.cluster for unit in pairs], bound, rule, confidence)
+        most = max(Counter(unit.dimensions.get("term", "") for unit in pairs).values())
+        inside = f" for {', '.join(rule.where.values())}" if rule.where else ""
+        yield (
+            f"{rule.metric.id}, max {100 * bound:g} %{inside}: {least:,} of {len(pairs):,} pairs "
+            f"({100 * least / len(pairs):.1f} %) must hide something to fail; the combination "
+            f"asked most often has {most:,}"
+            + (", so one combination alone is never seen" if most < least else "")
+            if least is not None
+            else f"{rule.metric.id}, max {100 * bound:g} %{inside}: nothing can be seen"
+        )
+
+
+def _fewest_hidden(
+    clusters: Sequence[str], bound: float, rule: Rule, confidence: float
+) -> int | None:
+    """Return how many of the pairs of these sources, spread over them, are beyond a bound."""
+    of_pair = np.unique(clusters, return_inverse=True)[1]
+    sources, by_source = int(of_pair.max()) + 1, np.argsort(of_pair, kind="stable")
+    sorted_pairs = of_pair[by_source]
+    rank = np.arange(len(of_pair)) - np.searchsorted(sorted_pairs, sorted_pairs)
+    order = by_source[np.argsort(rank, kind="stable")]
+    neutral = np.repeat(np.arange(sources), 2)
+
+    def fails(count: int) -> bool:
+        values = np.zeros(len(of_pair) + len(neutral))
+        values[order[:count]] = 1.0
+        if rule.gate.evidence != "significant":
+            return count > bound * len(of_pair)
+        observed = Observations(
+            keys=[str(number) for number in range(len(values))],
+            clusters=np.concatenate([of_pair, neutral]),
+            arms=np.repeat([0, 1], [len(of_pair), len(neutral)]),
+            values=values,
+            weights=tuple(arm.weight for arm in rule.metric.arms),
+            n_clusters=sources,
+        )
+        found = range_of(rule.metric, observed, confidence=confidence)
+        return found is not None and found.low > bound
+
+    if not fails(len(of_pair)):
+        return None
+    low, high = 0, len(of_pair)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(middle) else (middle, high)
+    return high
 
 
 def broken_by_chance(sources: int, bound: float, slices: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from fakes.classifiers import MEANS, write_classifier
@@ -100,6 +101,16 @@ def test_fdr_is_the_same_number_under_the_papers_name(gate):
         m for m in record["measurements"] if m["metric"] == "asr/generation" and not m["where"]
     ]
     assert len(lines) == 1, "computed once"
+
+
+def test_power_says_what_a_hidden_combination_must_be_to_be_seen(gate):
+    gates = "  - {metric: intersectional/hidden, max: 0.02, evidence: significant}\n"
+    gate(by_source, relations="intersectional/pairs", gates=gates)
+    code, said, _ = gate.run("power", "p.yaml")
+    assert code == 0
+    found = re.search(r"hidden, max 2 %: (\d+) of (\d+) pairs \(\d+\.\d %\) must hide", said)
+    assert found, said
+    assert 0.02 * int(found[2]) < int(found[1]) <= int(found[2])
 
 
 @pytest.mark.parametrize("alone", [False, True])
