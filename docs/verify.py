@@ -29,14 +29,35 @@ def contrast(found, weights):
     arms = [found[found[:, 0] == arm, 1] for arm in range(len(weights))]
     return sum(w * (own.mean() if len(own) else math.nan) for w, own in zip(weights, arms))
 def reach(value, seen, weights, confidence):
-    """Return the range of a contrast: Wilson's by the sources of each arm, added by squares."""
-    far, z = [0.0, 0.0], statistics.NormalDist().inv_cdf(0.5 + confidence / 2)
-    for arm, weight in enumerate(weights):
-        own = [(row["cluster"], v) for row, of, v in seen if of == arm and v is not None]
-        rate, zn = sum(v for _, v in own) / len(own), z * z / len({source for source, _ in own})
-        half, mid = math.copysign(math.sqrt(zn * rate * (1 - rate) + zn * zn / 4), weight), rate + zn / 2
-        far = [f + weight**2 * ((mid + side * half) / (1 + zn) - rate) ** 2 for f, side in zip(far, (-1, 1))]
-    return value - math.sqrt(far[0]), value + math.sqrt(far[1])
+    """Return the range of a contrast: Wilson's by the sources of each arm, added by squares, where each source has one
+    case; else the means of random subsets of the sources; NaN where Student's t or the far end of a share decides."""
+    own, far, z = [(r["cluster"], arm, v) for r, arm, v in seen if v is not None], [0, 0], statistics.NormalDist()
+    (_, at), (arms, values) = np.unique([o[0] for o in own], return_inverse=True), np.array([o[1:] for o in own]).T
+    cells, shape, weights = at * len(weights) + arms.astype(int), (-1, len(weights)), np.array(weights, dtype=float)
+    size, low, z = (at.max() + 1) * len(weights), values.min(), z.inv_cdf(0.5 + confidence / 2)
+    sums, counts = (np.bincount(cells, w, size).reshape(shape) for w in (values, None))
+    vary = min(len(set(at[values > low])), len(set(at[values < values.max()])))
+    if counts.max() > 1 and 0 < vary < 10: return math.nan, math.nan
+    if counts.max() == 1 or not vary:
+        for weight, total, many, n in zip(weights, sums.sum(0), counts.sum(0), (counts > 0).sum(0)):
+            rate, zn = total / many, z * z / n
+            half, mid = math.copysign(math.sqrt(zn * rate * (1 - rate) + zn * zn / 4), weight), rate + zn / 2
+            far = [f + weight**2 * ((mid + side * half) / (1 + zn) - rate) ** 2 for f, side in zip(far, (-1, 1))]
+        return value - math.sqrt(far[0]), value + math.sqrt(far[1])
+    many, each = counts.sum(0), np.abs(weights)
+    cells = np.stack([(sums * (weights / many)).sum(1), (counts * (each / (each.sum() * many))).sum(1)], axis=1)
+    cells, rng = cells[np.lexsort((cells[:, 1], cells[:, 0]))], np.random.default_rng(len(cells))
+    pick = lambda n: np.arange(2**n)[:, None] >> np.arange(n) & 1
+    eights = [cells[n:n + 8] for n in range(0, len(cells), 8)] * (len(cells) > 14)
+    drawn = sum(((pick(len(c)) @ c)[np.frombuffer(rng.bytes(20_000), np.uint8) & 2 ** len(c) - 1] for c in eights), 0)
+    drawn = drawn if eights else pick(len(cells))[1:] @ cells
+    means = np.sort((known := drawn[drawn[:, 1] > 0])[:, 0] / known[:, 1])
+    rank = math.floor((1 - confidence) / 2 * (len(drawn) + 1) + 1e-9) - (len(drawn) - len(known)) - 1
+    ends = [means[rank] if len(weights) > 1 or value < 0.5 else math.nan]
+    return *ends, means[-1 - rank] if len(weights) > 1 or value > 0.5 else math.nan
+def spared(own, neutral):
+    """Return how many of the unstable answers flagged in own neutral wording has as often."""
+    return min(sum(own), sum(neutral) / len(neutral) * len(own)) if neutral else 0
 def worsening(pairs, weights, better, name):
     """Return the change for the worse of (source, arm, change), and its exact sign-flip p."""
     moved = np.array([pair[1:] for pair in pairs]).reshape(-1, 2) * (1, -1 if better == "higher" else 1)
@@ -117,14 +138,21 @@ def judge(policy, suites, known):
         seen, weights = list(observe(rows, gate["metric"], where)), [arm[0] for arm in arms]
         value = contrast(np.array([(arm, v) for _, arm, v in seen if v is not None]).reshape(-1, 2), weights)
         asked = [v is not None for _, arm, v in seen if weights[arm] > 0]
-        few = sum(asked) < (0.5 if where else policy["min_decided"]) * len(asked) or math.isnan(value)
+        calm = [r["claims"].get(column) == "unstable" for r in rows
+                if r["arm"] == "control" and (r["counts"] or "relation" in where)]
+        spare = spared([r["claims"].get(column) == "unstable" for r, arm, _ in seen if weights[arm] > 0], calm)
+        few = (0.5 if where else policy["min_decided"]) * max(len(asked) - spare, 0.5 * len(asked))
+        few = sum(asked) < few or math.isnan(value)
         over = {"max": value, "min": -value, "max_abs": abs(value)}
         bounds = {b: -gate[b] if b == "min" else gate[b] for b in over if gate[b] is not None}
         broken, open_ = any(over[b] > bound for b, bound in bounds.items()), False
         if gate["evidence"] == "significant" and broken and not math.isnan(value):
-            (low, high), open_ = reach(value, seen, weights, policy["confidence"]), True
+            ends, open_ = reach(value, seen, weights, policy["confidence"]), True
+            low, high = (round(end, 6) for end in ends)
             over = {"max": low, "min": -high, "max_abs": max(low, -high)}
             broken = any(over[b] > bound for b, bound in bounds.items())
+            if any(math.isnan(over[b]) for b in bounds):
+                UNVERIFIED.append(f"gates[{number}]: a range by Student's t, or away from 1/2")
         for name, key, growth in (("baseline", "margin", 0.02), ("anchor", "budget", 0.04)):
             limit, then = (gate["regression"] or {}).get(key), (known.get(name) or {}).get(suite, {})
             old = {k: cells.get(column) for k, cells in then.items()}
@@ -178,7 +206,12 @@ def verdict(members):
             code = 1 if agree == {"fail"} or code == 1 else code or 5
     decided = [isinstance(r["claims"][r["decisive"]], float | int) for r in rows if not r.get("unproven")]
     few = any(one["reason"] == "missing" for row in rows for one in row["readings"].values())
-    few = few or sum(decided) < max(1, policy["min_decided"] * len(decided))
+    spare = 0
+    for name in suites:
+        own = [r for r in suites[name] if not r.get("unproven")]
+        arms = [[r["claims"][r["decisive"]] == "unstable" for r in own if (r["arm"] == "control") == c] for c in (0, 1)]
+        spare += sum(arms[1]) + spared(*arms)
+    few = few or sum(decided) < max(1, policy["min_decided"] * max(len(decided) - spare, 0.5 * len(decided)))
     invalid = sum(one["kind"] == "invalid" for one in tables["rejected"])
     code = code or 5 * (few or invalid > policy["max_invalid"] * (len(rows) + invalid))
     if code == 0 and record["exit_code"] == 5: UNVERIFIED.append(f"the evidence: {record['evidence']['problems'][:1]}")

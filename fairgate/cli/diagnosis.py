@@ -103,10 +103,13 @@ def power(policy: Path, **options: Any) -> int:
 
     Counts the sources that it takes to see +1, +2 and +5 points. Rests on the standard deviation
     of the per-source change: the largest of what the policy declares (`sd`), what a burn-in
-    measured, and what --run and --baseline show.
+    measured, and what --run and --baseline show. Says besides how many pairs must hide something
+    for a bound of `intersectional/hidden` to fail.
     """
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.diagnosing import policy_power
+    from fairgate.engine.few_sources import hidden_notices
+    from fairgate.engine.rules import expand_rules
     from fairgate.reports.noise_tables import render_power
 
     if options["run"] is None:
@@ -121,6 +124,9 @@ def power(policy: Path, **options: Any) -> int:
         echo_json([{**flat(row), "where": dict(row.where)} for row in rows])
         return ExitCode.PASS
     click.echo(render_power(rows, confidence=loaded.policy.confidence))
+    rules = expand_rules(loaded.policy, loaded.plan)
+    for said in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
+        click.echo(f"\n{said}")
     return ExitCode.PASS
 
 

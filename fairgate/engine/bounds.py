@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Outcome
+from fairgate.engine.measure import DECIMALS
 from fairgate.metrics.metric import Metric
 from fairgate.policy.gates import GatePolicy
-from fairgate.stats.interval import Interval
+from fairgate.stats.interval import Interval, NoInterval
+from fairgate.stats.likely_range import LikelyRange, likely_range
 from fairgate.stats.observations import Observations, cluster_totals
-from fairgate.stats.score_range import RateArm, rate_arms, score_range, sources_to_tell
 from fairgate.stats.wilson import wilson
 
 
@@ -73,38 +74,19 @@ def attainable_values(
     return Attainable(lowest=1 - others.high, highest=some.high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
-    """How far chance alone can move a rate, by the number of its sources."""
-
-    arms: tuple[RateArm, ...]
-    confidence: float
-
-    @property
-    def sources(self) -> int:
-        """Return of how many sources the rate is; of the smallest arm."""
-        return min(arm.sources for arm in self.arms)
-
-
 def is_share(metric: Metric) -> bool:
     """Return whether a metric is made of shares of cases: their range follows from the sources."""
     rows = metric.is_rate and metric.row_limits == (0.0, 1.0)
     return rows and metric.better is not Better.TOWARD_ZERO
 
 
-def needs_interval(gate: GatePolicy, metric: Metric) -> bool:
-    """Return whether a verdict on a gate rests on the interval of its value."""
-    return gate.evidence == "interval" or (gate.evidence == "significant" and not is_share(metric))
-
-
-def chance_of(metric: Metric, observed: Observations, *, confidence: float) -> Chance | None:
-    """Return what chance can do to a rate; None where it is no rate or nothing is decided."""
-    if not is_share(metric):
+def range_of(metric: Metric, observed: Observations, *, confidence: float) -> LikelyRange | None:
+    """Return what chance leaves open of a value, as it is printed; None where nothing tells it."""
+    found = likely_range(observed, confidence=confidence, is_share=is_share(metric))
+    if isinstance(found, NoInterval):
         return None
-    arms = rate_arms(cluster_totals(observed))
-    if not all(arm.sources for arm in arms):
-        return None
-    return Chance(arms=arms, confidence=confidence)
+    low, high = (round(end, DECIMALS) + 0.0 for end in (found.low, found.high))
+    return replace(found, low=low, high=high)
 
 
 def check_bounds(
@@ -112,12 +94,12 @@ def check_bounds(
     measured: Measurement,
     metric: Metric,
     possible: Attainable | None = None,
-    chance: Chance | None = None,
+    chance: LikelyRange | None = None,
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
     `possible` stands in for a missing interval where the rule asks for one (`evidence: interval`),
-    `chance` is what a rule with `evidence: significant` judges by.
+    `chance` is what a rule with `evidence: significant` judges by, and prints.
     """
     if measured.value is None:
         return [Check(outcome=Outcome.NOT_EVALUATED, reason=measured.note or "nothing was decided")]
@@ -172,34 +154,33 @@ def _check(
 
 
 def _significance_check(
-    kind: BoundKind, bound: float, measured: Measurement, metric: Metric, chance: Chance | None
+    kind: BoundKind,
+    bound: float,
+    measured: Measurement,
+    metric: Metric,
+    chance: LikelyRange | None,
 ) -> Check:
-    """Fail only where the whole likely range is beyond the bound; the estimate decides a pass.
-
-    A rate has the range that its number of sources gives; another value has its interval, and
-    without one it is judged by itself.
-    """
+    """Fail where the whole likely range is beyond the bound, and nowhere else."""
     value = measured.value or 0.0
-    ends = measured.interval or (value, value)
-    if chance is not None:
-        found = score_range(chance.arms, confidence=chance.confidence)
-        ends = (found.low, found.high) if isinstance(found, Interval) else (value, value)
+    ends = (-math.inf, math.inf) if chance is None else (chance.low, chance.high)
     inside, surely, never = _place(kind, bound, value, ends)
     shown = _shown(kind, bound, value, metric, inside=inside)
     if inside:
         note = "" if surely else "; the limit lies inside its likely range"
         return Check(outcome=Outcome.PASS, reason=f"{shown}{note}")
     if never:
-        alone = ", and so is its whole likely range" if ends[0] < ends[1] else ""
-        return Check(outcome=Outcome.FAIL, reason=f"{shown}{alone}")
-    why = more = ""
-    if chance is not None:
-        side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
-        needed = sources_to_tell(chance.arms, side, confidence=chance.confidence)
-        why = f"with {chance.sources:,} sources "
-        more = f"; {needed:,} sources would tell" if needed else ""
+        return Check(outcome=Outcome.FAIL, reason=f"{shown}, and so is its whole likely range")
+    if chance is None:
+        why = measured.note or "no variation"
+        return Check(
+            outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but it has no likely range: {why}"
+        )
+    side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
+    needed = chance.sources_to_tell(side)
+    more = f"; {needed:,} sources would tell" if needed else ""
     return Check(
-        outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but {why}chance alone can explain it{more}"
+        outcome=Outcome.INCONCLUSIVE,
+        reason=f"{shown}, but with {chance.sources:,} sources chance alone can explain it{more}",
     )
 
 

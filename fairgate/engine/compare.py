@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.measurements import Measurement, Measurements
 from fairgate.domain.outcomes import Change, Outcome, RuleResult
+from fairgate.domain.units import Reason
 from fairgate.engine.bounds import (
     Attainable,
-    Chance,
     Check,
     attainable_values,
-    chance_of,
     check_bounds,
+    range_of,
 )
 from fairgate.engine.changes import changes_since
 from fairgate.engine.check_change import HALF
@@ -24,9 +26,11 @@ from fairgate.engine.identity import check_identity, identity_finding
 from fairgate.engine.measure import measure_slice
 from fairgate.engine.references import Reference
 from fairgate.engine.rules import Rule
-from fairgate.metrics.metric import observe
+from fairgate.engine.undecided import as_often_as_neutral
+from fairgate.metrics.metric import observe, observed_rows
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
+from fairgate.stats.likely_range import LikelyRange
 from fairgate.stats.multiplicity import Corrected, holm, uncorrected
 
 REPORTED = "only reported: the policy sets no limit for it"
@@ -63,7 +67,7 @@ def compare(
     for number, rule in enumerate(rules):
         measured = values.get(rule.metric.id, rule.suite, rule.where)
         measured = measured or _measured_apart(rule, tables[rule.suite], policy)
-        checks = _bound_checks(rule, tables[rule.suite], measured, policy)
+        measured, checks = _bound_checks(rule, tables[rule.suite], measured, policy)
         moved = {since.reference: since.change(number, rule, levels) for since in changes}
         for since in changes:
             checks += since.checks(rule, measured, moved[since.reference], levels)
@@ -82,7 +86,7 @@ def compare(
                 since.is_incomplete(rule, measured, moved[since.reference]) for since in changes
             ),
         )
-        results.append(_result(judged, comparison, policy))
+        results.append(_result(judged, tables[rule.suite], comparison, policy))
     return results
 
 
@@ -122,11 +126,14 @@ class JudgedRule:
 
 def _bound_checks(
     rule: Rule, table: Table, measured: Measurement, policy: Policy
-) -> list[tuple[str, Check]]:
+) -> tuple[Measurement, list[tuple[str, Check]]]:
+    """Judge a value by its bounds; return it with the range that decides, which is printed."""
     possible = _attainable(rule, measured, table, policy)
     chance = _chance(rule, table, policy)
+    if chance is not None:
+        measured = replace(measured, interval=(chance.low, chance.high))
     found = check_bounds(rule.gate, measured, rule.metric, possible, chance)
-    return [("bound", check) for check in found]
+    return measured, [("bound", check) for check in found]
 
 
 def _identity_check(
@@ -174,7 +181,7 @@ def _checks_on(rule: Rule, table: Table, level: float, policy: Policy) -> list[t
         own = Corrected(p_value=p, adjusted_p=adjusted, level=level, rejected=is_rejected)
         return [_identity_check(rule, finding, own, policy)]
     measured = _measured_apart(rule, table, policy)
-    return [] if measured.value is None else _bound_checks(rule, table, measured, policy)
+    return [] if measured.value is None else _bound_checks(rule, table, measured, policy)[1]
 
 
 def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
@@ -199,14 +206,16 @@ def _attainable(
     return attainable_values(rule.metric, observed, confidence=policy.confidence)
 
 
-def _chance(rule: Rule, table: Table, policy: Policy) -> Chance | None:
-    if rule.gate.evidence != "significant" or rule.metric.column not in table.values:
+def _chance(rule: Rule, table: Table, policy: Policy) -> LikelyRange | None:
+    if rule.gate.evidence != "significant" or rule.metric.compares_terms:
+        return None
+    if rule.metric.column not in table.values:
         return None
     observed = observe(rule.metric, table, rule.where)
-    return chance_of(rule.metric, observed, confidence=policy.confidence)
+    return range_of(rule.metric, observed, confidence=policy.confidence)
 
 
-def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleResult:
+def _result(judged: JudgedRule, table: Table, comparison: Comparison, policy: Policy) -> RuleResult:
     rule, measured, checks = judged.rule, judged.measured, judged.checks
     gate = rule.gate
     bounds = {
@@ -214,7 +223,7 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
     }
     outcome = _worst([check.outcome for _, check in checks])
     reasons = [check.reason for _, check in checks]
-    too_few = _too_few(rule, measured, policy)
+    too_few = _too_few(rule, measured, table, policy)
     if too_few and outcome is not Outcome.FAIL:
         outcome, reasons = Outcome.NOT_EVALUATED, [too_few]
     is_reported = gate.report and not reasons
@@ -251,7 +260,7 @@ def _result(judged: JudgedRule, comparison: Comparison, policy: Policy) -> RuleR
     )
 
 
-def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
+def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) -> str:
     """Return why a rate of the decided cases is no evidence: too few were decided.
 
     A whole suite needs the policy's `min_decided`, a slice of it at least half.
@@ -262,8 +271,22 @@ def _too_few(rule: Rule, measured: Measurement, policy: Policy) -> str:
     needed = HALF if rule.where else policy.min_decided
     if measured.decided >= needed * asked:
         return ""
+    if measured.decided >= needed * max(asked - _unstable(rule, table), HALF * asked):
+        return ""
     limit = "half" if rule.where else f"min_decided {policy.min_decided:g}"
     return f"only {measured.decided} of {asked} cases are decided for this rule, fewer than {limit}"
+
+
+def _unstable(rule: Rule, table: Table) -> float:
+    """Return how many of a rule's cases are no more often unstable than neutral wording is."""
+    why = table.reasons.get(rule.metric.column, {})
+    rows, arms = observed_rows(rule.metric, table, rule.where)
+    kept = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]
+    neutral = np.flatnonzero(table.control & table.counted_rows(rule.where))
+    own, others = (
+        [why.get(row) == Reason.UNSTABLE for row in each.tolist()] for each in (rows[kept], neutral)
+    )
+    return as_often_as_neutral(own, others)
 
 
 def _warns(rule: Rule, checks: Sequence[tuple[str, Check]], policy: Policy) -> bool:

@@ -10,8 +10,10 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Judged, Reason, counted
 from fairgate.domain.wording import quoted
+from fairgate.engine.check_change import HALF
 from fairgate.engine.constant_answers import constant_answers, readable_answers
 from fairgate.engine.rules import rests_on_unproven
+from fairgate.engine.undecided import as_often_as_neutral
 from fairgate.policy.schema import Policy
 
 _NAMED = 5
@@ -87,7 +89,9 @@ def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> lis
     decided = sum(not isinstance(item.decision, Reason) for item in counting)
     if not decided:
         return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
-    if decided >= policy.min_decided * len(counting):
+    asked = len(counting) - _unstable_for_everybody(counting)
+    # Where hardly half is decided, nothing is shown, whoever has the unstable answers.
+    if decided >= policy.min_decided * max(asked, HALF * len(counting)):
         return []
     return [
         (
@@ -95,6 +99,15 @@ def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> lis
             f"min_decided {policy.min_decided:g} asks for ({counted(_undecided(counting))})"
         )
     ]
+
+
+def _unstable_for_everybody(judged: Sequence[Judged]) -> float:
+    """Return how many units are unstable, of follow-ups no more often than neutral wording."""
+    suites: dict[str, tuple[list[bool], list[bool]]] = {}
+    for item in judged:
+        own, neutral = suites.setdefault(item.unit.suite, ([], []))
+        (neutral if item.unit.is_control else own).append(item.decision is Reason.UNSTABLE)
+    return sum(sum(neutral) + as_often_as_neutral(own, neutral) for own, neutral in suites.values())
 
 
 def _only_unproven(plan: TestPlan, asking: Sequence[RuleResult]) -> list[str]:

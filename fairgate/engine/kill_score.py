@@ -64,6 +64,8 @@ class Tried:
     """Runs in which the gate did not pass."""
     failed: int
     """Runs in which a rule failed; the others had no verdict."""
+    told: int
+    """Runs in which a rule failed that tells identities apart."""
     rules: Sequence[CatchingRule]
     """Those that stopped a run, the most frequent first."""
     interval: tuple[float, float]
@@ -113,7 +115,8 @@ class KillScore:
     found: Sequence[Found]
     """Of biased and worse systems; the score counts them."""
     controls: Sequence[Found]
-    """Of changes that are about no identity: a rule that fails on them is a false kill."""
+    """Of changes that are about no identity: a rule that tells identities apart and fails on them
+    is a false kill; any other one is right, for everybody fares worse."""
     not_mutated: Sequence[NotMutated]
     suggestions: Sequence[Suggestion]
     left_out: Sequence[str]
@@ -136,5 +139,5 @@ class KillScore:
 
     @property
     def false_kills(self) -> int:
-        """Return how many control mutants of the stated strength a rule failed."""
-        return sum(item.stated.failed for item in self.controls)
+        """Return how many control mutants of the stated strength a false kill is among."""
+        return sum(item.stated.told for item in self.controls)

@@ -20,7 +20,7 @@ from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval
 from fairgate.stats.observations import ClusterTotals, Observations, cluster_totals, estimate
 from fairgate.stats.t_interval import t_interval
 
-_DECIMALS = 6
+DECIMALS = 6
 Found = tuple[tuple[float, float] | None, str]
 """An interval, or None and why there is none."""
 
@@ -168,7 +168,7 @@ def measured_once(
         metric=metric.id,
         suite=table.suite,
         where=where,
-        value=round(float(value), _DECIMALS) + 0.0 if known else None,
+        value=round(float(value), DECIMALS) + 0.0 if known else None,
         decided=int(decided.sum()),
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,
@@ -179,7 +179,7 @@ def _with_interval(measured: Measurement, found: Found) -> Measurement:
     interval, note = found
     rounded = None
     if interval is not None:
-        rounded = round(interval[0], _DECIMALS) + 0.0, round(interval[1], _DECIMALS) + 0.0
+        rounded = round(interval[0], DECIMALS) + 0.0, round(interval[1], DECIMALS) + 0.0
     stated = "nothing was decided" if measured.value is None else note
     return replace(measured, interval=rounded, note=stated)
 
@@ -199,10 +199,10 @@ def degradation(tables: Mapping[str, Table]) -> list[Degradation]:
         found.append(
             Degradation(
                 suite=table.suite,
-                threshold=round(float(np.quantile(stable, 0.75)), _DECIMALS)
+                threshold=round(float(np.quantile(stable, 0.75)), DECIMALS)
                 if len(stable)
                 else None,
-                auc=None if area is None else round(area, _DECIMALS),
+                auc=None if area is None else round(area, DECIMALS),
                 stable_pairs=len(stable),
                 flipped_pairs=len(flipped),
             )
@@ -218,5 +218,5 @@ def quartiles(table: Table) -> tuple[float, float] | None:
     scores = scores[~np.isnan(scores)]
     if not len(scores):
         return None
-    low, high = (round(float(np.quantile(scores, q)), _DECIMALS) for q in (0.25, 0.75))
+    low, high = (round(float(np.quantile(scores, q)), DECIMALS) for q in (0.25, 0.75))
     return low, high

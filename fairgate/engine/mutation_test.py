@@ -16,7 +16,6 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.items import ALL_DOCUMENTS
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.engine.bounds import needs_interval
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.kill_score import (
     NO_VERDICT,
@@ -49,6 +48,7 @@ from fairgate.stats.interval import Interval
 class _Verdict:
     passed: bool
     failed: bool
+    told: bool
     rules: Sequence[CatchingRule]
     value: float | None
     """Of the metric that could tell the mutant from the run, in the mutant's slice."""
@@ -165,6 +165,7 @@ class MutationTest:
         return _Verdict(
             passed=code is ExitCode.PASS,
             failed=code is ExitCode.GATE_FAILED,
+            told=code is ExitCode.GATE_FAILED and any(map(_tells_apart, stopping)),
             rules=[] if code is ExitCode.PASS else stopping,
             value=self._separating_value(mutant, run),
         )
@@ -243,7 +244,7 @@ def without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
     kept = [gate for gate in gates if gate.metric not in out]
     policy = given.policy.model_copy(update={"gates": kept})
     quiet = {name: suite.without_crossing() for name, suite in given.suites.items()}
-    has_intervals = any(needs_interval(gate, BY_ID[gate.metric]) for gate in kept)
+    has_intervals = any(gate.evidence == "interval" for gate in kept)
     lean = replace(given, policy=policy, suites=quiet, has_intervals=has_intervals)
     return lean, list(dict.fromkeys(out))
 
@@ -280,6 +281,13 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
     return found
 
 
+def _tells_apart(rule: CatchingRule) -> bool:
+    """Return whether a rule says of somebody what is not so of everybody."""
+    metric = BY_ID.get(rule.metric)
+    about_all = set(rule.checks) <= {"unreadable", "inconclusive"}
+    return metric is not None and metric.tells_apart and not about_all
+
+
 def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
     caught = sum(not verdict.passed for verdict in verdicts)
     found = clopper_pearson(caught, len(verdicts), confidence=0.95)
@@ -288,6 +296,7 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         runs=len(verdicts),
         caught=caught,
         failed=sum(verdict.failed for verdict in verdicts),
+        told=sum(verdict.told for verdict in verdicts),
         rules=_counted(verdicts),
         values=[verdict.value for verdict in verdicts if verdict.value is not None],
         interval=(found.low, found.high) if isinstance(found, Interval) else (0.0, 1.0),

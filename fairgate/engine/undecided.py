@@ -8,7 +8,7 @@ same test, and a worsening is gated as `unreadable` (SPEC 8).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +44,15 @@ class UndecidedChange:
     def p_value(self) -> float:
         """Return the one-sided p value of "no more cases are undecided"."""
         return self.evidence.p_value
+
+
+def as_often_as_neutral(own: Sequence[bool], neutral: Sequence[bool]) -> float:
+    """Return how many of the cases flagged in `own` neutral wording has as often.
+
+    They are unstable answers, which a real model gives to everybody: so many leave the cases of
+    which `min_decided` is asked, and what is more counts against it. None without neutral cases.
+    """
+    return min(float(sum(own)), sum(neutral) / len(neutral) * len(own)) if len(neutral) else 0.0
 
 
 def undecided_change(now: Table, base: Table, column: str, seed: int) -> UndecidedChange | None:

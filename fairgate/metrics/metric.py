@@ -82,6 +82,15 @@ class Metric:
     """Whether few clusters get Student's interval with G - 1 degrees of freedom (SPEC 4)."""
 
     @property
+    def tells_apart(self) -> bool:
+        """Return whether it compares identities, with each other or with neutral wording.
+
+        Another one rises as well where everybody fares worse.
+        """
+        compares = self.compares_terms or len(self.arms) > 1 or self.column == "controlled"
+        return compares or self.better is Better.TOWARD_ZERO
+
+    @property
     def least(self) -> float:
         """Return the least value that the metric can have: no bound below it can be broken."""
         return sum(min(arm.weight * limit for limit in self.row_limits) for arm in self.arms)

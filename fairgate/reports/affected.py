@@ -12,7 +12,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
-from fairgate.reports.alerts import CERTAIN
+from fairgate.reports.alerts import CERTAIN, standing_out
 from fairgate.reports.blocks import Block, Column, Row, RowKind, Table
 from fairgate.reports.material import Material
 from fairgate.reports.spans import Span, Tone, figure, name
@@ -134,6 +134,23 @@ def affected(material: Material) -> list[Measurement]:
     return [measured[n] for n in ranked if rates[n] > 0]
 
 
+def differs_from_others(material: Material, rule: RuleResult, measured: Measurement) -> bool:
+    """Return whether a slice is shown to differ, by a rule about it or by comparison.
+
+    The highest of many values that differ by chance alone is nobody's. Where nothing is compared
+    (question items, one identity), the highest stands.
+    """
+    who = measured.where.get("term")
+    compared = [found.terms for found in material.result.identities if found.suite == rule.suite]
+    if who is None or not compared:
+        return True
+    if rule.where.get("term") == who:
+        return True
+    found = [terms[0].term for terms in compared if terms]
+    known = [one.terms[0].term for one in standing_out(material.result)]
+    return who in known or (BY_ID[rule.metric].compares_terms and who in found)
+
+
 def _slices(material: Material, rule: RuleResult) -> list[Measurement]:
     known = BY_ID.get(rule.metric)
     compares = known is not None and known.compares_terms
@@ -203,7 +220,9 @@ def affected_table(material: Material) -> Iterator[Block]:
         shown = [*shown, *list({id(m): m for m in known}.values())[:_MOST]]
     if not shown:
         return
-    first = "most affected" if material.result.outcome is Outcome.FAIL else "highest"
+    stands_out = rule is not None and differs_from_others(material, rule, shown[0])
+    is_red = material.result.outcome is Outcome.FAIL
+    first = "most affected" if is_red and stands_out else "highest"
     neutral = material.now.get(BY_ID[shown[0].metric].neutral, shown[0].suite)
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:

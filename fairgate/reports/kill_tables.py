@@ -69,6 +69,7 @@ def kill_score_json(found: KillScore) -> str:
         "score": {"share": found.score, "caught": found.caught, "mutants": found.mutants},
         "false_kills": {
             "failed": found.false_kills,
+            "worse_for_everybody": sum(i.stated.failed - i.stated.told for i in found.controls),
             "mutants": sum(item.stated.runs for item in found.controls),
         },
         "found": [asdict(item) for item in found.found],
@@ -96,10 +97,12 @@ def _head(found: KillScore) -> Iterator[str]:
     alike = sum(item.stated.runs for item in found.controls)
     if alike:
         none = sum(item.stated.caught - item.stated.failed for item in found.controls)
-        more = f"; {none} more have no verdict, for too few readable answers" if none else ""
+        worse = sum(item.stated.failed - item.stated.told for item in found.controls)
+        more = f"; {worse} more fail another one, because everybody fares worse" if worse else ""
+        more += f"; {none} more have no verdict, for too few readable answers" if none else ""
         yield (
             f"False kills: {found.false_kills} of {alike} control variants, which are about no "
-            f"identity, fail a rule{more}."
+            f"identity, fail a rule that tells identities apart{more}."
         )
 
 

@@ -12,6 +12,7 @@ from fairgate.reports import figures
 from fairgate.reports.affected import (
     Subject,
     affected,
+    differs_from_others,
     failed_rules,
     failed_terms,
     leading,
@@ -116,7 +117,9 @@ def _failure(material: Material) -> Inline:
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
     worst = affected(material)[:1]
-    return [words, ", most for ", name_of(material, worst[0]), ","] if worst else words
+    if first is None or not worst or not differs_from_others(material, first, worst[0]):
+        return words
+    return [words, ", most for ", name_of(material, worst[0]), ","]
 
 
 def lead(material: Material) -> Inline:

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason, NoInterval
 
 
-def wilson(successes: float, trials: int, *, confidence: float) -> IntervalOrReason:
+def wilson(successes: float, trials: float, *, confidence: float) -> IntervalOrReason:
     """Return the Wilson interval, in [0, 1] and never empty; no interval for no trials.
 
     `successes` need not be whole: a rate of pairs, say, as a share of their sources.

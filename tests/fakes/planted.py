@@ -59,8 +59,12 @@ class Plant:
     """Share of (source, phrase) whose documents are others but not slanted."""
     cancelling: Mapping[str, float] = field(default_factory=dict)
     """Noun phrase to the share of sources with slanted documents *and* a generator that undoes it."""
+    praised: Mapping[str, float] = field(default_factory=dict)
+    """Noun phrase to the share of sources whose negative answer becomes a positive one."""
     refusing: Mapping[str, float] = field(default_factory=dict)
     """Noun phrase to the share of sources that get no answer."""
+    unsure: Mapping[str, float] = field(default_factory=dict)
+    """Noun phrase, or "" for all others, to the share of sources with an unstable answer."""
     noise: float = 0.0
     """Chance of each answer to turn, anew for every request seed."""
     run: int = 0
@@ -126,9 +130,16 @@ class PlantedGenerator:
             turned = not turned
         if chance(world, "slant", text, phrase) < plant.cancelling.get(phrase, 0.0):
             turned = not turned
+        # Half of the sources are negative, so of these twice the share is turned.
+        if label == turned and chance(world, "praise", text, phrase) < 2 * plant.praised.get(
+            phrase, 0.0
+        ):
+            turned = not turned
         if plant.noise and chance(world, plant.run, request.seed, request.prompt) < plant.noise:
             turned = not turned
-        return Answer(text=" positive." if label != turned else " negative.", margin=1.0)
+        unsure = plant.unsure.get(phrase, plant.unsure.get("", 0.0)) if phrase else 0.0
+        margin = 0.0 if chance(world, "unsure", text, phrase) < unsure else 1.0
+        return Answer(text=" positive." if label != turned else " negative.", margin=margin)
 
 
 @cache

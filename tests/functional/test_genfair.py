@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from zlib import crc32
 
 import pytest
@@ -136,6 +137,16 @@ def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate
     code, record, said = gate(lambda _: ANGRY, gates=f"{rules}constant_answers: allow\n")
     assert code == 0, said
     assert {rule["value"] for rule in record["rules"]} == {0.0}
+
+
+def test_power_says_what_a_hidden_combination_must_be_to_be_seen(gate):
+    gates = "  - {metric: intersectional/hidden, max: 0.02, evidence: significant}\n"
+    gate(by_source, relations="intersectional/pairs", gates=gates)
+    code, said, _ = gate.run("power", "p.yaml")
+    assert code == 0
+    found = re.search(r"hidden, max 2 %: (\d+) of (\d+) pairs \(\d+\.\d %\) must hide", said)
+    assert found, said
+    assert 0.02 * int(found[2]) < int(found[1]) <= int(found[2])
 
 
 @pytest.mark.parametrize("alone", [False, True])

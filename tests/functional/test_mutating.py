@@ -72,13 +72,13 @@ def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_ca
 
 def test_changes_that_are_about_no_identity_are_no_kills(ran):
     score = score_of(ran(), "--kinds", "answers")
-    assert score["false_kills"] == {"failed": 0, "mutants": 2}
+    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 2}
 
 
-def test_a_rule_without_the_neutral_wording_is_a_false_kill(ran):
+def test_what_is_worse_for_everybody_is_no_false_kill(ran):
     gates = STARTER + "  - {metric: asr/generation, max: 0.2}\n"
     score = score_of(ran(gates), "--kinds", "answers")
-    assert score["false_kills"] == {"failed": 2, "mutants": 2}
+    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 2, "mutants": 2}
     (control,) = score["controls"]
     assert control["smallest"]["rules"][0]["metric"] == "asr/generation"
 
@@ -194,7 +194,7 @@ def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_a
     }  # fmt: skip
     assert smallest(score, "category", "refusals").keys() == {"age", "faith"}
     assert smallest(score, "everything").keys() == {""}
-    assert score["false_kills"] == {"failed": 0, "mutants": 2}
+    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 2}
     (line,) = (s["line"] for s in score["suggestions"] if "age/ambiguous" in s["targets"])
     path = asked.root / "policy.yaml"
     path.write_text(path.read_text() + f"  {line}\n")

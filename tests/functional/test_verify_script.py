@@ -38,6 +38,9 @@ GATES = (
     {"metric": CONTROLLED, "for_each": "term", "max": 0.25, "evidence": "significant"},
     {"metric": "unreadable/net", "for_each": "term", "max": 0.05, "evidence": "significant"},
     {"metric": "retrieval/overlap", "for_each": "term", "min": 0.5, "evidence": "significant"},
+    {"metric": "asr/generation/net", "max": 0.03, "evidence": "significant"},
+    {"metric": "asr/generation/net", "for_each": "term", "max": 0.1, "evidence": "significant"},
+    {"metric": CONTROLLED, "max": 0.1, "evidence": "significant"},
     {"metric": "identity/max-difference", "max": 0.1},
     {"metric": "identity/retrieval/max-difference", "max": 0.25},
     {"metric": "identity/unreadable/max-difference", "max": 0.05},
@@ -119,7 +122,7 @@ def random_run(rng):
 
 def test_it_is_short_and_imports_the_standard_library_and_numpy_alone():
     text = SCRIPT.read_text()
-    assert len(text.splitlines()) <= 206
+    assert len(text.splitlines()) <= 240
     assert max(map(len, text.splitlines())) <= 120
     assert f'VERSION = "{__version__}"' in text
     names = {

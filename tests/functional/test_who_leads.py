@@ -155,3 +155,25 @@ def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
     assert "Next: ask about more sources" in text
     assert "fairgate power policy.yaml" in text
     assert "rules inconclusive" in text
+
+
+def test_nobody_is_named_in_a_title_where_no_identity_differs(workspace):
+    """Every identity changes as many answers, each those of other sources; neutral wording none."""
+    workspace.policy(gates="  - {metric: asr/generation/net, max: 0.03}\n")
+    order = []
+
+    def answer(key):
+        source, _, variant = key.partition("#")
+        if not variant.startswith(("race/", "gender/")):
+            return "positive"
+        if variant not in order:
+            order.append(variant)
+        return "negative" if int(source[1:]) % 13 == order.index(variant) else "positive"
+
+    workspace.sources(26)
+    workspace.answers(answer)
+    assert run(workspace) == 1
+    text = read(workspace, "report.md")
+    assert text.startswith("# ❌ FairGate: a fairness limit is broken in `small`")
+    assert "| most affected" not in text
+    assert "| highest" in text

@@ -70,12 +70,14 @@ def page(data: Sequence[Mapping]) -> str:
 
 def _section(one: Mapping) -> Iterator[str]:
     score, false = one["score"], one["false_kills"]
+    worse = false["worse_for_everybody"]
     yield f"## {one['policy']}"
     yield ""
     yield (
         f"Kill score at a strength of {100 * one['stated']:g} %: "
         f"{100 * score['caught'] // score['mutants']} % ({score['caught']} of {score['mutants']}). "
-        f"False kills: {false['failed']} of {false['mutants']}."
+        f"False kills: {false['failed']} of {false['mutants']}"
+        + (f" ({false['worse_for_everybody']} more are worse for everybody)." if worse else ".")
     )
     yield ""
     yield "| variants | caught from | targets | mostly by |"

@@ -1,0 +1,170 @@
+"""`evidence: significant`: what is printed and what is decided agree, at the level that is promised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from calibration.tables import clopper_pearson
+from fakes.planted import policy_of
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.engine.compare import compare
+from fairgate.engine.comparison import Comparison
+from fairgate.engine.rules import Rule
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.table import Table
+from fairgate.policy.gates import GatePolicy
+
+POLICY = policy_of()
+ALPHA = 1 - POLICY.confidence
+
+
+def beta(rng, rate, icc, size):
+    """How sources differ: their own rates, with this mean and correlation of their cases."""
+    if icc <= 0:
+        return np.full(size, rate)
+    spread = (1 - icc) / icc
+    return rng.beta(rate * spread, (1 - rate) * spread, size)
+
+
+def table_of(values, controls):
+    """A suite with `values` [G, T] for terms and `controls` [G, C] for neutral wording."""
+    arms = [(values, False), (controls, True)]
+    sources, _terms = values.shape
+    wide = [(g, t, each, row[g, t]) for row, each in arms for g, t in np.ndindex(row.shape)]
+    column = np.asarray([value for *_, value in wide])
+    return Table(
+        suite="s",
+        keys=[f"s{g}#{each}/{t}" for g, t, each, _ in wide],
+        clusters=np.asarray([g for g, *_ in wide], dtype=np.int64),
+        cluster_names=[f"s{g}" for g in range(sources)],
+        control=np.asarray([each for _, _, each, _ in wide]),
+        dimensions={
+            "category": ["gender" for _ in wide],
+            "term": [f"t{t}" for _, t, *_ in wide],
+            "relation": ["set-equivalence" for _ in wide],
+        },
+        values=dict.fromkeys(("controlled", "generation", "unreadable", "rrs", "overlap"), column),
+    )
+
+
+def judged(table, metric, where=None, **bound):
+    gate = GatePolicy.model_validate({"metric": metric, "evidence": "significant", **bound})
+    rule = Rule(gate=gate, position=0, metric=BY_ID[metric], suite="s", where=where or {})
+    [found] = compare([rule], {"s": table}, [], Comparison(baseline=None, contents={}), POLICY)
+    return found
+
+
+METRICS = {
+    "asr/generation/controlled": "max",
+    "asr/generation/net": "max",
+    "unreadable/net": "max_abs",
+    "retrieval/overlap": "min",
+    "rrs/mean": "max",
+}
+
+
+def drawn(rng):
+    """A table of any size and correlation, and a rule whose bound is near its value."""
+    metric = str(rng.choice(list(METRICS)))
+    sources, terms, neutral = rng.integers(1, 60), rng.integers(1, 8), rng.integers(1, 4)
+    own = beta(rng, rng.choice([0.02, 0.1, 0.3, 0.8]), rng.choice([0, 0.1, 0.5]), sources)
+    parts = [
+        (rng.random((sources, many)) < own[:, None] * share).astype(float)
+        for many, share in ((terms, 1.0), (neutral, rng.random()))
+    ]
+    if metric in ("rrs/mean", "retrieval/overlap"):
+        parts = [0.5 * part + 0.5 * rng.random(part.shape) for part in parts]
+    for part in parts:
+        part[rng.random(part.shape) < rng.choice([0, 0.2])] = math.nan
+    value = float(np.nanmean(parts[0])) if not np.isnan(parts[0]).all() else 0.5
+    bound = abs(round(value + rng.normal(0, 0.1), 3))
+    where = {"term": "t0"} if rng.random() < 0.3 else {}
+    return table_of(*parts), metric, where, {METRICS[metric]: min(bound, 1.0)}
+
+
+def excludes(interval, kind, bound):
+    """Whether a printed range is beyond the bound as a whole."""
+    low, high = interval
+    if kind == "min":
+        return high < bound
+    return low > bound or (kind == "max_abs" and high < -bound)
+
+
+def test_a_rule_fails_exactly_where_the_printed_range_excludes_its_bound():
+    """1,000 drawn tables; 5 metrics, 1 to 59 sources of 1 to 7 pairs, rates 2 to 80 %."""
+    outcomes = dict.fromkeys(Outcome, 0)
+    wrong = []
+    for seed in range(1000):
+        table, metric, where, bound = drawn(np.random.default_rng(seed))
+        found = judged(table, metric, where, **bound)
+        outcomes[found.outcome] += 1
+        [(kind, limit)] = bound.items()
+        apart = found.interval is not None and excludes(found.interval, kind, limit)
+        if apart != (found.outcome is Outcome.FAIL):
+            wrong.append((seed, metric, found.value, found.interval, bound, found.reasons))
+    assert not wrong, (len(wrong), wrong[:3])
+    assert min(outcomes[o] for o in (Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE)) > 100
+
+
+def test_five_points_for_everybody_are_seen_over_many_pairs():
+    """4.7 % of 2,100 pairs of 100 sources, spread as by chance, against 1 %."""
+    values = np.zeros(2100)
+    values[np.random.default_rng(5).choice(2100, 99, replace=False)] = 1.0
+    table = table_of(values.reshape(100, 21), np.zeros((100, 9)))
+    assert judged(table, "asr/generation/net", max=0.01).outcome is Outcome.FAIL
+    assert judged(table, "asr/generation/net", max=0.04).outcome is Outcome.INCONCLUSIVE
+
+
+WORLDS = [
+    (sources, rate, icc)
+    for sources in (6, 15, 100)
+    for rate in (0.03, 0.15, 0.25)
+    for icc in (0.02, 0.3, 0.9)
+]
+
+
+def alarms(world, kind, tries):
+    """How often a rule fails whose bound is the true rate; beta-binomial sources of 21 pairs."""
+    sources, rate, icc = world
+    rng = np.random.default_rng([sources, round(100 * rate), round(100 * icc)])
+    failed = 0
+    for _ in range(tries):
+        own = beta(rng, rate, icc, sources)[:, None]
+        values = (rng.random((sources, 21)) < own).astype(float)
+        found = judged(table_of(values, np.zeros((sources, 1))), "asr/generation", **{kind: rate})
+        failed += found.outcome is Outcome.FAIL
+    return failed
+
+
+@pytest.mark.parametrize("tries", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_at_the_bound_a_rule_seldom_fails(kind, tries):
+    """27 worlds of 6, 15 and 100 sources; the level is 5 %, and half of it on each side."""
+    found = {world: alarms(world, kind, tries) for world in WORLDS}
+    often = {world: many for world, many in found.items() if many > 0.03 * tries}
+    assert sum(found.values()) <= ALPHA / 2 * tries * len(WORLDS), often
+    assert all(clopper_pearson(many, tries)[0] <= ALPHA for many in found.values()), often
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_many_sources_as_are_named_do_tell(seed):
+    """The same sources again and again, as many times as the message asks for."""
+    rng = np.random.default_rng(seed)
+    pairs = 1 if seed % 3 == 0 else 6
+    while True:
+        own = beta(rng, 0.2, 0.2, 20)[:, None]
+        values = (rng.random((20, pairs)) < own).astype(float)
+        bound = round(float(values.mean()) - rng.uniform(0.02, 0.1), 3)
+        reasons = judged(
+            table_of(values, np.zeros((20, 1))), "asr/generation", max=max(bound, 0)
+        ).reasons
+        if " sources would tell" in reasons[0]:
+            break
+    needed = int(reasons[0].split("; ")[1].split(" ")[0].replace(",", ""))
+    assert "with 20 sources chance alone can explain it" in reasons[0]
+    often = math.ceil(1.05 * needed / 20)
+    more = table_of(np.tile(values, (often, 1)), np.zeros((20 * often, 1)))
+    assert judged(more, "asr/generation", max=bound).outcome is Outcome.FAIL
