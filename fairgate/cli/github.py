@@ -76,7 +76,7 @@ def run(shard: str, **options: str) -> int:
             )
         if shard:
             return _ask_part(inputs, shard, environment)
-        return _gate(inputs, account.place, environment, _evaluate(inputs))
+        return _gate(inputs, account.place, environment, _evaluate())
 
 
 @github.command()
@@ -104,7 +104,6 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         folder = read_parts(shards, attribution, inputs, environment)
         judge = PartsJudge(
             shards=find_shards([folder]),
-            runtime=inputs.runtime,
             progress=progress_for(quiet=False),
             asks=attribution == "ask",
         )
@@ -112,11 +111,11 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         return _gate(inputs, account.place, environment, judge, judge.require_all_used)
 
 
-def _evaluate(inputs: Inputs) -> Callable[[Side], Evaluation]:
+def _evaluate() -> Callable[[Side], Evaluation]:
     from fairgate.composition.change import evaluated
 
     progress = progress_for(quiet=False)
-    return lambda side: evaluated(side, inputs.runtime, progress)
+    return lambda side: evaluated(side, progress)
 
 
 def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
@@ -127,9 +126,7 @@ def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int
 
     shard = parsed(named)
     folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
-    asker = PartAsker(
-        shard=shard, folder=folder, runtime=inputs.runtime, progress=progress_for(quiet=False)
-    )
+    asker = PartAsker(shard=shard, folder=folder, progress=progress_for(quiet=False))
     subject = _subject(inputs, environment)
     for policy in inputs.policies:
         _judged(inputs, policy, subject, environment, asker)
@@ -245,7 +242,7 @@ def _judged(
     from fairgate.composition.self_approval import objection_to_allow
 
     event = subject.event
-    judge = Judge(policy, inputs.runtime, evaluate)
+    judge = Judge(policy, inputs.runtime, evaluate, inputs.scratch)
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
         return judge.checkout(), [], None

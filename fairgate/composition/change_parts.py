@@ -18,7 +18,6 @@ from fairgate.composition.merging import Found, merge, objection
 from fairgate.composition.sharding import expected, run_shard
 from fairgate.composition.sides import Side
 from fairgate.domain.errors import UsageError
-from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard
 
@@ -29,7 +28,6 @@ class PartAsker:
 
     shard: Shard
     folder: Path
-    runtime: Runtime
     progress: Progress
     asked: dict[str, Manifest] = field(default_factory=dict)
     """Name of the folder to what was asked."""
@@ -37,12 +35,12 @@ class PartAsker:
 
     def __call__(self, side: Side) -> Manifest:
         """Return what was asked of a side's system, now or for an earlier side."""
-        facts = json.dumps(expected(side.loaded, self.runtime), sort_keys=True)
+        facts = json.dumps(expected(side.loaded, side.runtime), sort_keys=True)
         digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{side.loaded.policy.name}-{digest[:12]}"
         if name not in self.asked:
             self.asked[name], notices = run_shard(
-                side.loaded, self.shard, self.folder / name, self.runtime, self.progress
+                side.loaded, self.shard, self.folder / name, side.runtime, self.progress
             )
             self.notices += notices
         return self.asked[name]
@@ -53,7 +51,6 @@ class PartsJudge:
     """Judges every side that it is called with, from the parts that asked its questions."""
 
     shards: Sequence[Found]
-    runtime: Runtime
     progress: Progress
     asks: bool
     used: set[Path] = field(default_factory=set)
@@ -63,7 +60,7 @@ class PartsJudge:
 
         Parts of other sides and policies are left to those.
         """
-        here = expected(side.loaded, self.runtime)
+        here = expected(side.loaded, side.runtime)
         wrong = {one.folder: objection(one.manifest, here) for one in self.shards}
         own = [one for one in self.shards if wrong[one.folder] is None]
         if not own:
@@ -74,7 +71,7 @@ class PartsJudge:
                 f"{near[0].folder}, {wrong[near[0].folder]}. Give the steps with `shard` and this "
                 "one the same `policy` and `root`, and run them in one workflow run"
             )
-        done = merge(own, side.loaded, side.references, self.runtime, self.progress, asks=self.asks)
+        done = merge(own, side.loaded, side.references, side.runtime, self.progress, asks=self.asks)
         self.used |= {one.folder for one in own}
         return Evaluation(side=side, given=done.given, run=done.run, notices=done.notices)
 

@@ -61,7 +61,7 @@ def load_policy_text(text: str, shown_path: str, runtime: Runtime) -> LoadedPoli
     problems += [
         problem(parsed, ("system", *where), sentence)
         for where, sentence in (
-            *kind.missing(system, runtime),
+            *kind.missing(system, runtime.under_test),
             *(labels.problems(runtime) if labels else ()),
         )
     ]

@@ -11,6 +11,7 @@ from fairgate.composition.materials import collection_paths
 from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
 from fairgate.engine.ports import Embedder, Retriever
+from fairgate.schema.outside import Role
 from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.resources import Resources
@@ -26,6 +27,7 @@ class SuiteRetrievers:
     resources: Resources
     embedder: EmbedderPolicy
     """The system's own embedder, for `dense`."""
+    role: Role
 
     def of_all(self, suites: Iterable[Suite]) -> dict[str, Retriever]:
         """Return the retrievers of all suites by the keys that cases give."""
@@ -64,7 +66,7 @@ class SuiteRetrievers:
             from fairgate.adapters.inner_product_index import InnerProductIndex
 
             model = EmbedderPolicy(model=chosen.partition(":")[2], pooling="mean")
-            encoder = self.resources.encoder(model, unit=False)
+            encoder = self.resources.encoder(model, Role.RETRIEVER, unit=False)
             return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
         from fairgate.suites.question_items.policy import EndpointPolicy
@@ -72,7 +74,7 @@ class SuiteRetrievers:
         encoder = (
             self._endpoint(chosen)
             if isinstance(chosen, EndpointPolicy)
-            else self.resources.encoder(self.embedder)
+            else self.resources.encoder(self.embedder, self.role)
         )
         return FlatIndex(
             corpus,

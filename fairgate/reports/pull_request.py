@@ -6,7 +6,7 @@ whole is kept within the limits of where it goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.outcomes import Outcome
@@ -24,6 +24,8 @@ from fairgate.reports.spans import Inline, Kind, Span, code, joined, strong
 from fairgate.reports.view import View
 
 _LISTED = 20
+_NAMED, _NAME = 5, 120
+"""Most files of one role that are named, and most characters of a name."""
 _SMALLEST_REPORT = 2_000
 
 
@@ -31,7 +33,8 @@ _SMALLEST_REPORT = 2_000
 class Edits:
     """A change that edits the policy or baseline by which it is judged."""
 
-    files: Sequence[str]
+    files: Mapping[str, Sequence[str]]
+    """By what they are: `sources`, `judge's record`."""
     edits_policy: bool
     decided_by: str
     """`base` or `proposed`."""
@@ -57,12 +60,24 @@ def render_notes(notes: Notes) -> str:
     blocks: list[Block] = _edits(notes.edits) if notes.edits else []
     if notes.remarks:
         blocks.append(Text(lines=notes.remarks, form=Form.NOTE))
-    head = f"#### This change edits {_files(notes.edits)}\n\n" if notes.edits else ""
-    return head + render_blocks(blocks)
+    return render_blocks(blocks)
 
 
-def _files(edits: Edits) -> str:
-    return render_blocks([Text(lines=[joined([code(file) for file in edits.files], " and ")])])
+def render_edited(notes: Notes) -> str:
+    """Return the Markdown that precedes the report: what the change edits, by what it is."""
+    if notes.edits is None or not notes.edits.files:
+        return ""
+    line: list[Span | str] = [strong("This change edits")]
+    for role, files in notes.edits.files.items():
+        line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
+        line += joined([code(_shortened(file)) for file in files[:_NAMED]], ", ")
+        if len(files) > _NAMED:
+            line.append(f" and {len(files) - _NAMED:,} more")
+    return render_blocks([Text(lines=[line])])
+
+
+def _shortened(file: str) -> str:
+    return file if len(file) <= _NAME else f"{file[: _NAME // 2]}…{file[-_NAME // 2 :]}"
 
 
 def _edits(edits: Edits) -> list[Block]:
@@ -94,7 +109,7 @@ def pull_request_comment(
     view: View, notes: Notes, *, report_url: str, most: int = COMMENT_LIMIT
 ) -> str:
     """Return the comment without its marker, in at most so many characters as GitHub counts."""
-    extra = render_notes(notes)
+    head, extra = render_edited(notes), render_notes(notes)
     shown = view
     if notes.edits and notes.edits.loosened:
         less = figures.count(len(notes.edits.loosened), "thing")
@@ -103,9 +118,9 @@ def pull_request_comment(
         shown = replace(view, warnings=[warning, *view.warnings])
 
     def render(limit: int) -> str:
-        return _joined(render_comment(shown, limit=limit, report_url=report_url), extra)
+        return _joined(head, render_comment(shown, limit=limit, report_url=report_url), extra)
 
-    return _within(render, most, length, most - length(extra))
+    return _within(render, most, length, most - length(head) - length(extra))
 
 
 def several_head(views: Sequence[View], outcome: Outcome) -> str:
@@ -138,10 +153,10 @@ def no_verdict_comment(problem: str, exit_code: int, *, head: str, report_url: s
 
 def job_summary(view: View, notes: Notes, *, limit: int) -> str:
     """Return the job summary in at most `limit` bytes of UTF-8."""
-    extra = render_notes(notes)
+    head, extra = render_edited(notes), render_notes(notes)
 
     def render(characters: int) -> str:
-        return _joined(render_report(view, limit=characters), extra)
+        return _joined(head, render_report(view, limit=characters), extra)
 
     return _within(render, limit, lambda text: len(text.encode("utf-8", "replace")), limit)
 
@@ -159,5 +174,6 @@ def _within(
     return "FairGate's report does not fit in here; it stands in the report files of this run.\n"
 
 
-def _joined(report: str, extra: str) -> str:
-    return f"{report.rstrip()}\n\n{extra}\n" if extra else report
+def _joined(head: str, report: str, extra: str) -> str:
+    above = f"{head.rstrip()}\n\n" if head else ""
+    return f"{above}{report.rstrip()}\n\n{extra}\n" if extra else f"{above}{report}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from fairgate.adapters.embedded_names import embedded_path, find
 from fairgate.adapters.model_hub import exported_folder, is_hub_id
 from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.domain.errors import DataError, ModelError
+from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted, suggestion
 
@@ -22,7 +22,7 @@ def model_problem(name: str, revision: str | None, runtime: Runtime) -> str:
             folder = _folder_of(name, revision, runtime)
             if folder is not None:
                 ModelFolder.find(folder).file(TOKENIZER, "splits texts into tokens")
-    except (DataError, ModelError) as error:
+    except (DataError, ModelError, UsageError) as error:
         return str(error)
     return ""
 
@@ -57,25 +57,39 @@ def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
 
 def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
     """Return the user's folder or the export of a model; None where it would be fetched."""
-    folder = local_folder(name, runtime)
+    folder = local_folder(name, revision, runtime)
     exported = exported_folder(name, runtime.cache / "models", revision)
     return exported if folder is None and exported.is_dir() else folder
 
 
-def local_folder(name: str, runtime: Runtime) -> Path | None:
+def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | None:
     """Return the folder of a model, embedded or the user's; None for an id of the hub.
 
-    Raises DataError where the name means a folder and there is none.
+    Raises DataError where the name means a folder and there is none, or could mean both: nobody
+    who puts a folder into a checkout decides which model is taken.
     """
     root = runtime.root
-    if not is_hub_id(name) or (root / name).exists():
-        return find("models", name, root, confined=runtime.confined)
-    # `models/my-model` has the form of an id too: a folder that exists here makes it a path.
-    parent = root / name.split("/", 1)[0]
-    if parent.is_dir():
-        inside = [f"{parent.name}/{one.name}" for one in parent.iterdir() if one.is_dir()]
-        raise DataError(
-            f"there is no folder {quoted(name)}; {suggestion(name, sorted(inside))}. Expected a "
-            "folder with an ONNX graph and a tokenizer; make one with `fairgate export MODEL`"
+    if embedded_path("models", name) is None and is_hub_id(name):
+        if revision is not None:
+            return None
+        if (root / name).exists() or (root / name).is_symlink():
+            raise DataError(
+                f"{quoted(name)} is a folder here and could be a model of the Hugging Face hub "
+                f"too; write {quoted(f'./{name}')} for the folder, or give the `revision` of the "
+                "model"
+            )
+        # `models/my-model` has the form of an id too: a folder beside it makes it a slip.
+        parent = root / name.split("/", 1)[0]
+        if parent.is_dir():
+            inside = [f"./{parent.name}/{one.name}" for one in parent.iterdir() if one.is_dir()]
+            raise DataError(
+                f"there is no folder {quoted(name)}; {suggestion(name, sorted(inside))}. Expected "
+                "a folder with an ONNX graph and a tokenizer; make one with `fairgate export MODEL`"
+            )
+        return None
+    if revision is not None:
+        raise UsageError(
+            f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
+            f"{quoted(name)} is a folder: what is in it decides. Remove `revision`"
         )
-    return None
+    return find("models", name, root, confined=runtime.confined)
