@@ -16,6 +16,10 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard, answer_part, part_of, plan_hash
+from fairgate.schema.outside import Role
+
+_NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
+"""The models under test answer in the parts alone, which name them by fingerprint."""
 
 
 def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, shard: Shard) -> Path:
@@ -71,7 +75,7 @@ def expected(loaded: LoadedPolicy, runtime: Runtime) -> dict[str, object]:
         "seed": policy.seed,
         "system": _system_hash(loaded),
         "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
-        "files": contents(policy, runtime),
+        "files": contents(policy, runtime, *_NOT_ASKED),
     }
 
 
