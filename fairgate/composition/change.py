@@ -210,7 +210,10 @@ class Judge(Generic[E]):
             loosened=weakened(before, proposed),
             differences=differences(before, proposed),
             data=data,
-            remarks=["`baseline-change: allow` lets this change's own files decide.", *spent],
+            remarks=[
+                "`baseline-change: allow` lets this change's own policy and baseline decide.",
+                *spent,
+            ],
         )
 
     def _base_side(self, base: BaseCommit, raw: bytes) -> tuple[Side, list[Difference]]:

@@ -69,9 +69,11 @@ def named_by(policy: Policy, runtime: Runtime) -> Iterator[Named]:
 
 def _is_embedded(named: Named) -> bool:
     kind = _EMBEDDED.get(named.role)
+    if kind is None:
+        return named == Named(Role.TOKENIZER, "bundled")
     if kind in _YAML:
         return named.name in ("none", *embedded_names(kind))
-    return named.name == "bundled" if kind is None else embedded_path(kind, named.name) is not None
+    return embedded_path(kind, named.name) is not None
 
 
 def _may_be_path(named: Named) -> bool:
