@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from fairgate.adapters.dataset_hub import hub_table
 from fairgate.adapters.embedded_names import embedded_path, existing
 from fairgate.adapters.files.lines import file_sha256
 from fairgate.adapters.git_calls import repository_of
-from fairgate.adapters.github.base_commit import BaseCommit, BaseFile
 from fairgate.adapters.model_hub import is_hub_id
 from fairgate.adapters.task_files import read_task
 from fairgate.domain.errors import BaselineError, DataError, PolicyError, StoreError, UsageError
@@ -31,6 +31,9 @@ from fairgate.domain.wording import quoted
 from fairgate.policy.named_files import embedded_names
 from fairgate.policy.schema import Policy
 from fairgate.schema.outside import Named, Role, named_in
+
+if TYPE_CHECKING:
+    from fairgate.adapters.github.base_commit import BaseCommit, BaseFile
 
 _EMBEDDED = {
     Role.ATTRIBUTES: "attributes",
