@@ -27,8 +27,8 @@ _NEVER_USED = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
 def is_hub_id(name: str) -> bool:
-    """Return whether `name` has the form `organisation/model`."""
-    return _ID.fullmatch(name) is not None
+    """Return whether `name` has the form `organisation/model`, and is no JSON file."""
+    return _ID.fullmatch(name) is not None and not name.endswith(".json")
 
 
 def exported_folder(name: str, models: Path, revision: str | None = None) -> Path:

@@ -27,7 +27,12 @@ def _unopened(named: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
 def load_task(
     name: str, opens: Opens = _unopened, *, folder: Path | None = None, confined: bool = False
 ) -> Task:
-    """Return the task that a policy calls `name`: an embedded name, else a YAML or JSON file.
+    """Return the task that a policy calls `name`, see `read_task`."""
+    return task_from_policy(read_task(name, folder=folder, confined=confined), opens)
+
+
+def read_task(name: str, *, folder: Path | None = None, confined: bool = False) -> TaskPolicy:
+    """Return what defines the task `name`: an embedded name, else a YAML or JSON file.
 
     A relative path starts at `folder` (default: the current directory), and cannot leave it where
     `confined`. Raises DataError, with the nearest names, where there is no such task, and
@@ -39,7 +44,7 @@ def load_task(
         problems += [document.problem(*found) for found in label_problems(document.data)]
     if task is None or problems:
         raise PolicyError(problems)
-    return task_from_policy(task, opens)
+    return task
 
 
 def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:

@@ -76,7 +76,7 @@ def run(shard: str, **options: str) -> int:
             )
         if shard:
             return _ask_part(inputs, shard, environment)
-        return _gate(inputs, _subject(inputs, environment), environment, _evaluate(inputs))
+        return _gate(inputs, _subject(inputs, environment), environment, _evaluate())
 
 
 @github.command()
@@ -107,7 +107,6 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         subject = _subject(inputs, environment)
         judge = PartsJudge(
             shards=parts,
-            runtime=inputs.runtime,
             progress=progress_for(quiet=False),
             asks=attribution == "ask",
             identity=_identity(inputs, subject),
@@ -115,11 +114,11 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         return _gate(inputs, subject, environment, judge, judge.require_all_used)
 
 
-def _evaluate(inputs: Inputs) -> Callable[[Side], Evaluation]:
+def _evaluate() -> Callable[[Side], Evaluation]:
     from fairgate.composition.change import evaluated
 
     progress = progress_for(quiet=False)
-    return lambda side: evaluated(side, inputs.runtime, progress)
+    return lambda side: evaluated(side, progress)
 
 
 def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
@@ -134,7 +133,6 @@ def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int
     asker = PartAsker(
         shard=shard,
         folder=folder,
-        runtime=inputs.runtime,
         progress=progress_for(quiet=False),
         identity=_identity(inputs, subject),
     )
@@ -260,7 +258,7 @@ def _judged(
     from fairgate.composition.self_approval import objection_to_allow
 
     event = subject.event
-    judge = Judge(policy, inputs.runtime, evaluate)
+    judge = Judge(policy, inputs.runtime, evaluate, inputs.scratch)
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
         return judge.checkout(), [], None

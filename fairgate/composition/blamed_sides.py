@@ -175,8 +175,12 @@ class LocalSides:
     @cached_property
     def _of_suites(self) -> Mapping[str, Retriever]:
         system = self._loaded.policy.system
-        embedder = kind_of(system).embedder(system)
-        made = SuiteRetrievers(resources=self._head.resources, embedder=embedder)
+        kind = kind_of(system)
+        made = SuiteRetrievers(
+            resources=self._head.resources,
+            embedder=kind.embedder(system),
+            role=kind.embedder_role(system),
+        )
         return made.of_all(self._loaded.suites.values())
 
     def _generator(self, new: frozenset[Factor]) -> Generator:

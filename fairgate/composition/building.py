@@ -14,6 +14,7 @@ from fairgate.adapters.environment import describe_environment
 from fairgate.adapters.git_calls import current_commit
 from fairgate.composition.judge_record import shortcomings, standing_notice, unproven
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
+from fairgate.composition.manifest import contents
 from fairgate.composition.suite_retrievers import SuiteRetrievers
 from fairgate.composition.team import team_for
 from fairgate.domain.executions import Execution
@@ -27,6 +28,7 @@ from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
 from fairgate.engine.shards import plan_hash
+from fairgate.schema.outside import Role
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.resources import Resources
@@ -90,7 +92,9 @@ class Composition:
         provenance = self.provenance(under_test)
         if environment is not None:
             provenance = replace(provenance, environment=environment)
-        of_system = self._kind.must_match(policy.system)
+        of_system = dict(self._kind.must_match(policy.system))
+        if measures := contents(policy, self._runtime, Role.EMBEDDER):
+            of_system["measures"] = measures
         suites, plan = self._loaded.suites, self._loaded.plan
         judged = self._judge_notices(provenance.under_test)
         if judged:
@@ -128,7 +132,7 @@ class Composition:
             environment=self.environment,
             fairgate=__version__,
             policy_path=self._loaded.parsed.path,
-            commit=current_commit(self._runtime.root),
+            commit=current_commit(self._runtime.under_test.root),
         )
 
     @property
@@ -227,7 +231,11 @@ class Composition:
     @cached_property
     def _suite_retrievers(self) -> SuiteRetrievers:
         chosen = self._kind.embedder(self._loaded.policy.system)
-        return SuiteRetrievers(resources=self._resources, embedder=chosen)
+        return SuiteRetrievers(
+            resources=self._resources,
+            embedder=chosen,
+            role=self._kind.embedder_role(self._loaded.policy.system),
+        )
 
 
 def _not_there(references: References) -> Iterator[str]:

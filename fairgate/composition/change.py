@@ -6,14 +6,16 @@ Where the change edits one of them, both results are made: the base's, and the c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
+from fairgate.adapters.github.base_commit import BaseCommit
 from fairgate.composition.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.composition.accesses import new_accesses, refuse_introduced_accesses
 from fairgate.composition.building import Composition
-from fairgate.composition.changed_data import ChangedData, changed_data
 from fairgate.composition.loading import LoadedPolicy, load_policy_text
+from fairgate.composition.manifest import BaseVersion, Difference
 from fairgate.composition.pace import paced
 from fairgate.composition.sides import (
     Side,
@@ -24,7 +26,7 @@ from fairgate.composition.sides import (
     weakened,
 )
 from fairgate.composition.versions import Checkout, Files
-from fairgate.domain.errors import BaselineError, PolicyError, UsageError
+from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.baseline import Baseline
@@ -60,24 +62,29 @@ class JudgedChange(Generic[E]):
     edited: Sequence[str] = ()
     loosened: Sequence[str] = ()
     differences: Sequence[str] = ()
-    data: ChangedData = field(default_factory=ChangedData)
-    """The files that the base's policy names, where the change edits them."""
+    data: Sequence[Difference] = ()
+    """What the base's policy names, where the change edits it."""
     is_refused: bool = False
-    """The change's own policy was not run: it would ask endpoints that the base does not."""
+    """The change's own policy was not run: it would ask endpoints that the base does not, or more
+    than the base's budget."""
     remarks: Sequence[str] = ()
 
 
 class Judge(Generic[E]):
     """Judges one policy file in the versions that matter."""
 
-    def __init__(self, policy: str, runtime: Runtime, evaluate: Callable[[Side], E]) -> None:
+    def __init__(
+        self, policy: str, runtime: Runtime, evaluate: Callable[[Side], E], scratch: Path
+    ) -> None:
         """Take the policy's path from the root, which is the current folder.
 
-        `evaluate` is called once for each version that matters.
+        `evaluate` is called once for each version that matters, the one that decides first;
+        together they keep the limits of that one's budget. Below `scratch` the base's files go.
         """
         self._policy = policy
-        self._runtime = runtime
+        self._runtime = replace(runtime, meters={})
         self._evaluate = evaluate
+        self._scratch = scratch
         self._checkout = Checkout(runtime.root)
 
     def checkout(self) -> JudgedChange[E]:
@@ -88,7 +95,7 @@ class Judge(Generic[E]):
         return JudgedChange(decides=self._evaluate(side), decided_by="checkout")
 
     def change(
-        self, base: Files, commit: str, *, allow: bool, no_introduction: str = ""
+        self, base: BaseCommit, commit: str, *, allow: bool, no_introduction: str = ""
     ) -> JudgedChange[E]:
         """Judge by the base commit's files, or with `allow` by those that the change proposes.
 
@@ -112,18 +119,16 @@ class Judge(Generic[E]):
         refused = [] if proposed is None else self._refused(proposed, raw)
         if proposed is not None and allow and not refused:
             return self._proposed(base, proposed)
-        before = self._base_side(base, raw)
-        data = self._changed_data(before, base)
-        if proposed is not None and is_same(before, proposed):
-            # The same rules: the change's own text has the line numbers that reviewers see.
+        before, data = self._base_side(base, raw)
+        if proposed is not None and _is_same(before, proposed, data):
             return JudgedChange(
-                decides=self._evaluate(proposed),
+                decides=self._evaluate(_with_lines_of(proposed, before)),
                 decided_by="base",
                 data=data,
-                remarks=[_by_base(commit), *data.remarks],
+                remarks=[_by_base(commit)],
             )
         decides = self._evaluate(before)
-        other = self._evaluate(proposed) if proposed is not None and not refused else None
+        other, spent = self._compared(None if refused else proposed)
         return JudgedChange(
             decides=decides,
             decided_by="base",
@@ -132,9 +137,19 @@ class Judge(Generic[E]):
             loosened=weakened(before, proposed),
             differences=differences(before, proposed),
             data=data,
-            is_refused=bool(refused),
-            remarks=[_by_base(commit), *refused, *data.remarks],
+            is_refused=bool(refused or spent),
+            remarks=[_by_base(commit), *refused, *spent],
         )
+
+    def _compared(self, side: Side | None) -> tuple[E | None, list[str]]:
+        """Evaluate the side that does not decide, as far as the budget of the other one lasts."""
+        if side is None:
+            return None, []
+        try:
+            return self._evaluate(side), []
+        except BudgetError as error:
+            why = harmless(str(error))
+            return None, [f"The side that does not decide was not judged: {why}"]
 
     def _refused(self, proposed: Side, raw: bytes) -> list[str]:
         """Return why the proposed policy is not run, whoever decides; empty where it may be."""
@@ -147,9 +162,6 @@ class Judge(Generic[E]):
             f"This change's own policy was not run: it {sentence}. Merge that part first."
             for sentence in new_accesses(proposed.loaded.policy, base)
         ]
-
-    def _changed_data(self, before: Side, base: Files) -> ChangedData:
-        return changed_data(before.loaded.policy, self._runtime.root, base)
 
     def _introduction(self, proposed: Side | None, *, allow: bool) -> JudgedChange[E]:
         if proposed is None:
@@ -173,11 +185,11 @@ class Judge(Generic[E]):
             remarks=remarks,
         )
 
-    def _proposed(self, base: Files, proposed: Side) -> JudgedChange[E]:
+    def _proposed(self, base: BaseCommit, proposed: Side) -> JudgedChange[E]:
         """Let the change's own files decide; the base's are shown as far as they are readable."""
         try:
             raw = base.read(self._policy)
-            before = self._base_side(base, raw) if raw is not None else None
+            before, data = self._base_side(base, raw) if raw is not None else (None, [])
         except (PolicyError, BaselineError, UsageError) as error:
             remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
             return JudgedChange(
@@ -185,17 +197,14 @@ class Judge(Generic[E]):
             )
         if before is None:
             return JudgedChange(decides=self._evaluate(proposed), decided_by="proposed")
-        data = self._changed_data(before, base)
-        if is_same(before, proposed):
-            return JudgedChange(
-                decides=self._evaluate(proposed),
-                decided_by="proposed",
-                data=data,
-                remarks=data.remarks,
-            )
+        decides = self._evaluate(proposed)
+        if _is_same(before, proposed, data):
+            return JudgedChange(decides=decides, decided_by="proposed", data=data)
+        other, spent = self._compared(before)
         return JudgedChange(
-            other=self._evaluate(before),
-            decides=self._evaluate(proposed),
+            other=other,
+            is_refused=bool(spent),
+            decides=decides,
             decided_by="proposed",
             edited=edited(self._policy, before, proposed),
             loosened=weakened(before, proposed),
@@ -203,13 +212,21 @@ class Judge(Generic[E]):
             data=data,
             remarks=[
                 "`baseline-change: allow` lets this change's own policy and baseline decide.",
-                *data.remarks,
+                *spent,
             ],
         )
 
-    def _base_side(self, base: Files, raw: bytes) -> Side:
+    def _base_side(self, base: BaseCommit, raw: bytes) -> tuple[Side, list[Difference]]:
+        """Return the base's policy with the base's version of all that decides by it.
+
+        And what of it, or of what is under test, the head has in another version.
+        """
+        text = decode_yaml(raw, harmless(self._policy))
         try:
-            return self._loaded(raw, base)
+            policy = parse_policy(text, self._policy, policy_parts()).policy
+            version = BaseVersion(base, self._runtime, self._scratch)
+            data = version.bring(policy)
+            return self._loaded(raw, base, version.runtime), data
         except PolicyError as error:
             raise UsageError(
                 "the base commit's policy decides, and it cannot be used with this change's "
@@ -219,17 +236,17 @@ class Judge(Generic[E]):
 
     def _side(self, files: Files) -> Side | None:
         raw = files.read(self._policy)
-        return None if raw is None else self._loaded(raw, files)
+        return None if raw is None else self._loaded(raw, files, self._runtime)
 
-    def _loaded(self, raw: bytes, files: Files) -> Side:
+    def _loaded(self, raw: bytes, files: Files, runtime: Runtime) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
-        loaded = load_policy_text(text, self._policy, self._runtime)
+        loaded = load_policy_text(text, self._policy, runtime)
         baseline, path = self._kept(loaded, files, Reference.BASELINE)
         references = References(baseline=baseline, baseline_path=path)
         if loaded.policy.has_budget:
             anchor, path = self._kept(loaded, files, Reference.ANCHOR)
             references = replace(references, anchor=anchor, anchor_path=path)
-        return Side(text=text, loaded=loaded, references=references)
+        return Side(text=text, loaded=loaded, references=references, runtime=runtime)
 
     def _kept(
         self, loaded: LoadedPolicy, files: Files, reference: Reference
@@ -240,9 +257,20 @@ class Judge(Generic[E]):
         return (None if raw is None else decoded_baseline(raw, path, name, reference)), path
 
 
-def evaluated(side: Side, runtime: Runtime, progress: Progress) -> Evaluation:
+def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
+    """Return whether everything that decides is the same."""
+    return is_same(before, after) and all(one.role.is_under_test for one in data)
+
+
+def _with_lines_of(proposed: Side, before: Side) -> Side:
+    """Return the base's side with the text and the line numbers that reviewers see."""
+    loaded = replace(before.loaded, parsed=proposed.loaded.parsed)
+    return replace(before, text=proposed.text, loaded=loaded)
+
+
+def evaluated(side: Side, progress: Progress) -> Evaluation:
     """Ask the system of a side and judge by its policy and references."""
-    composition = Composition(side.loaded, runtime, progress)
+    composition = Composition(side.loaded, side.runtime, progress)
     with composition.serving():
         given = composition.gate_input(side.references)
         run = paced(run_gate(given, composition.system, progress), composition, given)

@@ -18,7 +18,6 @@ from fairgate.composition.merging import Found, merge, objection
 from fairgate.composition.sharding import Identity, expected, run_shard
 from fairgate.composition.sides import Side
 from fairgate.domain.errors import UsageError
-from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard
 
@@ -29,7 +28,6 @@ class PartAsker:
 
     shard: Shard
     folder: Path
-    runtime: Runtime
     progress: Progress
     identity: Identity
     asked: dict[str, Manifest] = field(default_factory=dict)
@@ -38,7 +36,7 @@ class PartAsker:
 
     def __call__(self, side: Side) -> Manifest:
         """Return what was asked of a side's system, now or for an earlier side."""
-        facts = json.dumps(expected(side.loaded, self.runtime, self.identity), sort_keys=True)
+        facts = json.dumps(expected(side.loaded, side.runtime, self.identity), sort_keys=True)
         digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{side.loaded.policy.name}-{digest[:12]}"
         if name not in self.asked:
@@ -46,7 +44,7 @@ class PartAsker:
                 side.loaded,
                 self.shard,
                 self.folder / name,
-                self.runtime,
+                side.runtime,
                 self.progress,
                 self.identity,
             )
@@ -59,7 +57,6 @@ class PartsJudge:
     """Judges every side that it is called with, from the parts that asked its questions."""
 
     shards: Sequence[Found]
-    runtime: Runtime
     progress: Progress
     asks: bool
     identity: Identity
@@ -70,7 +67,7 @@ class PartsJudge:
 
         Parts of other sides and policies are left to those.
         """
-        here = expected(side.loaded, self.runtime, self.identity)
+        here = expected(side.loaded, side.runtime, self.identity)
         wrong = {one.folder: objection(one.manifest, here) for one in self.shards}
         own = [one for one in self.shards if wrong[one.folder] is None]
         if not own:
@@ -81,7 +78,7 @@ class PartsJudge:
                 f"{near[0].folder}, {wrong[near[0].folder]}. Give the steps with `shard` and this "
                 "one the same `policy` and `root`, and run them in one workflow run"
             )
-        done = merge(own, side.loaded, side.references, self.runtime, self.progress, asks=self.asks)
+        done = merge(own, side.loaded, side.references, side.runtime, self.progress, asks=self.asks)
         self.used |= {one.folder for one in own}
         return Evaluation(side=side, given=done.given, run=done.run, notices=done.notices)
 

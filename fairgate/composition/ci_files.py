@@ -141,8 +141,8 @@ def _number(value: float | None) -> str:
 def _edits_rules(judged: JudgedChange[Evaluation]) -> bool:
     overlap = judged.decides.run.result.overlap
     removes_cases = overlap is not None and bool(overlap.removed)
-    edits_files = bool(judged.edited) or judged.data.needs_review
-    return removes_cases or edits_files or judged.other is not None
+    decides = any(not one.role.is_under_test for one in judged.data)
+    return removes_cases or bool(judged.edited) or decides or judged.other is not None
 
 
 def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View:
@@ -212,14 +212,13 @@ def _annotations(
 
 
 def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
-    files = [*judged.edited, *judged.data.files]
-    if judged.other is None and not files:
+    if judged.other is None and not judged.edited and not judged.data:
         return None
     shown = _shown(judged.decides)
     other = _shown(judged.other) if judged.other is not None else _no_other(judged)
     by_base = judged.decided_by == "base"
     return Edits(
-        files=[f"{place}{file}" for file in files],
+        files=_by_role(judged, place),
         edits_policy=judged.decides.given.provenance.policy_path in judged.edited,
         decided_by=judged.decided_by,
         base=shown if by_base else other,
@@ -227,6 +226,20 @@ def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
         loosened=judged.loosened,
         differences=judged.differences,
     )
+
+
+def _by_role(judged: JudgedChange[Evaluation], place: str) -> dict[str, list[str]]:
+    """Return what the change edits, by what it is: what decides first, then what is under test."""
+    policy = judged.decides.given.provenance.policy_path
+    baseline = judged.decides.side.references.baseline_path
+    found: dict[str, list[str]] = {}
+    for file in judged.edited:
+        role = {policy: "policy", baseline: "baseline"}.get(file, "anchor")
+        found.setdefault(role, []).append(f"{place}{file}")
+    for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
+        role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)
+        found.setdefault(role, []).append(f"{place}{one.file}")
+    return found
 
 
 def _no_other(judged: JudgedChange[Evaluation]) -> str:

@@ -117,7 +117,7 @@ def _system_problems(
     kind = kind_of(system)
     labels = kind.labels(system)
     for where, sentence in (
-        *kind.missing(system, runtime), *(labels.problems(runtime) if labels else ())
+        *kind.missing(system, runtime.under_test), *(labels.problems(runtime) if labels else ())
     ):  # fmt: skip
         yield ("system", *where), sentence
     yield from unanswerable(parsed.policy, plan)

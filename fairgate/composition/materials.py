@@ -156,4 +156,5 @@ def located(kind: str, name: str, runtime: Runtime) -> Path:
 
 def collection_paths(names: Sequence[str], runtime: Runtime) -> list[str]:
     """Return the files of collections. Raises DataError."""
-    return stance_files([str(located("collections", name, runtime)) for name in names])
+    tested = runtime.under_test
+    return stance_files([str(located("collections", name, tested)) for name in names])

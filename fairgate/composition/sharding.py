@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from fairgate import __version__
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
-from fairgate.adapters.files.lines import file_sha256
 from fairgate.adapters.files.shard_folder import Manifest, write_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
+from fairgate.composition.manifest import contents
 from fairgate.composition.run_folder import RunFolder
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard, answer_part, part_of, plan_hash
-from fairgate.systems.catalogue import kind_of
+from fairgate.schema.outside import Role
+
+_NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
+"""The models under test answer in the parts alone, which name them by fingerprint."""
 
 Identity = Mapping[str, str]
 NOT_ON_CI: Identity = MappingProxyType({})
@@ -87,7 +89,7 @@ def expected(
         "seed": policy.seed,
         "system": _system_hash(loaded),
         "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
-        "files": dict(_files(loaded, runtime)),
+        "files": contents(policy, runtime, *_NOT_ASKED),
         "identity": dict(identity),
     }
 
@@ -96,12 +98,3 @@ def _system_hash(loaded: LoadedPolicy) -> str:
     policy = loaded.policy
     judge = "" if policy.judge is None else policy.judge.model_dump_json()
     return hashlib.sha256(f"{policy.system.model_dump_json()}\0{judge}".encode()).hexdigest()
-
-
-def _files(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[tuple[str, str]]:
-    """Yield corpus and recorded answers, where they are files of the checkout, with their hash."""
-    system = loaded.policy.system
-    for named in chain(kind_of(system).named_files(system)):
-        path = runtime.root / named.name
-        if not named.decides_questions and path.is_file():
-            yield named.name, file_sha256(str(path))

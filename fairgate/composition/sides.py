@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fairgate.adapters.baseline_files import dump_baseline
 from fairgate.composition.loading import LoadedPolicy
+from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
 from fairgate.engine.baseline import Baseline
 from fairgate.engine.baseline_diff import baseline_differences
@@ -20,6 +21,8 @@ class Side:
     text: str
     loaded: LoadedPolicy
     references: References
+    runtime: Runtime
+    """Where its files are read."""
 
 
 def is_same(before: Side, after: Side) -> bool:

@@ -15,6 +15,7 @@ from fairgate.domain.items import DEFAULT_RETRIEVER
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Embedder, Retriever
 from fairgate.policy.yaml_nodes import Where
+from fairgate.schema.outside import Role
 from fairgate.schema.suite import SuiteModel
 from fairgate.suites.suite import CollectionSearch, Suite
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
@@ -32,6 +33,7 @@ class SuiteRetrievers:
     resources: Resources
     embedder: EmbedderPolicy
     """The system's own embedder, for `dense`."""
+    role: Role
 
     def of_all(self, suites: Iterable[Suite]) -> dict[str, Retriever]:
         """Return the retrievers of all suites by the keys that cases give."""
@@ -69,7 +71,7 @@ class SuiteRetrievers:
         if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
             from fairgate.adapters.inner_product_index import InnerProductIndex
 
-            encoder = self.resources.encoder(_contriever(chosen), unit=False)
+            encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
             return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
         from fairgate.adapters.faiss_index.flat_index import FlatIndex
         from fairgate.suites.question_items.policy import EndpointPolicy
@@ -77,7 +79,7 @@ class SuiteRetrievers:
         encoder = (
             self._endpoint(chosen)
             if isinstance(chosen, EndpointPolicy)
-            else self.resources.encoder(self.embedder)
+            else self.resources.encoder(self.embedder, self.role)
         )
         return FlatIndex(
             corpus,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,10 @@ class Runtime:
     """Where a run reads and stores, and how much of the machine it uses."""
 
     root: Path = field(default_factory=Path)
+    """Where relative paths start. On a pull request, for the base's policy: the folder into which
+    the base's version of all that decides is brought."""
+    tested: Path | None = None
+    """Where what is under test is read then; None: at `root`."""
     cache: Path = Path(".fairgate")
     batch_size: int | None = None
     """Rows that models run together; None: as many as memory holds."""
@@ -35,5 +40,16 @@ class Runtime:
     application names (the action; `--root`)."""
     today: dt.date | None = None
     """The day that quarantine entries are compared with; None compares them with none."""
+    meters: dict[str, Any] | None = field(default=None, compare=False)
+    """What counts the questions of several runs together, by the policy's key of the limits; None:
+    each run counts its own."""
     workers: Workers | None = None
     """None: models are asked in this process."""
+
+    @property
+    def under_test(self) -> Runtime:
+        """Return the same for reading what is under test (SPEC 9): model, corpus, index, answers.
+
+        Whatever is not read by this is the base's on a pull request.
+        """
+        return self if self.tested is None else replace(self, root=self.tested, tested=None)

@@ -6,7 +6,7 @@ whole is kept within the limits of where it goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.outcomes import Outcome
@@ -23,6 +23,8 @@ from fairgate.reports.markdown import (
 from fairgate.reports.spans import Inline, Kind, Span, code, joined, strong
 from fairgate.reports.view import View
 
+_NAMED, _NAME = 5, 120
+"""Most files of one role that are named, and most characters of a name."""
 _SMALLEST_REPORT = 2_000
 _LONGEST = 300
 """Characters of an entry where not all entries are listed."""
@@ -53,7 +55,8 @@ _STEPS = (
 class Edits:
     """A change that edits the policy or baseline by which it is judged."""
 
-    files: Sequence[str]
+    files: Mapping[str, Sequence[str]]
+    """By what they are: `sources`, `judge's record`."""
     edits_policy: bool
     decided_by: str
     """`base` or `proposed`."""
@@ -79,15 +82,24 @@ def render_notes(notes: Notes, room: Room = _WHOLE) -> str:
     blocks: list[Block] = _edits(notes.edits, room) if notes.edits else []
     if notes.remarks:
         blocks.append(Text(lines=_some(notes.remarks, room.others), form=Form.NOTE))
-    head = f"#### This change edits {_files(notes.edits, room.others)}\n\n" if notes.edits else ""
-    return head + render_blocks(blocks)
+    return render_blocks(blocks)
 
 
-def _files(edits: Edits, most: int | None) -> str:
-    shown = [code(_cut(file, most)) for file in edits.files[:most]]
-    more = len(edits.files) - len(shown)
-    last = [figures.count(more, "further file" if shown else "file")] if more else []
-    return render_blocks([Text(lines=[joined([*shown, *last], " and ")])])
+def render_edited(notes: Notes) -> str:
+    """Return the Markdown that precedes the report: what the change edits, by what it is."""
+    if notes.edits is None or not notes.edits.files:
+        return ""
+    line: list[Span | str] = [strong("This change edits")]
+    for role, files in notes.edits.files.items():
+        line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
+        line += joined([code(_shortened(file)) for file in files[:_NAMED]], ", ")
+        if len(files) > _NAMED:
+            line.append(f" and {len(files) - _NAMED:,} more")
+    return render_blocks([Text(lines=[line])])
+
+
+def _shortened(file: str) -> str:
+    return file if len(file) <= _NAME else f"{file[: _NAME // 2]}…{file[-_NAME // 2 :]}"
 
 
 def _cut(text: str, most: int | None) -> str:
@@ -199,15 +211,16 @@ def _within(
     steps: Sequence[Room],
 ) -> str:
     """Return report and notes with as much as fits; what is less strict is left out last."""
+    edited = render_edited(notes)
     for room in steps:
         extra = render_notes(notes, room)
-        characters = limit - measure(extra)
+        characters = limit - measure(edited) - measure(extra)
         while room.has_report and characters >= _SMALLEST_REPORT:
-            text = _joined(render(characters), extra)
+            text = _joined(edited, render(characters), extra)
             if measure(text) <= limit:
                 return text
             characters //= 2
-        if not room.has_report and measure(text := _joined(_head(view), extra)) <= limit:
+        if not room.has_report and measure(text := _joined(edited, _head(view), extra)) <= limit:
             return text
     return _head(view)
 
@@ -226,8 +239,11 @@ def _head(view: View) -> str:
 
 def with_notes(report: str, notes: Notes) -> str:
     """Return a report with the notes, nothing of them left out."""
-    return _joined(report, render_notes(notes)) if notes.edits else report
+    if notes.edits is None:
+        return report
+    return _joined(render_edited(notes), report, render_notes(notes))
 
 
-def _joined(report: str, extra: str) -> str:
-    return f"{report.rstrip()}\n\n{extra}\n" if extra else report
+def _joined(head: str, report: str, extra: str) -> str:
+    above = f"{head.rstrip()}\n\n" if head else ""
+    return f"{above}{report.rstrip()}\n\n{extra}\n" if extra else f"{above}{report}"

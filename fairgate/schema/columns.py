@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from fairgate.schema.fields import Strict, Text
+from fairgate.schema.outside import Names, Role
 
 
 class Columns(Strict):
     """A table of texts: where it is and which columns matter."""
 
-    path: Text = Field(description="CSV, TSV, JSONL or Parquet file, or an embedded name.")
+    path: Annotated[Text, Names(Role.SOURCES)] = Field(
+        description="CSV, TSV, JSONL or Parquet file, or an embedded name."
+    )
     id: str | None = Field(
         default=None, description="Column of the identifier; default: row number."
     )

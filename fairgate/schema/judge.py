@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from typing import Annotated
 
 from pydantic import Field
 
 from fairgate.schema.fields import Fraction, Name, Strict, Text
-from fairgate.schema.outside import NamedFile, NamesOutside
+from fairgate.schema.outside import Names, NamesOutside, Role
 
 LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20
 
@@ -37,7 +37,7 @@ class JudgeModel(NamesOutside):
     """The policy's `judge`: language models that vote, and what they were measured to be worth."""
 
     id: Name = Field(description="Name of the judge in records and reports.")
-    record: Text | None = Field(
+    record: Annotated[Text | None, Names(Role.JUDGE_RECORD)] = Field(
         default=None,
         description="JSON file that `fairgate judge evaluate` wrote. Without it, below the floor, "
         "or where it is of another judge, verdicts are reported and fail no build.",
@@ -55,8 +55,3 @@ class JudgeModel(NamesOutside):
     @abstractmethod
     def definition(self) -> str:
         """Return what identifies models, prompts and decoding as they are written."""
-
-    def named_files(self) -> Iterable[NamedFile]:
-        """Return the record: it decides whether verdicts count."""
-        if self.record is not None:
-            yield NamedFile("judges", self.record, decides_questions=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, Self
 
 from pydantic import Field
 
 from fairgate.schema.fields import Name
-from fairgate.schema.outside import NamedFile, NamesOutside
+from fairgate.schema.outside import NamesOutside
 
 
 class SuiteModel(NamesOutside):
@@ -18,10 +17,6 @@ class SuiteModel(NamesOutside):
     id: Name = Field(description="Name of the suite; unique in the policy.")
     kind: Any
     """A literal in every kind."""
-
-    @abstractmethod
-    def named_files(self) -> Iterable[NamedFile]:
-        """Return every file or folder of data that the suite names."""
 
     @abstractmethod
     def narrowed(self, most: int) -> Self:

@@ -64,15 +64,26 @@ BudgetField = Annotated[
 
 def meter_for(system: SystemModel, resources: Resources) -> Meter:
     """Return what counts a run's questions, without limits where the policy sets none."""
-    part: BudgetPart | None = getattr(system, "budget", None)
-    meter = Meter(Budget() if part is None else _limits(part))
+    meter = _meter(getattr(system, "budget", None), resources, "system.budget")
     resources.meters.append(meter)
     return meter
 
 
-def meter_of_judges(part: BudgetPart | None) -> Meter:
+def meter_of_judges(part: BudgetPart | None, resources: Resources) -> Meter:
     """Return what counts the questions to a judge: apart from a system's, at their own prices."""
-    return Meter(Budget() if part is None else _limits(part), field="judge.budget")
+    return _meter(part, resources, "judge.budget")
+
+
+def _meter(part: BudgetPart | None, resources: Resources, field: str) -> Meter:
+    """Return a meter with a policy's limits, or the one whose limits several runs keep together."""
+    shared = {} if resources.runtime.meters is None else resources.runtime.meters
+    if field in shared:
+        meter: Meter = shared[field]
+        return meter
+    meter = Meter(Budget() if part is None else _limits(part), field=field)
+    if part is not None:
+        shared[field] = meter
+    return meter
 
 
 def _limits(part: BudgetPart) -> Budget:

@@ -11,7 +11,7 @@ from pydantic import Field, Tag
 from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.engine.budget import Meter
 from fairgate.schema.fields import ByShape, Strict, Text
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
@@ -75,7 +75,7 @@ class CommandPolicy(SystemModel):
     command: Annotated[
         Annotated[Arguments, Tag("<list>")] | Annotated[CommandPart, Tag("<mapping>")], ByShape
     ] = Field(description="Program and arguments, or a mapping.")
-    embedder: EmbedderField | None = Field(
+    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
     budget: BudgetField = None
@@ -100,11 +100,6 @@ class Command(SystemKind[CommandPolicy]):
     def accesses(self, policy: CommandPolicy) -> Iterable[Access]:
         """Return the program, with each variable that it is given."""
         return policy.part.accesses
-
-    def named_files(self, policy: CommandPolicy) -> Iterable[NamedFile]:
-        """Return nothing: the program is what is under test."""
-        del policy
-        return ()
 
     def capabilities(self, policy: CommandPolicy) -> Capabilities:
         """Return the program's capabilities, as the policy declares them."""
@@ -155,7 +150,7 @@ def line_application(
     return LineApplication(
         Program(
             command=tuple(part.run),
-            folder=resources.runtime.root,
+            folder=resources.runtime.under_test.root,
             env=tuple(part.env),
             paths=paths,
             timeout=part.timeout,

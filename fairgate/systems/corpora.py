@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, Tag
 
 from fairgate.adapters.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
+from fairgate.adapters.model_hub import is_hub_id
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
 from fairgate.domain.runtime import Runtime
@@ -19,6 +20,7 @@ from fairgate.domain.wording import quoted
 from fairgate.engine.ports import SILENT
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Seed, Strict
+from fairgate.schema.outside import Names, Role
 from fairgate.systems.resources import Resources
 from fairgate.systems.tables import find_table, named_on_hub
 
@@ -32,7 +34,7 @@ _MOST_READ = 100_000
 class PreparePolicy(Strict):
     """How the corpus is cleaned before it is indexed (P1 section 4.1)."""
 
-    tokenizer: str = Field(
+    tokenizer: Annotated[str, Names(Role.TOKENIZER)] = Field(
         default="bundled",
         description="Counts tokens for the length fence: `bundled`, `gpt2`, a path or an id.",
     )
@@ -63,7 +65,8 @@ def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
     """Return the documents, prepared where the policy says so. Raises DataError."""
     from fairgate.adapters.files.corpus import CorpusFile
 
-    path = find_table("corpora", chosen.path, resources.runtime)
+    runtime = resources.runtime.under_test
+    path = find_table("corpora", chosen.path, runtime)
     spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
     corpus = CorpusFile(_prepared(spec, chosen, resources))
     resources.collect(corpus.notices)
@@ -80,7 +83,7 @@ def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> C
     return prepared_corpus(
         spec,
         resources.cache,
-        tokens=token_counter(prepare.tokenizer, resources.runtime),
+        tokens=token_counter(prepare.tokenizer, resources.runtime.under_test),
         options=PreparationOptions(sample=prepare.sample, seed=prepare.seed),
         progress=resources.progress,
     )
@@ -97,9 +100,14 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     bundled = find("models", "minilm", runtime.root) / "tokenizer.json"
     if name == "bundled":
         return TokenizerFile(bundled, "bundled")
-    if (runtime.root / name).exists():
+    if not is_hub_id(name) and ("/" in name or name.endswith(".json")):
         local = existing(name, runtime.root, confined=runtime.confined)
         return TokenizerFile(local / "tokenizer.json" if local.is_dir() else local, name)
+    if (runtime.root / name).exists():
+        raise DataError(
+            f"{quoted(name)} is here and could be a tokenizer of the Hugging Face hub too; write "
+            f"{quoted(f'./{name}')} for what is here, or give that another name"
+        )
     return hub_tokenizer(name) or TokenizerFile(bundled, f"bundled ({name} was not available)")
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, Tag
 
 from fairgate.engine.ports import Embedder
 from fairgate.schema.fields import ByShape, Strict, Text
+from fairgate.schema.outside import Names, Role
 
 if TYPE_CHECKING:
     from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice
@@ -19,7 +20,7 @@ DEFAULT_EMBEDDER = "minilm"
 class EmbedderPolicy(Strict):
     """An encoder, with what its own files leave open."""
 
-    model: Text = Field(
+    model: Annotated[Text, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
         description="Embedded name, folder of an ONNX encoder, or Hugging Face id.",
     )

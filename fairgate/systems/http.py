@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,7 +13,7 @@ from fairgate.adapters.applications.request_template import RequestTemplate, req
 from fairgate.adapters.http_client.messages import keeps_secrets
 from fairgate.engine.budget import Meter
 from fairgate.schema.fields import Strict
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
@@ -110,7 +110,7 @@ class HttpPolicy(SystemModel):
     serve: ServePart | None = Field(
         default=None, description="Starts the application for the run, and ends it after it."
     )
-    embedder: EmbedderField | None = Field(
+    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
     budget: BudgetField = None
@@ -128,11 +128,6 @@ class Http(SystemKind[HttpPolicy]):
     def accesses(self, policy: HttpPolicy) -> Iterable[Access]:
         """Return both addresses, with each variable that is sent there, and what is started."""
         return [*policy.http.accesses, *(policy.serve.accesses if policy.serve else ())]
-
-    def named_files(self, policy: HttpPolicy) -> Iterable[NamedFile]:
-        """Return nothing: no file of the repository is read."""
-        del policy
-        return ()
 
     def capabilities(self, policy: HttpPolicy) -> Capabilities:
         """Return what request and response have a place for."""

@@ -10,6 +10,7 @@ from pydantic import Field, Tag
 from fairgate.domain.fingerprints import short
 from fairgate.engine.ports import Retriever
 from fairgate.schema.fields import ByShape, Strict, Text
+from fairgate.schema.outside import Names, Role
 from fairgate.systems.corpora import CorpusPolicy, long_form, open_corpus
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.resources import Resources
@@ -22,9 +23,11 @@ class RetrieverPolicy(Strict):
     """The retriever under test."""
 
     corpus: Annotated[
-        Annotated[Text, Tag("<scalar>")] | Annotated[CorpusPolicy, Tag("<mapping>")], ByShape
+        Annotated[Text, Tag("<scalar>")] | Annotated[CorpusPolicy, Tag("<mapping>")],
+        ByShape,
+        Names(Role.CORPUS, replaces=Role.SOURCES),
     ] = Field(description="Embedded name, path, or path with columns.")
-    embedder: EmbedderField = Field(
+    embedder: Annotated[EmbedderField, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
         description="Embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping.",
     )
@@ -72,7 +75,7 @@ class OpenIndex:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return self._resources.encoder(long_embedder(self._policy.embedder))
+        return self._resources.encoder(long_embedder(self._policy.embedder), Role.RETRIEVER)
 
     @cached_property
     def _corpus(self) -> CorpusFile:

@@ -17,7 +17,7 @@ from fairgate.engine.judging import ask_judge
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.schema.fields import Name, Strict
 from fairgate.schema.judge import JudgeModel
-from fairgate.schema.outside import Access
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.systems.budget import BudgetPart, meter_of_judges
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generators import GeneratorField
@@ -34,9 +34,11 @@ UNDER_TEST = "judge"
 class _Generators(Strict):
     """The models of a judge, wherever it is described."""
 
-    generators: Annotated[list[GeneratorField], Field(min_length=1, max_length=9)] = Field(
-        description="Generators as policies have them; several vote, an odd number is best."
-    )
+    generators: Annotated[
+        list[GeneratorField],
+        Field(min_length=1, max_length=9),
+        Names(Role.JUDGE, replaces=Role.GENERATOR),
+    ] = Field(description="Generators as policies have them; several vote, an odd number is best.")
     budget: Annotated[
         BudgetPart | None,
         Field(
@@ -95,8 +97,8 @@ def judge_problems(
 
 def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:
     """Return the models, each with the store of its answers; nothing is asked yet."""
-    meter = meter_of_judges(judge.budget)
-    return [OpenLocal(None, one, resources, meter) for one in judge.generators]
+    meter = meter_of_judges(judge.budget, resources)
+    return [OpenLocal(None, one, resources, meter, Role.JUDGE) for one in judge.generators]
 
 
 def fingerprints(judges: Iterable[OpenLocal]) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.schema.fields import Strict, Text
-from fairgate.schema.outside import NamedFile
+from fairgate.schema.outside import Names, Role
 from fairgate.suites.metamorphic.policy import ClassifierField, long_classifier
 from fairgate.systems.resources import Resources
 
@@ -33,7 +33,7 @@ _OWN = (None, "default")
 class LabelsPolicy(Strict):
     """Where the labels of returned documents come from, where the system gives none."""
 
-    file: Text | None = Field(
+    file: Annotated[Text | None, Names(Role.LABELS)] = Field(
         default=None,
         description="Labels by the id of the document: CSV, TSV, JSONL or Parquet with a row a "
         "document, or a `.json` object of id to label.",
@@ -44,7 +44,7 @@ class LabelsPolicy(Strict):
     label: str | None = Field(
         default=None, description="Column of the label; default: found by name."
     )
-    classifier: ClassifierField | None = Field(
+    classifier: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
         description="Labels the texts of the documents that the file does not name: a folder with "
         "an ONNX export of a Hugging Face sequence classifier, or an embedded name.",
@@ -57,14 +57,6 @@ class LabelsPolicy(Strict):
         if self.file is None and (self.id or self.label):
             raise ValueError("has columns of no file; add `file`, or remove them")
         return self
-
-    def named_files(self) -> Iterator[NamedFile]:
-        """Yield the file and the classifier: both measure, neither is under test."""
-        if self.file is not None:
-            yield NamedFile("labels", self.file, decides_questions=True)
-        if self.classifier is not None:
-            model = long_classifier(self.classifier).model
-            yield NamedFile("classifiers", model, decides_questions=True)
 
 
 class PlacedLabels(NamedTuple):

@@ -11,7 +11,7 @@ from fairgate.adapters.embedded_names import find
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
@@ -59,10 +59,12 @@ class LocalPolicy(SystemModel):
     generator: GeneratorField = Field(
         description="The model that answers: one that runs here, or an endpoint."
     )
-    embedder: EmbedderField | None = Field(
-        default=None,
-        description="Without `retriever`: embeds the collections of `bbq` suites; default "
-        "`minilm`.",
+    embedder: Annotated[EmbedderField | None, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = (
+        Field(
+            default=None,
+            description="Without `retriever`: embeds the collections of `bbq` suites; default "
+            "`minilm`.",
+        )
     )
 
     serve: ServePart | None = Field(
@@ -117,13 +119,6 @@ class Local(SystemKind[LocalPolicy]):
         asked = (OwnRetrieverPolicy, EndpointGeneratorPolicy)
         found = [access for part in parts if isinstance(part, asked) for access in part.accesses]
         return [*found, *(policy.serve.accesses if policy.serve else ())]
-
-    def named_files(self, policy: LocalPolicy) -> Iterable[NamedFile]:
-        """Return the corpus: its changes are what the gate tests."""
-        if not isinstance(policy.retriever, RetrieverPolicy):
-            return ()
-        corpus = long_form(policy.retriever.corpus)
-        return (NamedFile("corpora", corpus.path, decides_questions=False),)
 
     def capabilities(self, policy: LocalPolicy) -> Capabilities:
         """Return what local models can do: everything, with a retriever; endpoints only text."""
@@ -222,3 +217,8 @@ class Local(SystemKind[LocalPolicy]):
     def embedder(self, policy: LocalPolicy) -> EmbedderPolicy:
         """Return the retriever's embedder, else the one that the policy names."""
         return long_embedder(policy.retriever.embedder if policy.retriever else policy.embedder)
+
+    def embedder_role(self, policy: LocalPolicy) -> Role:
+        """Return that it retrieves, unless a retriever of one's own does."""
+        is_own = isinstance(policy.retriever, OwnRetrieverPolicy)
+        return Role.EMBEDDER if is_own else Role.RETRIEVER

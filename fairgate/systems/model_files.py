@@ -23,24 +23,12 @@ def model_problem(
 ) -> str:
     """Return what is wrong with a model's folder; empty where nothing is, or only the hub knows."""
     try:
-        local = local_folder(name, runtime)
-        if local is not None:
-            refuse_revision(name, revision)
         folder = _folder_of(name, revision, runtime)
         if folder is not None:
             ModelFolder.find(folder).file(TOKENIZER, splits)
     except (DataError, ModelError, UsageError) as error:
         return str(error)
     return ""
-
-
-def refuse_revision(name: str, revision: str | None) -> None:
-    """Raise UsageError where a folder is given the revision that only the hub's models have."""
-    if revision is not None:
-        raise UsageError(
-            f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
-            f"{quoted(name)} is a folder: what is in it decides. Remove `revision`, or the folder"
-        )
 
 
 def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
@@ -116,25 +104,39 @@ def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None
     """Return the user's folder or the export of a model; None: embedded, or to be fetched."""
     if embedded_path("models", name) is not None:
         return None
-    folder = local_folder(name, runtime)
+    folder = local_folder(name, revision, runtime)
     exported = exported_folder(name, runtime.cache / "models", revision)
     return exported if folder is None and exported.is_dir() else folder
 
 
-def local_folder(name: str, runtime: Runtime) -> Path | None:
+def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | None:
     """Return the folder of a model, embedded or the user's; None for an id of the hub.
 
-    Raises DataError where the name means a folder and there is none.
+    Raises DataError where the name means a folder and there is none, or could mean both: nobody
+    who puts a folder into a checkout decides which model is taken.
     """
     root = runtime.root
-    if not is_hub_id(name) or (root / name).exists():
-        return find("models", name, root, confined=runtime.confined)
-    # `models/my-model` has the form of an id too: a folder that exists here makes it a path.
-    parent = root / name.split("/", 1)[0]
-    if parent.is_dir():
-        inside = [f"{parent.name}/{one.name}" for one in parent.iterdir() if one.is_dir()]
-        raise DataError(
-            f"there is no folder {quoted(name)}; {suggestion(name, sorted(inside))}. Expected a "
-            "folder with an ONNX graph and a tokenizer; make one with `fairgate export MODEL`"
+    if embedded_path("models", name) is None and is_hub_id(name):
+        if revision is not None:
+            return None
+        if (root / name).exists() or (root / name).is_symlink():
+            raise DataError(
+                f"{quoted(name)} is a folder here and could be a model of the Hugging Face hub "
+                f"too; write {quoted(f'./{name}')} for the folder, or give the `revision` of the "
+                "model"
+            )
+        # `models/my-model` has the form of an id too: a folder beside it makes it a slip.
+        parent = root / name.split("/", 1)[0]
+        if parent.is_dir():
+            inside = [f"./{parent.name}/{one.name}" for one in parent.iterdir() if one.is_dir()]
+            raise DataError(
+                f"there is no folder {quoted(name)}; {suggestion(name, sorted(inside))}. Expected "
+                "a folder with an ONNX graph and a tokenizer; make one with `fairgate export MODEL`"
+            )
+        return None
+    if revision is not None:
+        raise UsageError(
+            f"`revision` {quoted(revision)} belongs to a model of the Hugging Face hub, but "
+            f"{quoted(name)} is a folder: what is in it decides. Remove `revision`"
         )
-    return None
+    return find("models", name, root, confined=runtime.confined)

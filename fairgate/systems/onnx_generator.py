@@ -17,6 +17,7 @@ from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Generator
 from fairgate.engine.spread_generator import SpreadGenerator
 from fairgate.schema.fields import Text
+from fairgate.schema.outside import Names, Role
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.resources import Resources
 
@@ -54,7 +55,7 @@ _OURS = (
 class GeneratorPolicy(GeneratorModel):
     """The small language model under test."""
 
-    model: Text = Field(
+    model: Annotated[Text, Names(Role.GENERATOR)] = Field(
         default="demo-slm",
         description="Embedded name, folder of an ONNX decoder, or Hugging Face id.",
     )
@@ -81,13 +82,16 @@ class GeneratorPolicy(GeneratorModel):
         return Chat(system=self.system, arguments=tuple(self.template_arguments.items()))
 
 
-def open_generator(chosen: GeneratorPolicy, resources: Resources) -> Generator:
+def open_generator(
+    chosen: GeneratorPolicy, resources: Resources, role: Role = Role.GENERATOR
+) -> Generator:
     """Return the model, which the run's workers ask where it has some; nothing is loaded yet."""
-    here, team = open_here(chosen, resources), resources.team
+    here, team = open_here(chosen, resources, role), resources.team
     if team is None:
         resources.collect(here.notices)
         return here
-    return SpreadGenerator(here, named_for_workers(chosen, resources.runtime), team)
+    runtime = resources.runtime.under_test if role.is_under_test else resources.runtime
+    return SpreadGenerator(here, named_for_workers(chosen, runtime), team)
 
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
@@ -114,13 +118,15 @@ def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
     return json.dumps(named)
 
 
-def open_here(chosen: GeneratorPolicy, resources: Resources) -> OnnxDecoder:
+def open_here(
+    chosen: GeneratorPolicy, resources: Resources, role: Role = Role.GENERATOR
+) -> OnnxDecoder:
     """Return the model as it runs in this process; nothing is loaded before it is asked."""
     from fairgate.adapters.onnx_decoder import OnnxDecoder
     from fairgate.adapters.onnx_engine.batch_size import BatchSize
 
     return OnnxDecoder(
-        resources.model_folder(chosen.model, chosen.revision),
+        resources.model_folder(chosen.model, chosen.revision, role),
         decoding=chosen.chosen_decoding,
         chat=chosen.chat,
         batch_size=BatchSize(resources.runtime.batch_size, resources.runtime.sharing),

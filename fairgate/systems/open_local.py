@@ -22,6 +22,7 @@ from fairgate.engine.ports import (
     Vectors,
 )
 from fairgate.engine.replicas import NoStore, Reordered
+from fairgate.schema.outside import Role
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy, open_chat_generator
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.index_retriever import OpenIndex, RetrieverPolicy
@@ -39,6 +40,7 @@ class OpenLocal:
         generator: GeneratorPolicy | EndpointGeneratorPolicy,
         resources: Resources,
         meter: Meter | None = None,
+        role: Role = Role.GENERATOR,
     ) -> None:
         """Take the parts that the policy names and what systems share; None: without a budget."""
         self._meter = Meter(Budget()) if meter is None else meter
@@ -46,6 +48,7 @@ class OpenLocal:
             None if retriever is None else _open_retriever(retriever, resources, self._meter)
         )
         self._chosen = generator
+        self._role = role
         self._resources = resources
 
     def execute(
@@ -130,7 +133,7 @@ class OpenLocal:
                 self._meter,
                 lambda: self._resources.keeps(is_known=self._is_generator_known()),
             )
-        return open_generator(self._chosen, self._resources)
+        return open_generator(self._chosen, self._resources, self._role)
 
 
 class StoreApart:

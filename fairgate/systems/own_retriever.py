@@ -16,7 +16,7 @@ from fairgate.domain.wording import listed
 from fairgate.engine.budget import BudgetedApplication, Meter
 from fairgate.engine.ports import Embedder, Retriever, RevisedApplication
 from fairgate.schema.fields import ByShape, Strict
-from fairgate.schema.outside import Access
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.http import HttpAsked, http_application
@@ -115,7 +115,7 @@ class OwnRetrieverPolicy(Strict):
     pgvector: PgvectorSearch | None = Field(
         default=None, description="A table of PostgreSQL with pgvector; needs `fairgate[pgvector]`."
     )
-    embedder: EmbedderField = Field(
+    embedder: Annotated[EmbedderField, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
         description="Embeds the documents that it finds, for RRS, and the "
         "queries of a vector store: the model that its documents were embedded with.",

@@ -12,7 +12,7 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 from fairgate.engine.budget import Meter
 from fairgate.schema.fields import ByShape, Strict
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
@@ -63,7 +63,7 @@ class PythonPolicy(SystemModel):
     python: Annotated[
         Annotated[Target, Tag("<scalar>")] | Annotated[PythonPart, Tag("<mapping>")], ByShape
     ] = Field(description="`module:function`, or a mapping; needs `--allow-python`.")
-    embedder: EmbedderField | None = Field(
+    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description="Embeds the documents that come back, for RRS; default `minilm`."
     )
     budget: BudgetField = None
@@ -86,11 +86,6 @@ class Python(SystemKind[PythonPolicy]):
     def accesses(self, policy: PythonPolicy) -> Iterable[Access]:
         """Return the code that is imported."""
         return policy.part.accesses
-
-    def named_files(self, policy: PythonPolicy) -> Iterable[NamedFile]:
-        """Return nothing: the code is what is under test."""
-        del policy
-        return ()
 
     def capabilities(self, policy: PythonPolicy) -> Capabilities:
         """Return the function's capabilities, as the policy declares them."""
@@ -142,7 +137,7 @@ def call_application(
     return CallApplication(
         Function(
             target=part.call,
-            folder=resources.runtime.root,
+            folder=resources.runtime.under_test.root,
             paths=paths,
             revision=part.revision,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from fairgate.engine.ports import (
     SystemUnderTest,
     Vectors,
 )
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.evaluation_rows import ColumnsField, RowAnswers, RowPaths, read_rows
@@ -46,7 +46,7 @@ class RecordedPolicy(SystemModel):
 
     keys: ClassVar[tuple[str, ...]] = ("recorded",)
 
-    recorded: str = Field(
+    recorded: Annotated[str, Names(Role.RECORDED)] = Field(
         description="JSONL file of answers that were produced elsewhere. May be empty for `check` "
         "and `plan`; in a run every key needs a line, with an empty `response` where the system "
         "gave none.",
@@ -57,7 +57,7 @@ class RecordedPolicy(SystemModel):
         "`otlp` (traces with OpenInference's attributes, as OTLP-JSON), or where question, answer "
         "and documents stand. Left out: FairGate's own lines, by key.",
     )
-    embedder: EmbedderField | None = Field(
+    embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."
     )
     labels: LabelsPolicy | None = Field(
@@ -75,15 +75,6 @@ class Recorded(SystemKind[RecordedPolicy]):
         """Return nothing: a file of the repository is read."""
         del policy
         return ()
-
-    def named_files(self, policy: RecordedPolicy) -> Iterable[NamedFile]:
-        """Return the file, whose changes are what the gate tests, and the model that measures it.
-
-        The model is no part of the recorded system: with another one RRS is another figure.
-        """
-        yield NamedFile("recorded", policy.recorded, decides_questions=False)
-        if policy.embedder is not None:
-            yield NamedFile("models", self.embedder(policy).model, decides_questions=True)
 
     def capabilities(self, policy: RecordedPolicy) -> Capabilities:
         """Return that documents may be in the file, and that nothing can be asked."""
@@ -214,7 +205,7 @@ class OpenRecorded:
     def _file(self) -> RecordedAnswers | RowAnswers:
         from fairgate.adapters.files.recorded import read_recorded
 
-        runtime = self._resources.runtime
+        runtime = self._resources.runtime.under_test
         path = existing(self._policy.recorded, runtime.root, confined=runtime.confined)
         if self._policy.columns is not None:
             rows = read_rows(path, self._policy.columns)

@@ -19,8 +19,9 @@ from fairgate.engine.budget import Meter
 from fairgate.engine.ports import Embedder, Progress, ResultStore, Retriever
 from fairgate.engine.replicas import NoStore
 from fairgate.engine.workers import Team
+from fairgate.schema.outside import Role
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
-from fairgate.systems.model_files import local_folder, refuse_revision
+from fairgate.systems.model_files import local_folder
 
 if TYPE_CHECKING:
     from fairgate.adapters.result_store import SqliteResultStore
@@ -49,7 +50,7 @@ class Resources:
         self.meters: list[Meter] = []
         """What counts the questions to systems that are asked from outside."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]
-        self._encoders: dict[tuple[EmbedderPolicy, bool], Encoder] = {}
+        self._encoders: dict[tuple[EmbedderPolicy, Role, bool], Encoder] = {}
         self.run: Callable[[], str] | None = None
         """What identifies the run; None: nothing goes on where this was interrupted."""
 
@@ -129,23 +130,25 @@ class Resources:
         """Return whether the next run finds the answers of this one, should it be interrupted."""
         return is_known or not isinstance(self.unfinished, NoStore)
 
-    def encoder(self, chosen: EmbedderPolicy, *, unit: bool = True) -> Encoder:
+    def encoder(
+        self, chosen: EmbedderPolicy, role: Role = Role.EMBEDDER, *, unit: bool = True
+    ) -> Encoder:
         """Return an encoder, its results stored; `unit` gives vectors of length one."""
         from fairgate.adapters.onnx_encoder import OnnxEncoder
 
-        if (chosen, unit) not in self._encoders:
+        if (chosen, role, unit) not in self._encoders:
             encoder = OnnxEncoder(
-                self.model_folder(chosen.model, chosen.revision),
+                self.model_folder(chosen.model, chosen.revision, role),
                 batch_size=self.runtime.batch_size,
                 threads=self.runtime.threads,
                 device=self.runtime.device,  # type: ignore[arg-type]
                 unit=unit,
                 choice=chosen.choice,
             )
-            self._encoders[chosen, unit] = Encoder(
+            self._encoders[chosen, role, unit] = Encoder(
                 documents=self.stored(encoder), queries=self.stored(encoder.for_queries())
             )
-        return self._encoders[chosen, unit]
+        return self._encoders[chosen, role, unit]
 
     def stored(self, embedder: Embedder) -> Embedder:
         """Return the embedder behind the store: no text is embedded twice."""
@@ -153,14 +156,14 @@ class Resources:
 
         return CachedEmbedder(embedder, self.store)
 
-    def model_folder(self, name: str, revision: str | None) -> Path:
+    def model_folder(self, name: str, revision: str | None, role: Role) -> Path:
         """Return where a model is: embedded, a folder of the user's, or fetched from the hub."""
         from fairgate.adapters.model_hub import fetch
 
-        folder = local_folder(name, self.runtime)
+        runtime = self.runtime.under_test if role.is_under_test else self.runtime
+        folder = local_folder(name, revision, runtime)
         if folder is None:
             return fetch(name, revision=revision, models=self.cache / "models")
-        refuse_revision(name, revision)
         return folder
 
 

@@ -51,7 +51,7 @@ def served_for(system: SystemModel, runtime: Runtime) -> AbstractContextManager[
     return served(
         Server(
             command=tuple(part.command),
-            folder=runtime.root,
+            folder=runtime.under_test.root,
             ready_url=part.ready_url,
             timeout=part.timeout,
             env=tuple(part.env),

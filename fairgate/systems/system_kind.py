@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SystemUnderTest
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Role
 from fairgate.schema.system import Capabilities, SystemModel
 from fairgate.systems.embedders import EmbedderPolicy, long_embedder
 from fairgate.systems.labelling import PlacedLabels
@@ -55,10 +55,6 @@ class SystemKind(ABC, Generic[Model]):
     @abstractmethod
     def accesses(self, policy: Model) -> Iterable[Access]:
         """Return every address, program and module that a run would use, with its secrets."""
-
-    @abstractmethod
-    def named_files(self, policy: Model) -> Iterable[NamedFile]:
-        """Return the files of data that the policy names."""
 
     @abstractmethod
     def capabilities(self, policy: Model) -> Capabilities:
@@ -127,3 +123,8 @@ class SystemKind(ABC, Generic[Model]):
     def embedder(self, policy: Model) -> EmbedderPolicy:
         """Return the model that embeds documents for RRS, and collections."""
         return long_embedder(getattr(policy, "embedder", None))
+
+    def embedder_role(self, policy: Model) -> Role:
+        """Return whether that model only measures, or is under test as a part of the retriever."""
+        del policy
+        return Role.EMBEDDER

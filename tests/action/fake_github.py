@@ -4,6 +4,7 @@ It answers the endpoints that FairGate uses, over real HTTP, as GitHub documents
 queued by a test and answer the next matching request.
 """
 
+import hashlib
 import io
 import json
 import re
@@ -17,6 +18,11 @@ TOKEN = "ghs_writesEverything0123456789"  # noqa: S105
 READ_ONLY = "ghs_readsOnly0123456789abcdef"
 BOT = {"login": "github-actions[bot]", "type": "Bot"}
 REPOSITORY = "octo/shop"
+
+
+def _object(file):
+    """Return what git calls a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(file) + file).hexdigest()  # noqa: S324
 
 
 def _folders(path):
@@ -168,6 +174,8 @@ class _Handler(BaseHTTPRequestHandler):
             (r"/pulls", self._pulls),
             (r"/git/commits/([0-9a-f]+)", self._commit),
             (r"/commits/([0-9a-f]+)/pulls", self._pulls_of),
+            (r"/git/trees/([0-9a-f]+)", self._tree),
+            (r"/git/blobs/([0-9a-f]+)", self._blob),
             (r"/contents/(.+)", self._contents),
         ):
             match = re.fullmatch(pattern, inner)
@@ -276,6 +284,22 @@ class _Handler(BaseHTTPRequestHandler):
     def _commit(self, method, match, query, body, send):
         known = match[1] in self.github.commits
         send(200, {"sha": match[1]}) if known else send(404, {"message": "Not Found"})
+
+    def _tree(self, method, match, query, body, send):
+        known = self.github.commits.get(match[1])
+        rows = [
+            {"path": path, "sha": _object(file), "mode": "100644"}
+            for path, file in (known or {}).items()
+            if isinstance(file, bytes)
+        ]
+        found = {"tree": rows, "truncated": False}
+        send(404, {"message": "Not Found"}) if known is None else send(200, found)
+
+    def _blob(self, method, match, query, body, send):
+        files = [file for known in self.github.commits.values() for file in known.values()]
+        whole = (file for file in files if isinstance(file, bytes))
+        found = next((file for file in whole if _object(file) == match[1]), None)
+        send(404, {"message": "Not Found"}) if found is None else send(200, found)
 
     def _contents(self, method, match, query, body, send):
         known = self.github.commits.get(query.get("ref"), {})

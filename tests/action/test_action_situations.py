@@ -50,7 +50,7 @@ def test_a_baseline_of_another_suite_is_exit_3(history, steps, capsys):
     history.sources(5)
     history.answers(fair, capsys)
     history.commit()
-    done = steps.pull()
+    done = steps.pull(inputs={"baseline-change": "allow"})
     assert done.code == 3, done.log
     assert done.outputs["exit-code"] == "3"
     assert "min_overlap" in done.summary

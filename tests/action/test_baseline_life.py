@@ -53,12 +53,16 @@ def test_the_life_of_a_baseline(job, history, capsys):
     commit = git("rev-parse", "HEAD")
     assert job.run("push", payloads.on_push("0" * 40, commit)) == 0
 
-    # 6. More sources: what is shared is compared, what is new is listed.
+    # 6. More sources: the base's decide; once let through, what is shared is compared, what is new
+    # is listed.
     history.branch("more-sources")
     history.sources(22)
     history.answers(worse, capsys)
     history.commit()
     assert job.pull(history) == 0
+    assert job.summary.startswith("**This change edits** sources `sources.jsonl`")
+    assert "s21" not in (job.folder / "fairgate/reports/small/run.json").read_text()
+    assert job.pull_again(history, FAIRGATE_BASELINE_CHANGE="allow") == 0
     assert "s21" in (job.folder / "fairgate/reports/small/run.json").read_text()
 
     # 7. Far fewer sources: not the same suite any more.
@@ -66,7 +70,8 @@ def test_the_life_of_a_baseline(job, history, capsys):
     history.sources(5)
     history.answers(worse, capsys)
     history.commit()
-    assert job.pull(history) == 3
+    assert job.pull(history) == 5
+    assert job.pull_again(history, FAIRGATE_BASELINE_CHANGE="allow") == 3
     assert "min_overlap" in job.summary
 
 

@@ -76,7 +76,7 @@ def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
     done = steps.pull(inputs={"root": ROOT})
     assert done.code == 1, done.log
     (comment,) = steps.job.hub.ours(7)
-    assert f"This change edits `{WHERE}`" in comment["body"]
+    assert f"This change edits** policy `{WHERE}`" in comment["body"]
     assert "max raised from 0.2 to 0.9" in comment["body"]
 
 
@@ -102,7 +102,7 @@ def test_an_edited_baseline_is_named_where_it_is(service, steps):
     service.commit()
     done = steps.pull(inputs={"root": ROOT})
     assert done.code == 0, done.log
-    assert f"This change edits `{baseline}`" in done.summary
+    assert f"This change edits** baseline `{baseline}`" in done.summary
 
 
 def test_a_policy_error_is_anchored_too(service, steps):
@@ -126,6 +126,8 @@ def test_a_checkout_of_another_user_is_read(service, steps, monkeypatch, root):
     if root == ".":
         for part in POLICY_PARTS[2:]:
             service.git("mv", f"{ROOT}/{part}", part)
+        service.git("update-ref", "refs/heads/main", service.commit())
+        service.branch()
         service.commit()
     inputs = {"root": root, "policy": policy}
     done = steps.pull(inputs=inputs, environment={"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"})

@@ -77,7 +77,7 @@ def test_a_proposed_endpoint_is_not_asked(history, job, endpoint, key, allow):
     assert code == 0  # by the base's rules
     assert "was not run" in job.summary
     assert "| this change | not run | for comparison |" in job.summary
-    assert "This change edits `policies/small.yaml`" in job.hub.ours(7)[0]["body"]
+    assert "This change edits** policy `policies/small.yaml`" in job.hub.ours(7)[0]["body"]
 
 
 def test_the_base_decides_where_the_proposal_is_not_run(history, job, endpoint, capsys):

@@ -121,7 +121,7 @@ def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
 
 
 def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
-    monkeypatch.setattr(several_policies, "COMMENT_LIMIT", 5_000)
+    monkeypatch.setattr(several_policies, "COMMENT_LIMIT", 5_600)
     two.answers(worse)
     two.write("others.jsonl", two.read("answers.jsonl"))
     two.commit()
@@ -132,7 +132,7 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
     for name in ("small", "other"):
         assert f"most for An Asian person, in `{name}`" in comment["body"]
     assert comment["body"].count("<details>") == comment["body"].count("</details>")
-    assert length(comment["body"].partition("\n")[2]) <= 5_000
+    assert length(comment["body"].partition("\n")[2]) <= 5_600
 
 
 def test_the_comment_of_several_policies_is_named_after_their_place():

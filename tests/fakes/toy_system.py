@@ -45,9 +45,6 @@ class Toy(SystemKind[ToyPolicy]):
         variables = list(policy.toy.headers_env.values()) or [None]
         return [Access("asks", policy.toy.url, variable) for variable in variables]
 
-    def named_files(self, policy):
-        return ()
-
     def capabilities(self, policy):
         return Capabilities(
             gives_documents=False, takes_documents=False, repeatable=True, scores_options=False

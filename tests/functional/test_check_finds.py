@@ -60,7 +60,7 @@ def test_everything_wrong_is_told_at_once_with_its_place(place):
     model(place, "models/no-tokenizer", "model.onnx")
     (place.root / "corpus.jsonl").write_text("")
     code = checked(
-        place, model="models/empty", embedder="models/no-tokenizer", sources="none.jsonl",
+        place, model="./models/empty", embedder="./models/no-tokenizer", sources="none.jsonl",
         metric="asr/genaration",
     )  # fmt: skip
     assert code == 2
@@ -74,7 +74,7 @@ def test_a_folder_of_models_that_lacks_one_is_no_id_of_the_hub(place, command):
     model(place, "models/my-model", "model.onnx", "tokenizer.json")
     checked(place, model="models/my-modle")
     assert place.run(command, "p.yaml") in (2, 4)
-    assert "there is no folder 'models/my-modle'; did you mean `models/my-model`?" in place.err
+    assert "there is no folder 'models/my-modle'; did you mean `./models/my-model`?" in place.err
     assert "fairgate export" in place.err
 
 

@@ -94,9 +94,6 @@ class PingPolicy(SuiteModel):
     def accesses(self):
         return ()
 
-    def named_files(self):
-        return ()
-
     def narrowed(self, most):
         return self.model_copy(update={"questions": self.questions[:most]})
 

@@ -4,9 +4,11 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from action.repositories import History
 from fakes.judges import (
     PLANTED,
     copying,
@@ -19,9 +21,11 @@ from fakes.judges import (
 )
 from judged_gates import helpful, judged_gate, turns_away
 
-from fairgate.composition.changed_data import changed_data
-from fairgate.composition.loading import load_policy
+from fairgate.adapters.github.base_commit import BaseCommit, Clone
+from fairgate.composition.change import Judge, evaluated
 from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import SILENT
+from fairgate.schema.outside import Role
 
 VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [
@@ -460,16 +464,28 @@ def test_a_judge_that_cannot_be_reached_is_an_error_and_no_verdict(proven):
     assert "500" in said
 
 
-def test_the_record_is_among_the_files_that_a_reviewer_must_see(proven):
-    loaded = load_policy(Path("p.yaml"), Runtime(root=proven.root, cache=proven.root / "cache"))
-
-    class Base:
-        def read(self, path):
-            return b"{}" if path == "record.json" else (proven.root / path).read_bytes()
-
-    found = changed_data(loaded.policy, proven.root, Base())
-    assert found.files == ("record.json",)
-    assert found.needs_review
+def test_the_bases_record_decides_whatever_a_change_makes_of_it(proven, tmp_path_factory):
+    """One changed word makes the judge advisory: by the head's record nothing here is red."""
+    history = History(proven.root)
+    history.git("init", "--quiet", "--initial-branch=main", "--template=")
+    history.write(".gitignore", "cache/\n")
+    proven.answers(turns_away)
+    base = history.commit("base")
+    record = json.loads(history.read("record.json"))
+    history.write("record.json", json.dumps({**record, "definition": "another"}))
+    history.commit("head")
+    proven.server.answer = turned_away
+    judge = Judge(
+        "p.yaml",
+        Runtime(root=proven.root, cache=proven.root / "cache", confined=True),
+        partial(evaluated, progress=SILENT),
+        tmp_path_factory.mktemp("scratch"),
+    )
+    commit = BaseCommit(Clone(proven.root), base, api=None, repository="")
+    judged = judge.change(commit, base, allow=False)
+    assert judged.decides.run.result.exit_code == 1
+    assert judged.other.run.result.exit_code == 5
+    assert [(one.role, one.file) for one in judged.data] == [(Role.JUDGE_RECORD, "record.json")]
 
 
 def test_a_judge_is_needed(gate):

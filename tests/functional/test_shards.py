@@ -211,7 +211,9 @@ def test_parts_of_another_policy_are_refused(parts, old, new, says):
 def test_parts_that_asked_another_recording_or_version_are_refused(parts, monkeypatch):
     text = (parts.root / "answers.jsonl").read_text()
     (parts.root / "answers.jsonl").write_text(text + "\n")
-    refused(parts, 2, "it was asked with another file 'answers.jsonl' than is here")
+    refused(
+        parts, 2, "it was asked with another file 'recorded answers answers.jsonl' than is here"
+    )
     (parts.root / "answers.jsonl").write_text(text)
     monkeypatch.setattr("fairgate.composition.sharding.__version__", "9.9")
     refused(parts, 2, "was asked by FairGate", "this is '9.9'")

@@ -6,7 +6,12 @@ GitHub's contents API does (private repositories whose credentials were not kept
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 
 from fairgate.adapters.git_calls import repository_of
@@ -16,7 +21,8 @@ from fairgate.domain.wording import harmless, quoted
 
 MAX_FILE_BYTES = 256 << 20
 _BLOB_MODES = frozenset({"100644", "100755"})
-_DETOUR_MODES = frozenset({"120000", "160000"})
+_LINK, _SUBMODULE = "120000", "160000"
+_DETOUR_MODES = frozenset({_LINK, _SUBMODULE})
 _DETOUR_TYPES = frozenset({"symlink", "submodule"})
 _MISSING = frozenset({404, 409, 422})
 
@@ -105,6 +111,25 @@ class Clone:
             raise NotInCloneError(f"{quoted(path)} in commit {commit[:12]} cannot be read")
         return content
 
+    def tree(self, commit: str) -> dict[str, tuple[str, str]] | None:
+        """Return every path of a commit to its mode and object; None where it is not here."""
+        listed = self._git("ls-tree", "-r", "-z", "--full-tree", commit)
+        found = {}
+        for entry in listed.split(b"\0")[:-1] if listed is not None else ():
+            head, _, path = entry.partition(b"\t")
+            mode, _, blob = head.decode().split()
+            found[os.fsdecode(path)] = mode, blob
+        return None if listed is None else found
+
+    def blob(self, name: str) -> bytes | None:
+        """Return the content of an object, None where it is not here."""
+        return self._git("cat-file", "blob", name)
+
+    def inner(self, path: str) -> Clone:
+        """Return the clone of a submodule: what is asked of it by a commit's name is its own."""
+        top = self._repository.top if self._repository is not None else self._root
+        return Clone(top / path)
+
     def _listed(self, commit: str, path: str) -> list[str]:
         """Return mode, type, object and size of what a commit has at a path; empty for nothing."""
         listed = self._git("ls-tree", "-z", "-l", "--full-tree", commit, "--", f":(literal){path}")
@@ -127,6 +152,14 @@ def _is_submodule(top: Path) -> bool:
     return is_listed or _is_submodule(outer.top)
 
 
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A file of a commit: the object's name, and how its content is had."""
+
+    id: str
+    content: Callable[[], bytes]
+
+
 class BaseCommit:
     """The files of one commit, from the clone or from the API."""
 
@@ -143,6 +176,85 @@ class BaseCommit:
     def of(self, commit: str) -> BaseCommit:
         """Return the files of another commit of the same repository."""
         return BaseCommit(self._clone, commit, api=self._api, repository=self._repository)
+
+    @property
+    def prefix(self) -> str:
+        """Return where the folder is in its repository: nothing, or `services/shop/`."""
+        return self._clone.prefix()
+
+    def below(self, path: str, hops: int = 8) -> Iterator[tuple[str, BaseFile]]:
+        """Yield every file at or below a path from the repository's root, by paths that start so.
+
+        Links and submodules are followed, as a checkout would be read. Raises BaselineError where
+        they lead out of the repository, in circles, or to what cannot be had.
+        """
+        if hops == 0:
+            raise _detour(path, self.commit)
+        for way in [*_folders_of(path), path]:
+            mode, name = self._tree.get(way, ("", ""))
+            if mode in _DETOUR_MODES:
+                yield from self._behind(way, mode, name, path[len(way) :].strip("/"), hops - 1)
+                return
+        start = "" if path == "." else f"{path}/"
+        for inner, (mode, name) in self._tree.items():
+            if inner != path and not inner.startswith(start):
+                continue
+            if mode in _BLOB_MODES:
+                yield inner, BaseFile(name, partial(self._blob, name))
+            else:
+                yield from self.below(inner, hops - 1)
+
+    def _behind(
+        self, way: str, mode: str, name: str, rest: str, hops: int
+    ) -> Iterator[tuple[str, BaseFile]]:
+        """Yield what a link or submodule leads to, by the path that leads there."""
+        if mode == _SUBMODULE:
+            top, target, inner = way, rest or ".", self._submodule(way, name)
+        else:
+            link = os.fsdecode(self._blob(name))
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(way), link, rest))
+            top, inner = posixpath.join(way, rest), self
+            if target.startswith(("/", "../")) or target == "..":
+                raise _detour(way, self.commit)
+        for file, found in inner.below(target, hops):
+            shown = posixpath.join(way, file) if mode == _SUBMODULE else top + file[len(target) :]
+            yield posixpath.normpath(shown), found
+
+    def _submodule(self, path: str, commit: str) -> BaseCommit:
+        found = BaseCommit(self._clone.inner(path), commit, api=None, repository="")
+        found._is_local = True
+        return found
+
+    @cached_property
+    def _tree(self) -> Mapping[str, tuple[str, str]]:
+        """Return every path to its mode and object."""
+        if self._is_local is None:
+            self._is_local = self._reach()
+        found = self._clone.tree(self.commit) if self._is_local else None
+        if found is not None:
+            return found
+        self._reach_by_api("its files cannot be listed")
+        assert self._api is not None  # noqa: S101 (`_reach_by_api` has raised)
+        try:
+            listed = self._api.get(
+                f"/repos/{self._repository}/git/trees/{self.commit}", recursive=1
+            )
+        except ApiError as error:
+            raise self._unread("the list of files", error) from error
+        if not isinstance(listed, dict) or listed.get("truncated") is not False:
+            raise self._unread("the list of files", "GitHub does not list them all")
+        return {one["path"]: (one["mode"], one["sha"]) for one in listed["tree"]}
+
+    def _blob(self, name: str) -> bytes:
+        found = self._clone.blob(name)
+        if found is not None or self._api is None:
+            if found is None:
+                raise self._unread(name, "it is not in this clone")
+            return found
+        try:
+            return self._api.get_raw(f"/repos/{self._repository}/git/blobs/{name}")
+        except ApiError as error:
+            raise self._unread(name, error) from error
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes by its path from the folder, None where there is none."""

@@ -10,7 +10,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 from fairgate.domain.wording import listed
 from fairgate.schema.columns import Columns
 from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.suite import SuiteModel
 
 NO_TASK = "none"
@@ -20,7 +20,7 @@ NO_CONTROL = "none"
 class ClassifierPolicy(Strict):
     """A text classifier, and what its labels mean."""
 
-    model: Text = Field(
+    model: Annotated[Text, Names(Role.CLASSIFIER)] = Field(
         description="Embedded name (`minilm-tone`, `minilm-sentiment`), or a folder with an ONNX "
         "export of a Hugging Face sequence classifier."
     )
@@ -60,12 +60,12 @@ class TaskPolicy(Strict):
         description="Text after which the answer is read, such as `Answer:`, for models that "
         "repeat the choices first. An answer without it is unreadable.",
     )
-    tone: ClassifierField | None = Field(
+    tone: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
         description="Classifier of the tone of free answers: happy, sad, angry, fear, surprise or "
         "neutral. Instead of `labels`.",
     )
-    sentiment: ClassifierField | None = Field(
+    sentiment: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
         description="Classifier of free answers as positive, negative or neutral, for the "
         "relations that compare it too (`genfair/mr5-…`, `genfair/mr8-…`). "
@@ -132,16 +132,21 @@ class SuitePolicy(SuiteModel):
 
     kind: Literal["metamorphic"] = Field(default="metamorphic", description="Kind of the suite.")
     task: Annotated[
-        Annotated[Text, Tag("<scalar>")] | Annotated[TaskPolicy, Tag("<mapping>")], ByShape
+        Annotated[
+            Annotated[Text, Tag("<scalar>")] | Annotated[TaskPolicy, Tag("<mapping>")], ByShape
+        ],
+        Names(Role.TASK),
     ] = Field(
         default=NO_TASK,
         description="`sentiment`, `toxicity`, a task file, or a task of your own written here. "
         "`none` is allowed where no relation reads labels; `set-equivalence` does.",
     )
     sources: Annotated[
-        Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")], ByShape
+        Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")],
+        ByShape,
+        Names(Role.SOURCES),
     ] = Field(description="Embedded name, path, or path with columns.")
-    attributes: list[Text] = Field(
+    attributes: Annotated[list[Text], Names(Role.ATTRIBUTES)] = Field(
         default_factory=list,
         description="Files of sensitive attributes of your own that generated sources state "
         "(`fairgate generate --attributes`).",
@@ -153,11 +158,11 @@ class SuitePolicy(SuiteModel):
         default=["set-equivalence"],
         description="Ids of metamorphic relations, or a family such as `meta-fair/*`.",
     )
-    perturbations: Annotated[list[Text], Field(min_length=1)] = Field(
+    perturbations: Annotated[list[Text], Field(min_length=1), Names(Role.PERTURBATIONS)] = Field(
         default=["race", "gender", "orientation", "age"],
         description="Embedded perturbation sets or paths of your own.",
     )
-    control: Text = Field(
+    control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
         description="Perturbation set of the placebo arm; `none` switches the arm off. With it, "
         "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
@@ -221,18 +226,3 @@ class SuitePolicy(SuiteModel):
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""
         return ()
-
-    def named_files(self) -> Iterator[NamedFile]:
-        """Yield sources, attributes, a task file and the sets: all decide what is asked."""
-        named = self.sources
-        path = named if isinstance(named, str) else named.path
-        yield NamedFile("sources", path, decides_questions=True)
-        for name in self.attributes:
-            yield NamedFile("attributes", name, decides_questions=True)
-        if isinstance(self.task, TaskPolicy):
-            for classifier in self.task.classifiers:
-                yield NamedFile("classifiers", classifier.model, decides_questions=True)
-        elif self.task != NO_TASK:
-            yield NamedFile("tasks", self.task, decides_questions=True)
-        for name in (*self.perturbations, self.control):
-            yield NamedFile("perturbations", name, decides_questions=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, NamedFile
+from fairgate.schema.outside import Access, Names, Role
 from fairgate.schema.suite import SuiteModel
 
 Setting = Literal["none", "full", "stereo", "anti"]
@@ -19,11 +18,13 @@ TopK = Annotated[int, Field(ge=1, le=100)]
 class ItemsPolicy(Strict):
     """Question items: where they are and in which format."""
 
-    path: Text = Field(description="File, folder of files, Hugging Face data set or embedded name.")
+    path: Annotated[Text, Names(Role.ITEMS)] = Field(
+        description="File, folder of files, Hugging Face data set or embedded name."
+    )
     format: Literal["bbq", "kobbq", "cbbq", "jbbq", "neutral"] | None = Field(
         default=None, description="Format of the files; default: by their columns."
     )
-    metadata: str | None = Field(
+    metadata: Annotated[str | None, Names(Role.ITEMS)] = Field(
         default=None,
         description="CSV with `category`, `example_id` and `stereotype_ans` (or BBQ's "
         "`target_loc`): must agree with the items, and gives the target where they have none.",
@@ -76,7 +77,9 @@ class BbqSuitePolicy(SuiteModel):
 
     kind: Literal["bbq"] = Field(description="Kind of the suite.")
     items: Annotated[
-        Annotated[Text, Tag("<scalar>")] | Annotated[ItemsPolicy, Tag("<mapping>")], ByShape
+        Annotated[Text, Tag("<scalar>")] | Annotated[ItemsPolicy, Tag("<mapping>")],
+        ByShape,
+        Names(Role.ITEMS),
     ] = Field(description="Embedded name, file, folder, Hugging Face data set, or a mapping.")
     categories: Annotated[list[Text], Field(min_length=1)] | None = Field(
         default=None, description="Bias types to ask about; default: all."
@@ -85,7 +88,7 @@ class BbqSuitePolicy(SuiteModel):
         default=["none", "full", "stereo", "anti"],
         description="No documents, all, the stereotypical ones, those against the stereotype.",
     )
-    collections: list[Text] = Field(
+    collections: Annotated[list[Text], Names(Role.COLLECTION)] = Field(
         default_factory=list,
         description="Documents with a stance: embedded names, files or Hugging Face data sets.",
     )
@@ -97,6 +100,7 @@ class BbqSuitePolicy(SuiteModel):
             ]
         ],
         Field(min_length=1),
+        Names(Role.RETRIEVER, prefix="contriever:"),
     ] = Field(
         default=[DEFAULT_RETRIEVER],
         description="`dense` (the system's embedder), `bm25`, `contriever:MODEL` (mean pooling, "
@@ -161,15 +165,6 @@ class BbqSuitePolicy(SuiteModel):
             for asked in self.retrievers
             if isinstance(asked, EndpointPolicy)
         )
-
-    def named_files(self) -> Iterator[NamedFile]:
-        """Yield items and metadata, which decide what is asked, and the collections."""
-        named = ItemsPolicy(path=self.items) if isinstance(self.items, str) else self.items
-        yield NamedFile("items", named.path, decides_questions=True)
-        if named.metadata is not None:
-            yield NamedFile("items", named.metadata, decides_questions=True)
-        for name in self.collections:
-            yield NamedFile("collections", name, decides_questions=False)
 
     @property
     def retriever_names(self) -> list[str]:

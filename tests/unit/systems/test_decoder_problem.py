@@ -21,7 +21,7 @@ POLICY = """\
 version: 1
 name: p
 system:
-  generator: {model: models/m}
+  generator: {model: ./models/m}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}
 gates:
@@ -49,7 +49,7 @@ def without(monkeypatch):
 )
 def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, said):
     fakes.write(tmp_path / "models" / "m", "llama-3", **settings)
-    found = decoder_problem("models/m", None, Runtime(root=tmp_path))
+    found = decoder_problem("./models/m", None, Runtime(root=tmp_path))
     assert said in found
     assert bool(found) == bool(said) == ("pip install 'fairgate[transformers]'" in found)
 
@@ -57,13 +57,13 @@ def test_what_is_missing_is_said_with_its_reason(tmp_path, without, settings, sa
 def test_nothing_is_missing_where_it_is_installed(tmp_path, monkeypatch):
     fakes.write(tmp_path / "models" / "m", "llama-3", **QWEN)
     monkeypatch.setattr(model_files, "find_spec", lambda name: ModuleSpec(name, None))
-    assert decoder_problem("models/m", None, Runtime(root=tmp_path)) == ""
+    assert decoder_problem("./models/m", None, Runtime(root=tmp_path)) == ""
 
 
 def test_damaged_settings_are_told_as_such(tmp_path, without):
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / "tokenizer_config.json").write_text("{")
-    assert "is not readable JSON" in decoder_problem("models/m", None, Runtime(root=tmp_path))
+    assert "is not readable JSON" in decoder_problem("./models/m", None, Runtime(root=tmp_path))
 
 
 @pytest.mark.parametrize(("kind", "missing"), [("gemma2", True), ("llama", False)])
@@ -71,14 +71,14 @@ def test_a_builders_folder_names_its_type_elsewhere(tmp_path, without, kind, mis
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / "config.json").unlink(missing_ok=True)
     (folder / "genai_config.json").write_text(json.dumps({"model": {"type": kind}}))
-    found = decoder_problem("models/m", None, Runtime(root=tmp_path))
+    found = decoder_problem("./models/m", None, Runtime(root=tmp_path))
     assert (f"its model_type is {kind!r}" in found) == bool(found) == missing
 
 
 def test_a_damaged_tokenizer_is_told_as_such(tmp_path, without):
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / "tokenizer.json").write_text('{"model": 1}')
-    assert "cannot be loaded" in decoder_problem("models/m", None, Runtime(root=tmp_path))
+    assert "cannot be loaded" in decoder_problem("./models/m", None, Runtime(root=tmp_path))
 
 
 def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, without):
@@ -87,7 +87,7 @@ def test_check_names_the_place_in_the_policy(tmp_path, monkeypatch, capsys, with
     (tmp_path / "p.yaml").write_text(POLICY)
     assert main(["check", "p.yaml"]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "p.yaml:4:15: 'models/m' needs the package 'transformers'" in said
+    assert "p.yaml:4:15: './models/m' needs the package 'transformers'" in said
     assert "pip install 'fairgate[transformers]'" in said
 
 
@@ -120,7 +120,7 @@ def test_a_graph_that_nothing_proves_is_told(tmp_path, monkeypatch, capsys, name
     (tmp_path / "p.yaml").write_text(POLICY)
     assert main(["check", "p.yaml"]) == 0
     told = capsys.readouterr().out
-    assert ("whether 'models/m' answers as its original does is not known" in told) == bool(said)
+    assert ("whether './models/m' answers as its original does is not known" in told) == bool(said)
     assert said in told
     assert "demo-slm" not in told
 
@@ -128,4 +128,4 @@ def test_a_graph_that_nothing_proves_is_told(tmp_path, monkeypatch, capsys, name
 def test_prompts_that_have_other_tokens_now_are_told(tmp_path):
     folder = fakes.write(tmp_path / "models" / "m", "llama-3")
     (folder / "provenance.json").write_text('{"parity": {"prompts": {"a": "7"}}}')
-    assert "have other tokens now" in decoder_problem("models/m", None, Runtime(root=tmp_path))
+    assert "have other tokens now" in decoder_problem("./models/m", None, Runtime(root=tmp_path))

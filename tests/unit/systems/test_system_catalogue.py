@@ -80,7 +80,7 @@ def test_the_keys_that_are_known_beforehand_are_those_of_the_models():
     assert [part.model() for part in policy_parts().systems] == [kind.model for kind in SYSTEMS]
 
 
-@pytest.mark.parametrize("part", ["accesses", "named_files", "capabilities", "must_match", "open"])
+@pytest.mark.parametrize("part", ["accesses", "capabilities", "must_match", "open"])
 def test_a_kind_without_a_part_is_no_kind(part):
     lacking = type("Lacking", (Toy,), {part: getattr(SystemKind, part)})
     with pytest.raises(TypeError, match=part):

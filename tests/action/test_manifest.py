@@ -1,0 +1,498 @@
+"""Whatever a policy can name: the base's version decides, and what the head has else is listed."""
+
+import hashlib
+from functools import partial
+from pathlib import Path
+from typing import Literal, get_args, get_origin
+
+import pytest
+from action.repositories import History
+from fakes.policies import parse_policy
+from pydantic import BaseModel
+
+from fairgate.adapters.github.base_commit import BaseCommit, Clone
+from fairgate.composition.building import Composition
+from fairgate.composition.change import Judge, evaluated
+from fairgate.composition.loading import load_policy_text
+from fairgate.composition.manifest import BaseVersion, contents, named_by
+from fairgate.domain.errors import BaselineError, DataError, UsageError
+from fairgate.domain.runtime import Runtime
+from fairgate.engine.ports import SILENT
+from fairgate.engine.references import NO_REFERENCES
+from fairgate.policy.assembled import policy_model
+from fairgate.schema.outside import Names, Role
+from fairgate.systems.catalogue import policy_parts
+from fairgate.systems.corpora import token_counter
+from fairgate.systems.model_files import local_folder
+from fairgate.systems.resources import Resources
+
+SUITES = """
+  - id: s
+    sources: SOURCES
+    task: {id: t, instruction: x, tone: {model: tone}, sentiment: {model: feeling}}
+    attributes: [own/attribute.yaml]
+    perturbations: [own/terms.yaml]
+    control: own/control.yaml
+  - {id: t, sources: {path: own/table.csv}, task: own/task.yaml}
+  - id: b
+    kind: bbq
+    items: {path: own/items, metadata: own/items.csv}
+    collections: [own/stances.jsonl]
+    retrievers: [dense, bm25, "contriever:./own/contriever"]
+  - {id: c, kind: bbq, items: own/items.jsonl, collections: [own/more.jsonl]}
+"""
+SYSTEMS = (
+    "{recorded: answers.jsonl, embedder: encoder, labels: {file: l.csv, classifier: reader}}",
+    "{http: {url: 'http://127.0.0.1:1'}, embedder: {model: ./own/e}}",
+    "{command: [x], embedder: encoder, labels: {classifier: {model: own/reader}}}",
+    "{python: 'm:f', embedder: encoder}",
+    "{generator: {model: ./own/slm}, embedder: ./own/encoder}",
+    "{generator: {model: slm}, retriever: {embedder: {model: ./own/encoder}, corpus: {path: CORPUS}}}",
+    "{generator: {model: slm}, retriever: {corpus: corpus.csv, embedder: encoder}}",
+    "{generator: {model: slm}, retriever: {command: [x], embedder: encoder, labels: {file: l.csv}}}",
+)
+JUDGE = (
+    "judge: {id: j, record: own/record.json, generators: [{model: judge}, {model: ./own/judge}]}"
+)
+TASK = "{id: own, instruction: x, tone: in-task}"
+NAMES_NO_FILE = {
+    "Policy": "name description",
+    "CorpusPolicy": "id text label",
+    "EmbedderPolicy": "revision query_prompt document_prompt",
+    "OwnRetrieverPolicy": "command python",
+    "HttpSearch": "url request headers headers_env revision revision_url",
+    "FoundPaths": "documents",
+    "DocumentPaths": "text id label score",
+    "CommandSearch": "run env revision",
+    "PythonSearch": "call revision",
+    "QdrantSearch": "revision url collection api_key_env id label text vector",
+    "ChromaSearch": "revision url collection api_key_env id label text tenant database",
+    "PgvectorSearch": "revision dsn_env table id text label embedding query",
+    "LabelsPolicy": "id label",
+    "ClassifierPolicy": "labels",
+    "GeneratorPolicy": "prompt system revision template_arguments",
+    "EndpointGeneratorPolicy": "prompt system",
+    "EndpointPart": "base_url model api_key_env revision",
+    "ServePart": "command ready_url env",
+    "RowPaths": "answer documents question",
+    "HttpPart": "url request headers headers_env revision revision_url",
+    "ResponsePaths": "answer documents",
+    "CommandPolicy": "command",
+    "CommandPart": "run env revision",
+    "OwnResponsePaths": "answer documents",
+    "PythonPolicy": "python",
+    "PythonPart": "call revision",
+    "SuitePolicy": "id relations",
+    "TaskPolicy": "id description source licence instruction labels equivalent negated marker",
+    "Columns": "id text label",
+    "BbqSuitePolicy": "id categories marker",
+    "EndpointPolicy": "id endpoint model api_key_env query_prompt document_prompt",
+    "InstructionPolicy": "id text",
+    "JudgePolicy": "id",
+    "GatePolicy": "metric suite where for_each",
+    "QuarantinePolicy": "case until reason suite",
+}
+"""Model to its fields that hold words, texts, addresses, columns, programs, names of variables."""
+
+
+def policy(system, suites=SUITES, more=JUDGE):
+    text = f"version: 1\nname: p\nsystem: {system}\n{more}\nsuites:{suites}"
+    corpus = "own/corpus.csv, prepare: {tokenizer: own/tokenizer.json}"
+    text = text.replace("SOURCES", "own/sources.jsonl").replace("CORPUS", corpus)
+    return parse_policy(text + "gates: [{metric: asr/generation, max: 0.9}]\n", "p.yaml").policy
+
+
+def models_of(model, found=None):
+    """Return every model that a policy is made of."""
+    found = {} if found is None else found
+
+    def inner(annotation):
+        for one in get_args(annotation):
+            inner(one)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            models_of(annotation, found)
+
+    if model.__name__ not in found:
+        found[model.__name__] = model
+        for field in model.model_fields.values():
+            inner(field.annotation)
+    return found
+
+
+def holds_text(annotation):
+    if get_origin(annotation) is Literal:
+        return False
+    return annotation is str or any(holds_text(one) for one in get_args(annotation))
+
+
+def marks(model):
+    return {
+        f"{model.__name__}.{name}": next((m for m in field.metadata if isinstance(m, Names)), None)
+        for name, field in model.model_fields.items()
+        if holds_text(field.annotation)
+    }
+
+
+def texts():
+    models = models_of(policy_model(policy_parts())).values()
+    return {place: mark for model in models for place, mark in marks(model).items()}
+
+
+def test_every_text_of_a_policy_is_marked_as_a_name_or_known_as_none():
+    """Whoever adds a key for a file, a folder or a model finds this test red until it is marked."""
+    unmarked = {place for place, mark in texts().items() if mark is None}
+    known = {f"{model}.{name}" for model, names in NAMES_NO_FILE.items() for name in names.split()}
+    assert unmarked == known
+
+
+def content(path):
+    return path.read_bytes() if path.is_file() else b"".join(
+        content(file) for file in sorted(path.rglob("*")) if file.is_file()
+    )  # fmt: skip
+
+
+class Change:
+    """A repository with a base commit; what a test does after `base` is the head."""
+
+    def __init__(self, root):
+        self.history = History.started(root)
+        self.root, self.write = root, self.history.write
+        self.commit = ""
+
+    def base(self):
+        self.commit = self.history.commit("base")
+
+    def brought(self, chosen, place=""):
+        """Return the base's version, and role and file of all that differs in the head."""
+        self.history.commit("head")
+        root = self.root / place
+        clone = BaseCommit(Clone(root), self.commit, api=None, repository="")
+        runtime = Runtime(root=root, confined=True)
+        version = BaseVersion(clone, runtime, self.root.parent / "scratch")
+        found = version.bring(chosen)
+        return version.runtime.root, {(one.role, one.file) for one in found}
+
+
+@pytest.fixture
+def change(tmp_path):
+    return Change(tmp_path / "work")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_base_decides_by_whatever_a_policy_names(change, system):
+    """Every name of a policy is edited in the head: each is listed, and none but the base's read."""
+    chosen = policy(system)
+    change.write("own/task.yaml", TASK)
+    names = {(named.role, named.name) for named in named_by(chosen, Runtime(root=change.root))}
+    assert (Role.CLASSIFIER, "in-task") in names
+    for _, name in names - {(Role.TASK, "own/task.yaml")}:
+        folder = "." not in Path(name).name
+        change.write(f"{name}/model.onnx" if folder else name, f"base's {name}")
+    change.base()
+    for file in sorted(change.root.rglob("*")):
+        if file.is_file() and ".git" not in file.parts and file.suffix != ".yml":
+            file.write_text("instruction: head's" if file.name == "task.yaml" else "head's")
+    folder, found = change.brought(chosen)
+    assert {role for role, _ in found} == {role for role, _ in names}
+    for role, name in names:
+        changed = {file for one, file in found if one is role}
+        path = name.removeprefix("./")
+        assert {path, f"{path}/model.onnx"} & changed, name
+        is_there = (folder / name).resolve().exists()
+        assert is_there != role.is_under_test, name
+        if is_there:
+            assert b"head's" not in content((folder / name).resolve())
+
+
+def test_every_marked_key_is_tried_above():
+    tried = {id(mark) for system in SYSTEMS for mark in reached(policy(system))}
+    task = policy("{recorded: a}", suites=SUITES.replace("SOURCES", "s.jsonl"))
+    tried |= {id(mark) for mark in reached(task)}
+    assert [place for place, mark in texts().items() if mark and id(mark) not in tried] == []
+
+
+def reached(part):
+    """Return the marks of the fields that hold a name, in a policy and the parts of it."""
+    for name, field in type(part).model_fields.items():
+        value = getattr(part, name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, BaseModel):
+                yield from reached(one)
+            if one is not None:
+                yield from (mark for mark in field.metadata if isinstance(mark, Names))
+
+
+SMALL = """\
+version: 1
+name: p
+system: SYSTEM
+suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6, attribution: "off"}]
+gates: [{metric: asr/generation, max: 0.9}]
+"""
+OUTSIDE = ("http: {url: 'http://127.0.0.1:1'}", "command: [x]", "python: 'm:f'")
+SOURCES = """
+  - {id: s, sources: NAME, task: sentiment}
+"""
+
+
+def sources(name):
+    return policy("{recorded: answers.jsonl}", SOURCES.replace("NAME", name), more="")
+
+
+def asked(change, name, place=""):
+    """Return what the base's policy would read as its sources, and what is listed."""
+    folder, found = change.brought(sources(name), place)
+    files = {file for role, file in found if role is Role.SOURCES}
+    return content((folder / name).resolve()) if (folder / name).resolve().exists() else None, files
+
+
+@pytest.mark.parametrize("name", ["s.jsonl", "./s.jsonl", "a/../s.jsonl", "./a/.././s.jsonl"])
+def test_spellings_of_a_path(change, name):
+    change.write("s.jsonl", "base")
+    change.base()
+    change.write("s.jsonl", "head")
+    assert asked(change, name) == (b"base", {"s.jsonl"})
+
+
+def test_paths_start_where_the_gate_does(change):
+    change.write("shop/s.jsonl", "base")
+    change.base()
+    change.write("shop/s.jsonl", "head")
+    assert asked(change, "s.jsonl", "shop") == (b"base", {"s.jsonl"})
+
+
+@pytest.mark.parametrize("name", ["../out.jsonl", "/etc/hostname"])
+def test_what_leads_out_is_not_brought(change, name):
+    (change.root.parent / "out.jsonl").write_text("out")
+    change.base()
+    folder, found = change.brought(sources(name))
+    assert found == set()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_link_of_the_base_is_followed_in_the_base(change):
+    change.write("real/s.jsonl", "base")
+    (change.root / "s.jsonl").symlink_to("real/s.jsonl")
+    (change.root / "data").symlink_to("real")
+    change.base()
+    change.write("real/s.jsonl", "head")
+    assert asked(change, "s.jsonl") == (b"base", {"s.jsonl"})
+    assert asked(change, "data/s.jsonl") == (b"base", {"data/s.jsonl"})
+    assert asked(change, "data") == (b"base", {"data/s.jsonl"})
+
+
+@pytest.mark.parametrize("target", ["../../secret", "s.jsonl"])
+def test_a_link_of_the_base_that_leads_out_or_round_is_refused(change, target):
+    (change.root / "s.jsonl").symlink_to(target)
+    change.base()
+    with pytest.raises(BaselineError, match="is a link"):
+        change.brought(sources("s.jsonl"))
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(change):
+    change.write("s.jsonl", "base")
+    change.write("d/s.jsonl", "base")
+    change.base()
+    change.write("evil/s.jsonl", "head")
+    for name in ("s.jsonl", "d"):
+        change.history.git("rm", "-rq", name)
+        (change.root / name).symlink_to("evil/s.jsonl" if name == "s.jsonl" else "evil")
+    assert asked(change, "s.jsonl") == (b"base", {"s.jsonl"})
+    assert asked(change, "d/s.jsonl") == (b"base", {"d/s.jsonl"})
+
+
+def test_another_case_is_another_file(change):
+    change.write("data/s.jsonl", "base")
+    change.base()
+    change.write("Data/s.jsonl", "head")
+    change.write("data/S.jsonl", "head")
+    assert asked(change, "data/s.jsonl") == (b"base", set())
+    assert asked(change, "data") == (b"base", {"data/S.jsonl"})
+
+
+def test_added_and_removed_files_of_a_folder(change):
+    for name in ("gone", "kept"):
+        change.write(f"d/{name}.jsonl", name)
+    change.base()
+    change.history.git("rm", "-q", "d/gone.jsonl")
+    change.write("d/deep/new.jsonl", "new")
+    assert asked(change, "d") == (b"gonekept", {"d/gone.jsonl", "d/deep/new.jsonl"})
+
+
+def test_a_folder_in_the_place_of_a_file_and_the_reverse(change):
+    change.write("d/s.jsonl", "base")
+    change.write("f", "base")
+    change.base()
+    change.history.git("rm", "-rq", "d", "f")
+    change.write("d", "head")
+    change.write("f/s.jsonl", "head")
+    assert asked(change, "d") == (b"base", {"d", "d/s.jsonl"})
+    assert asked(change, "f") == (b"base", {"f", "f/s.jsonl"})
+
+
+def test_what_no_commit_has_is_the_runners(change):
+    """A step before the gate may put data and weights beside what is committed, not the change."""
+    change.write(".gitignore", "made/\nm/weights.onnx\nevil/\n")
+    change.write("m/config.json", "base")
+    change.base()
+    change.write("made/s.jsonl", "runner's")
+    change.write("m/weights.onnx", "runner's")
+    change.write("evil/s.jsonl", "runner's other")
+    assert asked(change, "made/s.jsonl") == (b"runner's", set())
+    assert asked(change, "m") == (b"baserunner's", set())
+    (change.root / "made" / "s.jsonl").unlink()
+    (change.root / "made").rmdir()
+    (change.root / "made").symlink_to("evil")
+    change.history.git("add", "--force", "made")
+    assert asked(change, "made/s.jsonl") == (None, {"made/s.jsonl"})
+
+
+def test_a_checkout_may_bring_other_ends_of_lines(change):
+    change.write("s.jsonl", "a\nb\n")
+    change.base()
+    change.write("s.jsonl", "a\r\nb\r\n")
+    assert asked(change, "s.jsonl") == (b"a\nb\n", set())
+
+
+def test_a_pointer_of_lfs_stands_for_what_it_names(change):
+    digest = hashlib.sha256(b"base").hexdigest()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 4\n"
+    change.write("s.jsonl", pointer)
+    change.base()
+    assert asked(change, "s.jsonl") == (pointer.encode(), set())  # the checkout left it out
+    change.write("s.jsonl", "base")
+    assert asked(change, "s.jsonl") == (b"base", set())
+    change.write("s.jsonl", "head")
+    with pytest.raises(BaselineError, match=r"is in Git LFS, and its content is not here"):
+        asked(change, "s.jsonl")
+    change.write(f".git/lfs/objects/{digest[:2]}/{digest[2:4]}/{digest}", "base")
+    assert asked(change, "s.jsonl") == (b"base", {"s.jsonl"})
+
+
+@pytest.fixture
+def submodule(change, tmp_path):
+    inner = History.started(tmp_path / "inner")
+    inner.write("s.jsonl", "base")
+    inner.commit()
+    allow = ("-c", "protocol.file.allow=always")
+    change.history.git(*allow, "submodule", "--quiet", "add", str(inner.root), "sub")
+    change.base()
+    return History(change.root / "sub")
+
+
+def test_a_submodule_is_read_at_the_bases_commit(change, submodule):
+    submodule.write("s.jsonl", "head")
+    submodule.commit()
+    assert asked(change, "sub/s.jsonl") == (b"base", {"sub/s.jsonl"})
+    read, found = asked(change, "sub")
+    assert b"base" in read
+    assert b"head" not in read
+    assert found == {"sub/s.jsonl"}
+
+
+def test_a_folder_in_the_place_of_a_submodule(change, submodule):
+    change.history.git("rm", "-rqf", "sub")
+    change.write("sub/s.jsonl", "head")
+    with pytest.raises(BaselineError, match="cannot be listed"):
+        asked(change, "sub/s.jsonl")
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role.is_model])
+def test_a_folder_takes_no_hub_models_place(tmp_path, role):
+    """Each model of a policy is looked for here, the tokenizer of a corpus by `token_counter`."""
+    (tmp_path / "acme" / "enc").mkdir(parents=True)
+    runtime = Runtime(root=tmp_path, confined=True)
+    both = r"'acme/enc' is .*here and could be a .* of the Hugging Face hub too.*'\./acme/enc'"
+    look = partial(local_folder, "acme/enc", None)
+    with pytest.raises(DataError, match=both):
+        (partial(token_counter, "acme/enc") if role is Role.TOKENIZER else look)(runtime)
+    assert local_folder("./acme/enc", None, runtime) == tmp_path / "acme" / "enc"
+    assert local_folder("acme/enc", "0" * 40, runtime) is None
+    with pytest.raises(UsageError, match="belongs to a model"):
+        local_folder("./acme/enc", "0" * 40, runtime)
+
+
+def test_a_file_takes_no_hub_data_sets_place(change):
+    change.base()
+    change.write("org/data", "head")
+    with pytest.raises(UsageError, match="would take the place of 'org/data' on the Hugging Face"):
+        change.brought(policy("{generator: {}, retriever: {corpus: org/data}}", SUITES, ""))
+    assert asked(change, "org/data") == (None, {"org/data"})
+
+
+def test_contents_are_hashes_of_all_that_is_named(tmp_path):
+    chosen = policy("{recorded: a.jsonl, embedder: {model: org/e, revision: abc}}", SUITES, "")
+    runtime = Runtime(root=tmp_path)
+    before = contents(chosen, runtime)
+    assert before["measuring embedder org/e"] == "abc"
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "terms.yaml").write_text("x")
+    after = contents(chosen, runtime)
+    assert {name for name in after if after[name] != before[name]} == {
+        "perturbation set own/terms.yaml"
+    }
+
+
+@pytest.mark.parametrize("system", ["recorded: a.jsonl", *OUTSIDE])
+def test_the_model_that_measures_must_match(tmp_path, system):
+    """Another folder measures another distance: such runs are not compared."""
+    (tmp_path / "a.jsonl").touch()
+    (tmp_path / "encoder").mkdir()
+    runtime = Runtime(root=tmp_path, cache=tmp_path / "cache", allow_python=True)
+
+    def fields(embedder, weights):
+        (tmp_path / "encoder" / "model.onnx").write_text(weights)
+        text = SMALL.replace("SYSTEM", f"{{{system}{embedder}}}")
+        loaded = load_policy_text(text, "p.yaml", runtime)
+        given = Composition(loaded, runtime, SILENT).gate_input(NO_REFERENCES, under_test={})
+        return given.must_match["s"]
+
+    assert "measures" not in fields("", "")
+    then, now = (fields(", embedder: encoder", weights) for weights in ("then", "now"))
+    assert then["measures"] != now["measures"]
+
+
+def test_models_are_read_where_their_role_says(tmp_path):
+    runtime = Runtime(root=tmp_path / "base", tested=tmp_path / "head", cache=tmp_path / "cache")
+    for place in (runtime.root, runtime.tested):
+        (place / "m").mkdir(parents=True)
+    resources = Resources(runtime, SILENT)
+    for role in Role:
+        place = runtime.tested if role.is_under_test else runtime.root
+        assert resources.model_folder("m", None, role) == place / "m"
+
+
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    with open(COUNT, "a") as file:
+        file.write("x")
+    print(json.dumps({"id": json.loads(line)["id"], "answer": "positive"}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("allow", [False, True])
+def test_both_sides_of_a_change_keep_one_budget(change, tmp_path, monkeypatch, allow):
+    """The limit is that of the side that decides; the other one asks what is left of it."""
+    monkeypatch.chdir(change.root)
+    count = tmp_path / "count"
+    change.write("program.py", PROGRAM.replace("COUNT", repr(str(count))))
+    system = "{command: [python3, program.py], budget: {requests: LIMIT}}"
+    text = SMALL.replace("SYSTEM", system.replace("LIMIT", "200"))
+    change.write("p.yaml", text)
+    change.base()
+    loose = text.replace("200", "1000000").replace("0.9", "0.8")
+    change.write("p.yaml", text.replace("0.9", "0.8") if allow else loose)
+    change.history.commit("head")
+    judge = Judge(
+        "p.yaml",
+        Runtime(root=change.root, cache=tmp_path / "cache", confined=True),
+        partial(evaluated, progress=SILENT),
+        tmp_path / "scratch",
+    )
+    base = BaseCommit(Clone(change.root), change.commit, api=None, repository="")
+    judged = judge.change(base, change.commit, allow=allow)
+    assert judged.other is None
+    assert judged.is_refused
+    assert any("200 requests" in remark for remark in judged.remarks)
+    assert count.stat().st_size == 200
