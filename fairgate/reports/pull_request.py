@@ -85,16 +85,18 @@ def render_notes(notes: Notes, room: Room = _WHOLE) -> str:
     return render_blocks(blocks)
 
 
-def render_edited(notes: Notes) -> str:
+def render_edited(notes: Notes, room: Room = _WHOLE) -> str:
     """Return the Markdown that precedes the report: what the change edits, by what it is."""
     if notes.edits is None or not notes.edits.files:
         return ""
     line: list[Span | str] = [strong("This change edits")]
     for role, files in notes.edits.files.items():
+        named = files[: _NAMED if room.others is None else min(_NAMED, room.others)]
+        more = len(files) - len(named)
         line.append(f"{' ' if len(line) == 1 else '; '}{role} ")
-        line += joined([code(_shortened(file)) for file in files[:_NAMED]], ", ")
-        if len(files) > _NAMED:
-            line.append(f" and {len(files) - _NAMED:,} more")
+        line += joined([code(_shortened(file)) for file in named], ", ")
+        if more:
+            line.append(f" and {more:,} more" if named else f"({figures.count(more, 'file')})")
     return render_blocks([Text(lines=[line])])
 
 
@@ -211,9 +213,8 @@ def _within(
     steps: Sequence[Room],
 ) -> str:
     """Return report and notes with as much as fits; what is less strict is left out last."""
-    edited = render_edited(notes)
     for room in steps:
-        extra = render_notes(notes, room)
+        edited, extra = render_edited(notes, room), render_notes(notes, room)
         characters = limit - measure(edited) - measure(extra)
         while room.has_report and characters >= _SMALLEST_REPORT:
             text = _joined(edited, render(characters), extra)

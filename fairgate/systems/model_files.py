@@ -102,9 +102,9 @@ def _hash(file: Path) -> str:
 
 def _folder_of(name: str, revision: str | None, runtime: Runtime) -> Path | None:
     """Return the user's folder or the export of a model; None: embedded, or to be fetched."""
+    folder = local_folder(name, revision, runtime)
     if embedded_path("models", name) is not None:
         return None
-    folder = local_folder(name, revision, runtime)
     exported = exported_folder(name, runtime.cache / "models", revision)
     return exported if folder is None and exported.is_dir() else folder
 

@@ -31,7 +31,7 @@ def notes_of(loosened, files, differences, remarks, size, letter="x"):
     """Parts with so many entries, each of so many characters."""
     entry = letter * size
     edits = Edits(
-        files=[f"{number}/{entry}" for number in range(files)],
+        files={"sources": [f"{number}/{entry}" for number in range(files)], "judge": ["j"]},
         edits_policy=True, decided_by="base", base="❌ FAIL", proposed="✅ PASS",
         loosened=[WORST, *(f"{number}: {entry}" for number in range(1, loosened))][:loosened],
         differences=[f"{number}: {entry}" for number in range(differences)],
