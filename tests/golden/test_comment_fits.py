@@ -58,7 +58,8 @@ def test_the_comment_fits_and_tells_the_worst(sizes, most):
     notes = notes_of(*sizes)
     text = pull_request_comment(VIEW, notes, report_url=URL, most=most)
     assert length(text) <= most
-    assert "FairGate" in text.splitlines()[0]
+    assert "This change edits" in text.splitlines()[0]
+    assert "FairGate" in text
     if loosened:
         assert f"Less strict than before ({loosened:,}, the worst first):" in text
         assert "max raised from 0.2 to 0.99" in plain(text)
