@@ -1,8 +1,8 @@
 """Combinations of attribute values, t at a time: which there are, which are used, how often.
 
-A combination is t values of t different attributes that one template can state together and
-that the attributes do not exclude. Coverage is the share of them that some case states (t-way
-coverage of combinatorial testing; negated values are not stated).
+A combination is t values of t different attributes that one template can state together, of a
+person who has nothing that the attributes exclude. Coverage is the share of them that some case
+states (t-way coverage of combinatorial testing; negated values are not stated).
 """
 
 from __future__ import annotations
@@ -29,11 +29,29 @@ def named_values(template: Template) -> list[list[tuple[str, AttributeValue]]]:
 
 
 def combinations_of(template: Template, strength: int) -> Iterator[Combination]:
-    """Yield the combinations that a template can state, each once."""
-    for slots in itertools.combinations(named_values(template), strength):
-        for chosen in itertools.product(*slots):
-            if not any(excluded(*pair) for pair in itertools.combinations(chosen, 2)):
-                yield tuple(sorted(name for name, _ in chosen))
+    """Yield the combinations that a row of a template can state, each once."""
+    slots = named_values(template)
+    clashes = {
+        name: {other[0] for values in slots for other in values if excluded((name, value), other)}
+        for slot in slots
+        for name, value in slot
+    }
+
+    def fits(name: str, chosen: Sequence[str]) -> bool:
+        return clashes[name].isdisjoint(chosen)
+
+    def held(chosen: Combination, others: Sequence[Sequence[str]]) -> bool:
+        """Return whether the other slots can be filled too."""
+        return not others or any(
+            fits(name, chosen) and held((*chosen, name), others[1:]) for name in others[0]
+        )
+
+    names = [[name for name, _ in slot] for slot in slots]
+    for numbers in itertools.combinations(range(len(names)), strength):
+        others = [slot for n, slot in enumerate(names) if n not in numbers]
+        for chosen in itertools.product(*(names[n] for n in numbers)):
+            if all(fits(name, chosen) for name in chosen) and held(chosen, others):
+                yield tuple(sorted(chosen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +79,6 @@ class CombinationCounts:
         self._counts: dict[Combination, int] = {}
         for template in templates:
             self._counts.update(dict.fromkeys(combinations_of(template, strength), 0))
-        self._missing = len(self._counts)
-
-    @property
-    def incomplete(self) -> bool:
-        """Return whether a combination was not stated yet."""
-        return self._missing > 0
 
     def of(self, combination: Combination) -> int:
         """Return how often a combination was stated; 0 for one that is not possible."""
@@ -78,7 +90,6 @@ class CombinationCounts:
         for combination in itertools.combinations(names, self.strength):
             count = self._counts.get(combination)
             if count is not None:
-                self._missing -= count == 0
                 self._counts[combination] = count + 1
 
     def coverage(self, shown: int = 5) -> Coverage:

@@ -1,41 +1,39 @@
 """GenFair's source cases: equivalence partitioning, mutation, boundary values (P3, section IV).
 
-Template by template in turn, one row of values each (`rows.py`). A row gives its plain case, a case
-for each operator, and for each mutant one with a boundary value as well. As long as combinations of
-values are missing, a row gives two cases and the others wait. Which attribute an operator touches
-next is the one that it touched least, so that every beginning of the stream is fair to attributes,
-operators and combinations.
+Every case is a row of values of its own (`rows.py`), stated plainly, or after an operator, or after
+a mutation and a boundary value; each template takes these in turn. While combinations of values are
+missing, the template comes next that adds most of them, and each has half its equal share at least;
+then they take turns. So every beginning of the stream states nearly as many combinations as so many
+cases can. An operator touches the attribute that it touched least.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
-from fairgate.domain.attributes import AttributeUse, AttributeValue, Manner, contradiction
+from fairgate.domain.attributes import AttributeUse, Manner
 from fairgate.generation.case_rows import GeneratedCase
-from fairgate.generation.combinations import CombinationCounts
 from fairgate.generation.generator import Distinct, Ingredients
-from fairgate.generation.rows import BalancedRows
-from fairgate.generation.templates import Template
-from fairgate.relations.frames import Realised, realise
+from fairgate.generation.rows import Counts, Rows
 
 MANNERS = {
     "intensify": Manner.INTENSIFIED,
     "reduce": Manner.REDUCED,
     "negate": Manner.NEGATED,
 }
-SUBSTITUTE, BOUNDARY = "substitute", "boundary"
+NEGATE, SUBSTITUTE, BOUNDARY = "negate", "substitute", "boundary"
 OPERATORS = (*MANNERS, SUBSTITUTE, BOUNDARY)
-_FIRST = 2
-"""Cases that a row gives at once while combinations are missing: the plain one and another."""
-_MOST_WAITING = 4096
-"""Rows that wait at most: where values exclude each other, coverage may never be complete."""
+RECIPES: tuple[tuple[str, ...], ...] = (
+    (),
+    *((name,) for name in OPERATORS),
+    *((name, BOUNDARY) for name in (*MANNERS, SUBSTITUTE)),
+)
+"""Operators of one case after another of a template."""
 
 Uses = tuple[AttributeUse, ...]
 
@@ -46,121 +44,109 @@ class GenFair:
     id: ClassVar[str] = "genfair"
     description: ClassVar[str] = (
         "Equivalence partitioning, mutation (intensify, reduce, negate, substitute) and boundary "
-        "values, balanced over combinations of attributes (GenFair, P3)."
+        "values, built to cover combinations of attributes (GenFair, P3)."
     )
 
     def cases(self, given: Ingredients, rng: np.random.Generator) -> Iterator[GeneratedCase]:
-        """Yield cases until every row of every template was made."""
-        counts = CombinationCounts(given.templates, given.strength)
-        variants = _Variants(counts)
-        waiting: list[Iterator[GeneratedCase]] = []
-        for template, row in _rows_in_turn(given, counts, rng):
-            cases = variants.of(template, row)
-            if counts.incomplete and len(waiting) < _MOST_WAITING:
-                yield from itertools.islice(cases, _FIRST)
-                waiting.append(cases)
-                continue
-            for earlier in waiting:
-                yield from earlier
-            waiting.clear()
-            yield from cases
-        for earlier in waiting:
-            yield from earlier
-
-
-def _rows_in_turn(
-    given: Ingredients, counts: CombinationCounts, rng: np.random.Generator
-) -> Iterator[tuple[Template, Uses]]:
-    rows = {template.id: BalancedRows(template, counts, rng) for template in given.templates}
-    left = list(given.templates)
-    while left:
-        for template in tuple(left):
-            row = rows[template.id].next_row()
-            if row is None:
-                left.remove(template)
+        """Yield cases until every text of every template was made."""
+        counts = Counts(given.templates, given.strength)
+        left = {Rows(template, counts, rng): n for n, template in enumerate(given.templates)}
+        variants = _Variants()
+        while left:
+            rows = _next_template(list(left))
+            case = variants.case(rows, left[rows] + rows.used)
+            if case is None:
+                del left[rows]
             else:
-                yield template, row
+                yield case
+
+
+def _next_template(left: list[Rows]) -> Rows:
+    """Return the template whose best row adds most, or one that has less than half its share.
+
+    What a row can add only falls, so most templates need not be looked at.
+    """
+    share = sum(rows.used for rows in left) / len(left)
+    usable = [rows for rows in left if rows.used < share / 2] or left
+    while True:
+        first = max(usable, key=lambda rows: (rows.gain, -rows.used))
+        bound = first.gain
+        if not bound or first.best() is None or first.gain == bound:
+            return first
 
 
 class _Variants:
-    """The cases of a row, with the counts that decide what is touched next."""
+    """The cases of rows, with the counts that decide which attribute is touched next."""
 
-    def __init__(self, counts: CombinationCounts) -> None:
-        self._counts = counts
+    def __init__(self) -> None:
         self._touched: Counter[tuple[str, str]] = Counter()
-        self._values: Counter[str] = Counter()
         self._distinct = Distinct()
-        self._rows = 0
 
-    def of(self, template: Template, row: Uses) -> Iterator[GeneratedCase]:
-        """Yield the plain case, a case for each operator, and a boundary case of each mutant.
+    def case(self, rows: Rows, turn: int) -> GeneratedCase | None:
+        """Return a case with the operators of a turn; with others where these give no new text.
 
-        The operators begin with another one for every row.
+        None where no text of the template is left.
         """
-        self._rows += 1
-        yield from self._case(template, row, ())
-        first = self._rows % len(OPERATORS)
-        mutants = []
-        for operator in (*OPERATORS[first:], *OPERATORS[:first]):
-            found = self._mutant(template, row, operator, ())
-            if found is not None:
-                yield from self._case(template, *found)
-                if operator != BOUNDARY:
-                    mutants.append(found)
-        for uses, operators in mutants:
-            found = self._mutant(template, uses, BOUNDARY, operators)
-            if found is not None:
-                yield from self._case(template, *found)
-
-    def _case(
-        self, template: Template, uses: Uses, operators: Sequence[str]
-    ) -> Iterator[GeneratedCase]:
-        case = self._distinct.case(template.id, template.frame, uses, operators)
-        if case is not None:
-            self._counts.add(uses)
-            self._values.update(use.name for use in uses if use.manner is not Manner.NEGATED)
-            yield case
-
-    def _mutant(
-        self, template: Template, uses: Uses, operator: str, before: tuple[str, ...]
-    ) -> tuple[Uses, tuple[str, ...]] | None:
-        """Return the uses with one changed: that of the attribute touched least so far."""
-        touched = {name.partition(":")[2] for name in before}
-        order = sorted(range(len(uses)), key=lambda n: self._times(operator, uses[n]))
-        for n in order:
-            if uses[n].dimension.id in touched:
-                continue
-            changed = self._changed(uses[n], operator)
-            mutant = (*uses[:n], changed, *uses[n + 1 :]) if changed is not None else None
-            if mutant is None or contradiction(mutant) is not None:
-                continue
-            if not isinstance(realise(template.frame, mutant), Realised):
-                continue
-            name = uses[n].dimension.id
-            self._touched[operator, name] += 1
-            return mutant, (*before, f"{operator}:{name}")
+        turn %= len(RECIPES)
+        recipes = (*RECIPES[turn:], *RECIPES[:turn])
+        if NEGATE in recipes[0]:
+            slots = [slot.dimension.id for slot in rows.template.slots]
+            for n in sorted(range(len(slots)), key=lambda n: self._touched[NEGATE, slots[n]]):
+                row = rows.best(denied=n)
+                case = None if row is None else self._new(rows, row, recipes[0], n)
+                if case is not None:
+                    return case
+        while (row := rows.best()) is not None:
+            for recipe in recipes:
+                case = self._new(rows, row, recipe)
+                if case is not None:
+                    return case
+            rows.strike(row)
         return None
 
-    def _times(self, operator: str, use: AttributeUse) -> int:
-        return self._touched[operator, use.dimension.id]
+    def _new(
+        self, rows: Rows, row: int, recipe: tuple[str, ...], denied: int | None = None
+    ) -> GeneratedCase | None:
+        for uses, touched in self._changed(rows.uses(row), recipe, (), denied):
+            names = [f"{operator}:{name}" for operator, name in touched]
+            case = self._distinct.case(rows.template.id, rows.template.frame, uses, names)
+            if case is not None:
+                self._touched.update(touched)
+                denials = (n for n, use in enumerate(uses) if use.manner is Manner.NEGATED)
+                rows.use(row, next(denials, None))
+                return case
+        return None
 
-    def _changed(self, use: AttributeUse, operator: str) -> AttributeUse | None:
-        """Return a use after an operator; None where the operator does not apply to it."""
-        manner = MANNERS.get(operator)
-        if manner is not None:
-            wording = use.value.wording(manner)
-            return None if wording is None else replace(use, manner=manner)
-        if operator == SUBSTITUTE:
-            others = [v for v in use.dimension.others(use.value) if self._sayable(use, v)]
-            elsewhere = [v for v in others if v.partition != use.value.partition]
-            choice = elsewhere or others
-        else:
-            choice = [v for v in use.dimension.boundaries if v.id != use.value.id]
-        if not choice:
-            return None
-        value = min(choice, key=lambda v: self._values[f"{use.dimension.id}/{v.id}"])
-        return replace(use, value=value, manner=Manner.PLAIN)
+    def _changed(
+        self,
+        uses: Uses,
+        recipe: tuple[str, ...],
+        touched: tuple[tuple[str, str], ...],
+        denied: int | None,
+    ) -> Iterator[tuple[Uses, tuple[tuple[str, str], ...]]]:
+        """Yield what a recipe makes of a row, the attributes that were touched least first."""
+        if not recipe:
+            yield uses, touched
+            return
+        operator, *rest = recipe
+        taken = {name for _, name in touched}
+        order = sorted(
+            range(len(uses)), key=lambda n: self._touched[operator, uses[n].dimension.id]
+        )
+        for n in order if denied is None or operator != NEGATE else [denied]:
+            name = uses[n].dimension.id
+            use = _after(uses[n], operator)
+            if use is not None and name not in taken:
+                others = (*uses[:n], use, *uses[n + 1 :])
+                yield from self._changed(others, tuple(rest), (*touched, (operator, name)), denied)
 
-    @staticmethod
-    def _sayable(use: AttributeUse, value: AttributeValue) -> bool:
-        return bool(replace(use, value=value, manner=Manner.PLAIN).words())
+
+def _after(use: AttributeUse, operator: str) -> AttributeUse | None:
+    """Return a use as an operator leaves it; None where the operator cannot have led to it.
+
+    A row holds the values that a substitution or a move to the boundary ends with.
+    """
+    manner = MANNERS.get(operator)
+    if manner is not None:
+        return None if use.value.wording(manner) is None else replace(use, manner=manner)
+    return None if operator == BOUNDARY and use.value not in use.dimension.boundaries else use

@@ -4,7 +4,8 @@ A frame is text with slots in braces:
 
 - `{a candidate}`, `{the candidate}`, `{plural candidates}` (capitalised at the beginning of a
   sentence: `{A candidate}`): the person. Adjectives stand before the noun, an occupation in its
-  place, clauses after it: "a middle-aged Hispanic engineer who has no children".
+  place, clauses after it: "a middle-aged Hispanic engineer who has no children". A gender takes the
+  place of "person": "a Hispanic woman".
 - `{a candidate's}`: the same as a possessive; it holds no clause.
 - `{traits|your background}`: a list of gerunds, else the words after the bar.
 - `{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`: the pronoun of the person's
@@ -29,6 +30,8 @@ from fairgate.relations.pronouns import FORMS
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
+_ANYBODY = ("person", "people")
+"""Heads that give way to the noun of an adjective that has one: "a man", no "male person"."""
 _VERB = re.compile(r"([a-z']+)/([a-z']+)")
 SLOT_FORMS = (
     "`{a person}`, `{the person}`, `{plural people}`, `{a person's}`, `{traits|your background}`, "
@@ -221,7 +224,16 @@ def _person(
             form = _form(use)
             by_form.setdefault(form, []).append((use.words(form, plural=slot.plural), n))
     noun = by_form.get(Form.NOUN, [(slot.head, None)])
-    phrase = [*by_form.get(Form.ADJECTIVE, ()), *noun]
+    adjectives = by_form.get(Form.ADJECTIVE, [])
+    if noun[0][0] in _ANYBODY:
+        heads: list[tuple[str, int | None]] = [
+            (use.words(Form.NOUN, plural=slot.plural), n)
+            for n, use in enumerate(attributes)
+            if _form(use) is Form.ADJECTIVE
+        ]
+        noun = [head for head in heads if head[0]][:1] or noun
+        adjectives = [each for each in adjectives if each[1] != noun[0][1]]
+    phrase = [*adjectives, *noun]
     if slot.article:
         first = phrase[0][0].split(" ", 1)[0]
         article = min(articles_for(first)) if slot.article == "a" else slot.article

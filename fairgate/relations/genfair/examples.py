@@ -16,15 +16,16 @@ from fairgate.relations.relation import Example
 
 
 def _value(
-    name: str, *, opposite: str = "", pronoun: str = "", noun: bool = False
+    name: str, *, opposite: str = "", pronoun: str = "", noun: bool = False, head: str = ""
 ) -> AttributeValue:
+    """Return a value; `head` is the noun of an adjective that has one beside."""
     article = "an" if name[0] in "aeiou" else "a"
     wording = f"works as {article} {name}" if noun else f"is {name}"
     many = f"work as {name}s" if noun else f"are {name}"
     denied = f"is not {article} {name}" if noun else f"is not {name}"
     plain = Wording(
         adjective="" if noun else name,
-        noun=name if noun else "",
+        noun=name if noun else head,
         noun_plural=f"{name}s" if noun else "",
         clause=wording,
         clause_plural=many,
@@ -44,8 +45,8 @@ AGE = Dimension(
 GENDER = Dimension(
     id="gender",
     values=(
-        _value("female", opposite="male", pronoun="she"),
-        _value("male", opposite="female", pronoun="he"),
+        _value("female", opposite="male", pronoun="she", head="woman"),
+        _value("male", opposite="female", pronoun="he", head="man"),
     ),
 )
 OCCUPATION = Dimension(

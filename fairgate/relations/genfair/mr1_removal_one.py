@@ -35,7 +35,7 @@ class RemovalOfOne(PersonRelation):
     advisory: ClassVar[bool] = False
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         example(
-            "A female person is praised for her work.",
+            "A woman is praised for her work.",
             "A young person is praised for their work.",
         ),
     )

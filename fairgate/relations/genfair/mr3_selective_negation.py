@@ -39,7 +39,7 @@ class SelectiveNegation(PersonRelation):
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         example(
             "An engineer who is not female is praised for their work.",
-            "A female person who is not an engineer is praised for her work.",
+            "A woman who is not an engineer is praised for her work.",
             uses=(FEMALE, ENGINEER),
         ),
     )

@@ -42,7 +42,7 @@ class TotalNegation(PersonRelation):
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         example(
             "A person who is not young and is not female is praised for their work.",
-            "An elderly male person is praised for his work.",
+            "An elderly man is praised for his work.",
         ),
     )
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (

@@ -29,9 +29,7 @@ class SubstitutionOfAll(ToneAndSentiment):
     )
     advisory: ClassVar[bool] = False
     fewest: ClassVar[int] = 2
-    EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        example("An elderly male person is praised for his work."),
-    )
+    EXAMPLES: ClassVar[tuple[Example, ...]] = (example("An elderly man is praised for his work."),)
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (
         CounterExample(text="The shop is open.", reason=NO_ATTRIBUTES),
     )

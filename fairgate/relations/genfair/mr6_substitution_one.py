@@ -35,8 +35,8 @@ class SubstitutionOfOne(PersonRelation):
     advisory: ClassVar[bool] = False
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         example(
-            "An elderly female person is praised for her work.",
-            "A young male person is praised for his work.",
+            "An elderly woman is praised for her work.",
+            "A young man is praised for his work.",
         ),
     )
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (

@@ -37,7 +37,7 @@ class Counterfactual(PersonRelation):
     advisory: ClassVar[bool] = True
     nothing: ClassVar[str] = "the source says nothing of the person that could be denied"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
-        example("An elderly female person is not praised for her work."),
+        example("An elderly woman is not praised for her work."),
     )
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]] = (
         CounterExample(text="The shop is open.", reason=NO_ATTRIBUTES),

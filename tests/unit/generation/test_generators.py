@@ -132,6 +132,52 @@ def test_the_first_thousand_cases_hold_every_pair_and_are_fair():
     assert min(by_operator.values()) >= 0.5 * max(by_operator[o] for o in OPERATORS[:-1])
 
 
+@pytest.mark.parametrize("strength", [2, 3, 4])
+def test_coverage_at_every_size_is_more_than_that_of_random_templates(strength):
+    sizes = (100, 200, 500, 1000, 3000)
+    shares = {}
+    for generator in ("genfair", "template"):
+        counts = CombinationCounts(shipped_templates(), strength)
+        shares[generator] = []
+        cases = itertools.islice(stream(generator, strength=strength, seed=42), sizes[-1])
+        for n, case in enumerate(cases, 1):
+            counts.add(case.attributes)
+            if n in sizes:
+                shares[generator].append(counts.coverage(0).share)
+    assert all(ours >= other for ours, other in zip(*shares.values(), strict=True)), shares
+    # What plain rows of any template reach, each the best there is, none with an operator.
+    best = {2: (0.83, 0.99), 3: (0.21, 0.38), 4: (0, 0)}[strength]
+    assert all(
+        share >= part * most
+        for share, most, part in zip(shares["genfair"], best, (0.7, 0.78), strict=False)
+    )
+
+
+CONTRADICTIONS = {
+    "age/18-year-old": ("occupation/", "economic-conditions/high", "family-status/nine",
+                        "family-status/three", "marital-status/married", "experience/long",
+                        "experience/experienced", "experience/newly"),
+    "age/young": ("experience/long", "family-status/nine"),
+    "age/95-year-old": ("economic-conditions/unemployed", "experience/newly"),
+    "economic-conditions/high-income": ("social-status/lower",),
+    "economic-conditions/low-income": ("social-status/upper",),
+}  # fmt: skip
+STILTED = re.compile(
+    r"male (person|people)|(very|fairly) (low|high)-income|long-(divorced|widowed)"
+)
+
+
+@pytest.mark.parametrize(
+    ("generator", "seed"), [("genfair", 7), ("genfair", 42), ("genfair", 1), ("template", 7)]
+)
+def test_no_contradictory_person_and_no_stilted_phrase_in_3000_cases(generator, seed):
+    for case in itertools.islice(stream(generator, seed=seed), 3000):
+        names = [use.name for use in case.attributes if use.manner is not Manner.NEGATED]
+        for name in names:
+            assert not [n for n in names if n.startswith(CONTRADICTIONS.get(name, "-"))], case.text
+        assert not STILTED.search(case.text), case.text
+
+
 def test_pairs_are_used_more_evenly_than_at_random():
     possible = {each for template in shipped_templates() for each in combinations_of(template, 2)}
 

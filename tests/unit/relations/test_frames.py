@@ -34,7 +34,7 @@ def text(frame, *entries):
         (
             ADVICE,
             ("gender/male", "age/18-year-old"),
-            "A male 18-year-old person wants advice on his career because he has little time.",
+            "An 18-year-old man wants advice on his career because he has little time.",
         ),
         (
             ADVICE,

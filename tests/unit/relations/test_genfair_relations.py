@@ -119,16 +119,14 @@ def texts(name, source):
 def test_pronouns_and_articles_agree_after_each_edit():
     source = stated("{A person} loves {their} job.", "ethnicity/asian", "gender/female")
     assert texts("genfair/mr1-removal-one", source) == [
-        "A female person loves her job.",
+        "A woman loves her job.",
         "An Asian person loves their job.",
     ]
     assert texts("genfair/mr2-removal-all", source) == ["A person loves their job."]
     assert texts("genfair/mr4-total-negation", source) == [
         "A non-Asian person who is not female loves their job."
     ]
-    assert texts("genfair/mr8-order-permutation", source) == [
-        "A female Asian person loves her job."
-    ]
+    assert texts("genfair/mr8-order-permutation", source) == []  # "woman" stays at its place
 
 
 def test_a_counterfactual_denies_what_is_said():
@@ -158,7 +156,7 @@ def test_only_a_verb_of_the_person_is_denied(frame, denied):
 
 def test_an_opposite_is_said_where_all_attributes_have_one():
     source = stated("{A person} is here.", "age/young", "gender/male")
-    assert texts("genfair/mr4-total-negation", source)[1] == "An elderly female person is here."
+    assert texts("genfair/mr4-total-negation", source)[1] == "An elderly woman is here."
     other = stated("{A person} is here.", "age/young", "ethnicity/asian")
     assert len(texts("genfair/mr4-total-negation", other)) == 1
 
