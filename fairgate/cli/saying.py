@@ -36,7 +36,7 @@ class Output:
     def __init__(self, stream: TextIO | None) -> None:
         """Take sys.stdout or sys.stderr, None where the process was started with it closed."""
         self._stream = stream
-        self.lost = "" if stream else "it is closed"
+        self.lost = ""
         """Why some of it could not be written; empty where all was."""
         with contextlib.suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
@@ -53,9 +53,11 @@ class Output:
         self._try("flush")
 
     def _try(self, method: str, *text: str) -> None:
+        if self._stream is None:
+            self.lost = "it is closed" if any(text) else self.lost
+            return
         try:
-            if self._stream is not None:
-                getattr(self._stream, method)(*text)
+            getattr(self._stream, method)(*text)
         except (OSError, ValueError) as error:
             self.lost = getattr(error, "strerror", None) or str(error)
             # The interpreter would try again when it ends, fail again, and change the exit code.
