@@ -41,11 +41,9 @@ class Output:
         with contextlib.suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
 
-    def write(self, text: str) -> int:
-        """Write what can be written, and count all of it."""
-        if not isinstance(text, str):
-            raise TypeError("expected text")  # so does every text stream; click asks
-        self._try("write", text)
+    def write(self, text: str | bytes) -> int:
+        """Write what can be written, and count all of it; click gives a shell its words as UTF-8."""
+        self._try("write", text.decode() if isinstance(text, bytes) else text)
         return len(text)
 
     def flush(self) -> None:
