@@ -100,11 +100,12 @@ class Judge(Generic[E]):
         """Judge by the base commit's files, or with `allow` by those that the change proposes.
 
         `no_introduction` is why the change may not be the one that introduces the policy, if so.
-        Raises PolicyError or BaselineError also where only the proposed files are broken: once
-        merged, they would break every build.
+        Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
+        a link: once merged, they would break every build.
         """
         proposed = self._side(self._checkout)
         raw = base.read(self._policy)
+        self._refuse_links(proposed)
         if raw is None:
             if no_introduction:
                 raise UsageError(
@@ -140,6 +141,18 @@ class Judge(Generic[E]):
             is_refused=bool(refused or spent),
             remarks=[_by_base(commit), *refused, *spent],
         )
+
+    def _refuse_links(self, proposed: Side | None) -> None:
+        """Raise BaselineError where a proposed file is one that no base commit could give."""
+        found = [self._policy]
+        if proposed is not None:
+            found += [proposed.references.baseline_path, proposed.references.anchor_path]
+        for path in found:
+            if link := self._checkout.link_to(path):
+                raise BaselineError(
+                    f"{quoted(link)} is a link in this change, so the policy and baseline behind "
+                    "it could not decide once it is merged; make it a file or folder of its own"
+                )
 
     def _compared(self, side: Side | None) -> tuple[E | None, list[str]]:
         """Evaluate the side that does not decide, as far as the budget of the other one lasts."""

@@ -12,6 +12,7 @@ from fairgate.composition.change import Evaluation, JudgedChange
 from fairgate.composition.presenting import gate_lines, report_texts
 from fairgate.composition.run_folder import RunFolder, write_run
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
+from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports.affected import leading
 from fairgate.reports.formats import FORMATS
 from fairgate.reports.markdown import COMMENT_LIMIT
@@ -231,10 +232,10 @@ def _edits(judged: JudgedChange[Evaluation], place: str) -> Edits | None:
 def _by_role(judged: JudgedChange[Evaluation], place: str) -> dict[str, list[str]]:
     """Return what the change edits, by what it is: what decides first, then what is under test."""
     policy = judged.decides.given.provenance.policy_path
-    baseline = judged.decides.side.references.baseline_path
     found: dict[str, list[str]] = {}
     for file in judged.edited:
-        role = {policy: "policy", baseline: "baseline"}.get(file, "anchor")
+        kept = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
+        role = "policy" if file == policy else kept
         found.setdefault(role, []).append(f"{place}{file}")
     for one in sorted(judged.data, key=lambda one: one.role.is_under_test):
         role = f"{one.role} (under test)" if one.role.is_under_test else str(one.role)

@@ -109,10 +109,29 @@ def _digest(path: Path) -> str:
         return file_sha256(str(path))
     files = sorted(
         (file.relative_to(path).as_posix(), file_sha256(str(file)))
-        for file in path.rglob("*")
+        for file in _below(path)
         if file.is_file()
     )
     return hashlib.sha256(repr(files).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _below(
+    folder: Path, within: Path = Path("/"), above: frozenset[Path] = frozenset()
+) -> Iterator[Path]:
+    """Yield every file below a folder, behind links too: models are read through them.
+
+    A link that leads back up, or out of `within`, is yielded itself.
+    """
+    passed = above | {folder.resolve()}
+    for entry in folder.iterdir():
+        if entry.name == ".git":
+            continue
+        if not entry.is_dir():
+            yield from (entry,) if entry.is_file() else ()
+        elif (real := entry.resolve()) in passed or not real.is_relative_to(within):
+            yield entry
+        else:
+            yield from _below(entry, within, passed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,9 +198,8 @@ class BaseVersion:
         place = self._repository / path
         if place.is_file():
             yield path, place
-        for file in place.rglob("*") if place.is_dir() else ():
-            if file.is_file() and ".git" not in file.relative_to(place).parts:
-                yield posixpath.normpath(f"{path}/{file.relative_to(place).as_posix()}"), file
+        for file in _below(place, self._repository) if place.is_dir() else ():
+            yield posixpath.normpath(f"{path}/{file.relative_to(place).as_posix()}"), file
 
     @cached_property
     def _repository(self) -> Path:
@@ -236,7 +254,7 @@ class BaseVersion:
                 content = self._behind_pointer(path, pointer[1].decode(), content)
             self._put(path, content)
         for path, own in new.items():
-            if path not in changed:
+            if path not in changed and own.is_file():
                 self._put(path, own)
 
     def _put(self, path: str, content: bytes | Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from fairgate.adapters.embedded_names import existing
@@ -34,3 +34,8 @@ class Checkout:
             return found.read_bytes() if found.is_file() else None
         except OSError as error:
             raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from error
+
+    def link_to(self, path: str) -> str:
+        """Return the first link on the way to a file, itself included; empty: there is none."""
+        way = [*reversed(PurePosixPath(path).parents), PurePosixPath(path)]
+        return next((str(part) for part in way if (self._root / part).is_symlink()), "")

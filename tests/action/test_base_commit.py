@@ -171,17 +171,6 @@ def test_no_answers_from_outside_of_the_checkout(job, history, tmp_path, place):
     assert "leads out of" in job.err
 
 
-def test_a_link_in_place_of_a_folder_does_not_hide_the_baseline(job, history, capsys):
-    history.branch()
-    history.answers(worse, capsys)
-    (history.root / "elsewhere").mkdir()
-    history.git("mv", "policies", "elsewhere/policies")
-    (history.root / "policies").symlink_to("elsewhere/policies")
-    history.commit()
-    assert job.pull(history) == 1
-    assert "fairness regressed" in job.summary
-
-
 def test_a_policy_in_a_part_of_the_repository_is_read_from_base_too(job, history, capsys):
     history.git("checkout", "-q", "main")
     (history.root / "services" / "shop").mkdir(parents=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from action import payloads
@@ -48,6 +49,17 @@ def test_a_folder_of_the_base_that_is_a_link_is_no_introduction(job, history, ca
     assert job.pull(history) == 3
     assert "'policies' in commit" in job.err
     assert "link or a submodule" in job.err
+
+
+@pytest.mark.parametrize("name", ["policies", "policies/small.yaml", "baselines/small.json"])
+def test_a_change_that_would_bring_such_a_link_is_refused(job, history, name):
+    """Merged it would stop every later gate; behind it lies a file that no code owner watches."""
+    history.branch()
+    history.git("mv", name, "elsewhere")
+    (history.root / name).symlink_to(os.path.relpath("elsewhere", Path(name).parent))
+    history.commit()
+    assert job.pull(history) == 3
+    assert f"'{name}' is a link in this change" in job.err
 
 
 def test_nor_one_that_is_a_submodule(job, history, tmp_path, capsys):

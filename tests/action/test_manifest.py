@@ -54,6 +54,7 @@ SYSTEMS = (
 JUDGE = (
     "judge: {id: j, record: own/record.json, generators: [{model: judge}, {model: ./own/judge}]}"
 )
+EMPTY = hashlib.sha256(b"{}").hexdigest()
 TASK = "{id: own, instruction: x, tone: in-task}"
 NAMES_NO_FILE = {
     "Policy": "name description",
@@ -299,6 +300,36 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(change):
         (change.root / name).symlink_to("evil/s.jsonl" if name == "s.jsonl" else "evil")
     assert asked(change, "s.jsonl") == (b"base", {"s.jsonl"})
     assert asked(change, "d/s.jsonl") == (b"base", {"d/s.jsonl"})
+
+
+@pytest.mark.parametrize("target", ["../evil", ".", "../../out"])
+def test_a_linked_folder_below_a_named_one_is_listed(change, target):
+    """Models are read through such links: a pooling or a template behind one is another model."""
+    change.write("d/s.jsonl", "base")
+    change.write("real/x.jsonl", "linked")
+    (change.root / "d" / "old").symlink_to("../real")
+    (change.root.parent / "out").mkdir()
+    change.base()
+    assert asked(change, "d") == (b"linkedbase", set())
+    change.write("evil/x.jsonl", "head")
+    (change.root / "d" / "deep").symlink_to(target)
+    listed = "d/deep/x.jsonl" if target == "../evil" else "d/deep"
+    assert asked(change, "d") == (b"linkedbase", {listed})
+
+
+@pytest.mark.parametrize("name", ["linked", "plain"])
+def test_what_measures_is_known_with_links_and_without(tmp_path, name):
+    """A baseline is accepted in a checkout; what is brought out of the base has no links."""
+    folder = tmp_path / name
+    pooling = tmp_path / "pooling" if name == "linked" else folder / "e" / "1_Pooling"
+    (folder / "e").mkdir(parents=True)
+    pooling.mkdir()
+    if name == "linked":
+        (folder / "e" / "1_Pooling").symlink_to("../../pooling")
+    (pooling / "config.json").write_text("{}")
+    chosen = policy("{recorded: a.jsonl, embedder: ./e}", SUITES, "")
+    (digest,) = contents(chosen, Runtime(root=folder), Role.EMBEDDER).values()
+    assert digest == hashlib.sha256(repr([("1_Pooling/config.json", EMPTY)]).encode()).hexdigest()
 
 
 def test_another_case_is_another_file(change):

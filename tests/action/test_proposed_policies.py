@@ -189,3 +189,12 @@ def test_a_known_address_gets_no_other_secret(history, job):
         job.pull(history, DEPLOY_KEY=KEY, KNOWN="known")
         assert set(toy.sent) == {"known"}
         assert "DEPLOY_KEY" in job.summary
+
+
+def test_another_name_is_listed_with_the_baseline_that_it_takes(history, job):
+    history.branch()
+    history.write("policies/small.yaml", POLICY.replace("name: small", "name: other"))
+    history.commit()
+    assert job.pull(history) == 0
+    edits = "policy `policies/small.yaml`; baseline `baselines/other.json`"
+    assert job.summary.lstrip().startswith(f"**This change edits** {edits}")
