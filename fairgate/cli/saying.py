@@ -42,7 +42,7 @@ class Output:
             stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
 
     def write(self, text: str | bytes) -> int:
-        """Write what can be written, and count all of it; click gives a shell its words as UTF-8."""
+        """Write what can be written, and count all of it (bytes: click, for a shell)."""
         self._try("write", text.decode() if isinstance(text, bytes) else text)
         return len(text)
 
