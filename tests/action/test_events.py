@@ -28,7 +28,10 @@ def change(history, hub):
 
 def by_base(job):
     """Return whether the base decided, and the change's own rules would have let it pass."""
-    return "max raised from 0.2 to 0.9" in job.summary and "| this change | ⚠️ PASS WITH WARNING" in job.summary
+    return (
+        "max raised from 0.2 to 0.9" in job.summary
+        and "| this change | ⚠️ PASS WITH WARNING" in job.summary
+    )
 
 
 @pytest.mark.parametrize("name", ["pull_request_review", "pull_request_review_comment"])

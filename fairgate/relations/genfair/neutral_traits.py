@@ -28,7 +28,7 @@ _WORDS = (
 )
 """Id, clause, clause of several persons, gerund, adjective. At least 7, as SPEC 3 asks.
 
-Chosen among fifty: a tone classifier takes their mention as it takes that of an attribute.
+Chosen among about 45: a tone classifier takes their mention as it takes that of an attribute.
 """
 
 
