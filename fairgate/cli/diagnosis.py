@@ -125,8 +125,8 @@ def power(policy: Path, **options: Any) -> int:
         return ExitCode.PASS
     click.echo(render_power(rows, confidence=loaded.policy.confidence))
     rules = expand_rules(loaded.policy, loaded.plan)
-    for said in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
-        click.echo(f"\n{said}")
+    for notice in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
+        click.echo(f"\n{notice}")
     return ExitCode.PASS
 
 

@@ -40,9 +40,9 @@ def examine(path: Path, runtime: Runtime) -> Examined:
     if parsed is None:
         raise PolicyError(problems)
     found = list(_findings(parsed, None if loaded is None else loaded.plan, runtime))
-    told = {(each.path, each.line, each.column) for each in problems}
+    reported = {(each.path, each.line, each.column) for each in problems}
     later = _problems(parsed, path, found, runtime)
-    problems += [each for each in later if (each.path, each.line, each.column) not in told]
+    problems += [each for each in later if (each.path, each.line, each.column) not in reported]
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
     notes = [*(one.sentence for one in found), *_judge_notes(loaded), *_not_here(loaded, runtime)]

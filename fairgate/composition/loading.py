@@ -64,8 +64,8 @@ def loaded_part(
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
     """Return what is readable of a policy, the policy where all of it is right, and all problems.
 
-    What depends on something that is wrong is not told: it may be right. Raises UsageError where a
-    confined run would plan too much.
+    What depends on something that is wrong is not reported: it may be right. Raises UsageError where
+    a confined run would plan too much.
     """
     parsed, problems = readable_part(text, shown_path, policy_parts())
     problems += _unknown_metrics(text, shown_path)
@@ -87,8 +87,8 @@ def loaded_part(
     if "system" not in parsed.stand_ins:
         found += _system_problems(parsed, plan, runtime)
     later += [problem(parsed, *each) for each in found]
-    told = {(each.path, each.line, each.column) for each in problems}
-    problems += [each for each in later if (each.path, each.line, each.column) not in told]
+    reported = {(each.path, each.line, each.column) for each in problems}
+    problems += [each for each in later if (each.path, each.line, each.column) not in reported]
     if problems:
         return parsed, None, list(dict.fromkeys(problems))
     loaded = LoadedPolicy(parsed=parsed, suites=suites, plan=plan, judge_record=record)

@@ -64,7 +64,7 @@ class Tried:
     """Runs in which the gate did not pass."""
     failed: int
     """Runs in which a rule failed; the others had no verdict."""
-    told: int
+    by_identity: int
     """Runs in which a rule failed that tells identities apart."""
     rules: Sequence[CatchingRule]
     """Those that stopped a run, the most frequent first."""
@@ -140,4 +140,4 @@ class KillScore:
     @property
     def false_kills(self) -> int:
         """Return how many control mutants of the stated strength a false kill is among."""
-        return sum(item.stated.told for item in self.controls)
+        return sum(item.stated.by_identity for item in self.controls)

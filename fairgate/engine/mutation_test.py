@@ -48,7 +48,7 @@ from fairgate.stats.interval import Interval
 class _Verdict:
     passed: bool
     failed: bool
-    told: bool
+    by_identity: bool
     rules: Sequence[CatchingRule]
     value: float | None
     """Of the metric that could tell the mutant from the run, in the mutant's slice."""
@@ -165,7 +165,7 @@ class MutationTest:
         return _Verdict(
             passed=code is ExitCode.PASS,
             failed=code is ExitCode.GATE_FAILED,
-            told=code is ExitCode.GATE_FAILED and any(map(_tells_apart, stopping)),
+            by_identity=code is ExitCode.GATE_FAILED and any(map(_tells_apart, stopping)),
             rules=[] if code is ExitCode.PASS else stopping,
             value=self._separating_value(mutant, run),
         )
@@ -296,7 +296,7 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         runs=len(verdicts),
         caught=caught,
         failed=sum(verdict.failed for verdict in verdicts),
-        told=sum(verdict.told for verdict in verdicts),
+        by_identity=sum(verdict.by_identity for verdict in verdicts),
         rules=_counted(verdicts),
         values=[verdict.value for verdict in verdicts if verdict.value is not None],
         interval=(found.low, found.high) if isinstance(found, Interval) else (0.0, 1.0),

@@ -71,8 +71,8 @@ def first_phrase(plain: str, stop: Stop, begin: int = 0, end: int | None = None)
 
     An `end` says that the line to be searched ends there.
     """
-    said, settled = said_part(plain, _forms(stop.phrases), stop.shown)
-    flat = said[:end].replace("\n", " ")
+    own, settled = said_part(plain, _forms(stop.phrases), stop.shown)
+    flat = own[:end].replace("\n", " ")
     found = [
         (start, -len(form), number)
         for number, form in enumerate(_forms(stop.phrases))
@@ -88,7 +88,7 @@ def first_phrase(plain: str, stop: Stop, begin: int = 0, end: int | None = None)
         end=start - length,
         is_complete=start - length <= settled
         and (end is not None or _is_settled(flat, start, start - length, stop)),
-        negation=negation_before(said[:start], unspaced=stop.choice),
+        negation=negation_before(own[:start], unspaced=stop.choice),
     )
 
 

@@ -47,12 +47,12 @@ def said_part(plain: str, forms: tuple[str, ...], shown: str = "") -> tuple[str,
     own = _blank(plain, repeated)
     quoted, settled = _quotations(own)
     settled = min([settled, growing, *(start for start, end in quoted if end > growing)])
-    told = _told(shown) if shown else ""
+    words_shown = _shown_words(shown) if shown else ""
     mentioned: list[tuple[int, int]] = []
     for start, end in sorted(quoted, key=lambda span: (span[0], -span[1])):
         content = plain[start + 1 : end - 1 if plain[end - 1] in _KIND_OF else end]
         is_inside = mentioned and end <= mentioned[-1][1]
-        if not is_inside and (_words(content) == told != "" or not _is_own(content, forms)):
+        if not is_inside and (_words(content) == words_shown != "" or not _is_own(content, forms)):
             mentioned.append((start, end))
     left = _blank(own, mentioned)
     if mentioned and not any(map(is_word, left)):
@@ -156,7 +156,7 @@ def _in_a_row(plain: str, size: int) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _told(shown: str) -> str:
+def _shown_words(shown: str) -> str:
     """Return the words of a text, or of what it quotes."""
     inner = _INNER.search(shown)
     return _words(fold(shown if inner is None else inner[1]))

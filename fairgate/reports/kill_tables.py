@@ -69,7 +69,9 @@ def kill_score_json(found: KillScore) -> str:
         "score": {"share": found.score, "caught": found.caught, "mutants": found.mutants},
         "false_kills": {
             "failed": found.false_kills,
-            "worse_for_everybody": sum(i.stated.failed - i.stated.told for i in found.controls),
+            "worse_for_everybody": sum(
+                i.stated.failed - i.stated.by_identity for i in found.controls
+            ),
             "mutants": sum(item.stated.runs for item in found.controls),
         },
         "found": [asdict(item) for item in found.found],
@@ -97,7 +99,7 @@ def _head(found: KillScore) -> Iterator[str]:
     alike = sum(item.stated.runs for item in found.controls)
     if alike:
         none = sum(item.stated.caught - item.stated.failed for item in found.controls)
-        worse = sum(item.stated.failed - item.stated.told for item in found.controls)
+        worse = sum(item.stated.failed - item.stated.by_identity for item in found.controls)
         more = f"; {worse} more fail another one, because everybody fares worse" if worse else ""
         more += f"; {none} more have no verdict, for too few readable answers" if none else ""
         yield (
