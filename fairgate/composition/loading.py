@@ -64,8 +64,8 @@ def loaded_part(
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
     """Return what is readable of a policy, the policy where all of it is right, and all problems.
 
-    What depends on something that is wrong is not reported: it may be right. Raises UsageError where
-    a confined run would plan too much.
+    What depends on something that is wrong is not reported: it may be right. Raises UsageError if a
+    confined run would plan too much.
     """
     parsed, problems = readable_part(text, shown_path, policy_parts())
     problems += _unknown_metrics(text, shown_path)

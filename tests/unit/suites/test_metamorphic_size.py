@@ -8,7 +8,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import TASK
 
 from fairgate.adapters.attribute_files import embedded_dimensions
-from fairgate.domain.attributes import Form
+from fairgate.domain.attributes import Form, contradiction
 from fairgate.domain.cases import Source
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
@@ -36,6 +36,8 @@ def stated(name, form, most):
         if value.partition("/")[0] in chosen or len(chosen) == most:
             continue
         uses = [*chosen.values(), use(value, form)]
+        if contradiction(uses) is not None:
+            continue
         found = realise(FRAMES[form], uses)
         if isinstance(found, Realised):
             chosen[value.partition("/")[0]] = uses[-1]
