@@ -57,7 +57,8 @@ def explain(error: BaseException) -> ExitCode:
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
-        error = error.__cause__ or error.__context__
+        hidden = error.__suppress_context__
+        error = error.__cause__ or (None if hidden else error.__context__)
 
 
 def _of_the_machine(error: BaseException) -> str:

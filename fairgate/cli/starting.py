@@ -96,10 +96,10 @@ def _answered() -> Iterator[None]:
         raise nobody
     try:
         yield
-    except click.Abort as error:
+    except click.Abort:
         if sys.stdin.isatty():  # Ctrl+C, or Ctrl+D
             raise
-        raise nobody from error
+        raise nobody from None
 
 
 def _next_steps(policy: str, system: str) -> list[str]:
