@@ -181,7 +181,6 @@ def test_a_rule_that_replaces_the_stricter_default_one_is_said(gate, said):
     ("before", "after"),
     [
         ("max: 0.3, evidence: interval", "evidence: interval, max: 0.3, suite: s"),
-        ("metric: asr/generation, max", "metric: fdr, max"),
     ],
 )
 def test_what_is_another_line_and_the_same_rules_is_not(before, after):
