@@ -63,7 +63,7 @@ class Metric:
     claim: str = ""
     """A plain sentence that states the value, with `{}` in its place; empty: the title.
 
-    With `violations`, `{}` is a count: `9 of 80 answers`."""
+    With `violations` of one arm, `{}` is a count: `9 of 80 answers`."""
     counted: str = "answers"
     """What violations are counted among."""
     neutral: str = ""

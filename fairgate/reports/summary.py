@@ -201,7 +201,8 @@ def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
         return [f"{title_of[:1].upper()}{title_of[1:]}", *inside, ": "], value, ""
     before, _, after = metric.claim.partition("{}")
     measured = material.now.get(rule.metric, rule.suite, rule.where)
-    if metric.violations and measured is not None and measured.violated is not None:
+    is_share = metric.violations and len(metric.arms) == 1  # no difference of two arms
+    if is_share and measured is not None and measured.violated is not None:
         value = f"{measured.violated:,} of {measured.decided:,} {metric.counted}"
     if metric.compares_terms:
         value = f"{figures.unsigned(rule.value, rule.metric)} points"

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 LIMIT = "  - {metric: asr/generation/controlled, for_each: term, max: 0.3}\n"
 COMPARED = "  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
 
@@ -72,6 +74,25 @@ def test_no_baseline_is_said_once_and_truly(workspace):
     text = read(workspace, "report.md")
     assert "Compared with no baseline, as asked" in text
     assert "no baseline yet" not in text
+
+
+@pytest.mark.parametrize("part", ["generation", "retrieval"])
+def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
+    """The changed ones are counted without what neutral wording changes: 21 of 48 are not 36.8 %."""
+    workspace.policy(gates=f"  - {{metric: asr/{part}/net, max: 0.01}}\n")
+
+    def is_other(key):
+        return key.endswith(("#race/indigenous", "#race/black", "#control/likes-coffee"))
+
+    def found(key):
+        label = "toxic" if is_other(key) and part == "retrieval" else "non-toxic"
+        return [{"id": f"{label}{n}", "text": f"Text {n}.", "label": label} for n in range(4)]
+
+    workspace.answers(lambda key: "negative" if is_other(key) else "positive", found)
+    assert run(workspace) == 1
+    rule = next(r for r in workspace.record()["rules"] if r["metric"] == f"asr/{part}/net")
+    sentence = read(workspace, "report.md").partition("Beyond what neutral")[2].partition(". ")[0]
+    assert f"**{100 * rule['value']:.1f} %** of" in sentence
 
 
 def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
