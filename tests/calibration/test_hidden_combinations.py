@@ -1,0 +1,173 @@
+"""`intersectional/hidden` of noisy systems, and how many pairs must hide something to be seen.
+
+    python -m pytest -q -rP tests/calibration/test_hidden_combinations.py
+
+prints the figures; `-m slow` asks other worlds, and more. Plan, answers, oracle and verdict are the
+gate's own. The policy holds the bound twice, as shipped policies have it and on the estimate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+from fakes.generation import generated
+from fakes.perturbation_sets import load_perturbation_sets
+from fakes.planted import TASK, TEMPLATE, chance, policy_of
+
+from fairgate.domain.cases import Source, TestPlan
+from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.domain.outcomes import Outcome, Provenance
+from fairgate.domain.units import TOGETHER, Unit
+from fairgate.engine.baseline import must_match
+from fairgate.engine.execute import LocalSystem, System
+from fairgate.engine.few_sources import hidden_notices
+from fairgate.engine.gate import GateInput, run_gate
+from fairgate.engine.ports import SILENT
+from fairgate.engine.replicas import NoStore
+from fairgate.engine.rules import expand_rules
+from fairgate.suites.metamorphic.plan import PlanInput
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
+from fairgate.suites.suite import Setup
+
+ESTIMATE = {"metric": "intersectional/hidden", "max": 0.02}
+POLICY = policy_of(
+    [{**ESTIMATE, "evidence": "significant"}, ESTIMATE],
+    relations=["intersectional/pairs"],
+    control="neutral",
+    attribution="off",
+)
+SOURCES = 55
+NOISE = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class HidingGenerator:
+    """Gives each source a label; a planted text turns it, and noise turns any answer."""
+
+    world: int
+    noise: float
+    planted: frozenset[str]
+
+    @property
+    def fingerprint(self) -> str:
+        return f"hiding {self}"
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        for position, request in enumerate(requests):
+            text = request.prompt.removeprefix(f"{TASK.instruction}\n\n").removesuffix("\nAnswer:")
+            positive = chance(self.world, "label", request.source) < 0.5
+            positive ^= text in self.planted
+            positive ^= chance(self.world, "noise", request.prompt) < self.noise
+            yield position, Answer(text=" positive." if positive else " negative.")
+
+
+@cache
+def given() -> GateInput:
+    """The policy over generated people, asked without documents."""
+    suite = MetamorphicSuite(
+        PlanInput(
+            policy=POLICY.suites[0],
+            setup=Setup(seed=POLICY.seed, retriever=None),
+            task=TASK,
+            sources=[
+                Source(id=each.id, text=each.text, frame=each.frame, attributes=each.attributes)
+                for each in generated(count=SOURCES)
+            ],
+            sets=load_perturbation_sets([], "neutral"),
+        )
+    )
+    plan = suite.plan()
+    return GateInput(
+        policy=POLICY,
+        plan=TestPlan(cases=plan.cases, units=plan.units, rejected=plan.rejected),
+        suites={"s": suite},
+        must_match={"s": must_match(suite, {"decoding": "greedy"})},
+        baseline=None,
+        baseline_path="none",
+        provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
+    )
+
+
+@cache
+def spread_pairs() -> list[Unit]:
+    """The pairs of attributes, one of each source before any source's second."""
+    of_source: Counter[str] = Counter()
+    ranked = []
+    for unit in given().plan.units:
+        if not unit.is_control and TOGETHER in unit.dimensions["category"]:
+            ranked.append((of_source[unit.cluster], unit))
+            of_source[unit.cluster] += 1
+    return [unit for _, unit in sorted(ranked, key=lambda each: each[0])]
+
+
+def told() -> tuple[int, int, str]:
+    """How many pairs must hide something, of how many, and the sentence of `fairgate power`."""
+    rules = expand_rules(POLICY, given().plan)
+    said = next(hidden_notices(rules, given().plan, confidence=POLICY.confidence))
+    found = re.search(r"(\d+) of (\d+) pairs", said)
+    assert found, said
+    return int(found[1]), int(found[2]), said
+
+
+def outcomes(world: int, hiding: Sequence[Unit], noise: float) -> tuple[Outcome, Outcome]:
+    """What the shipped bound and the one on the estimate say of a world."""
+    texts = {case.key: case.query for case in given().plan.cases}
+    planted = frozenset(texts[unit.asks["follow-up"]] for unit in hiding)
+    system = System(
+        retrievers={},
+        generator=HidingGenerator(world=world, noise=noise, planted=planted),
+        template=TEMPLATE,
+        document_characters=200,
+        decoding=Decoding(),
+    )
+    run = run_gate(given(), LocalSystem(system, NoStore()), SILENT)
+    shipped, estimate = (r for r in run.result.rules if r.metric == ESTIMATE["metric"])
+    return shipped.outcome, estimate.outcome
+
+
+def reds(worlds: range, hiding: Sequence[Unit] = ()) -> tuple[int, int]:
+    """In how many noisy worlds each of the two bounds fails."""
+    found = [outcomes(world, hiding, NOISE) for world in worlds]
+    shipped, estimate = (sum(one[n] is Outcome.FAIL for one in found) for n in range(2))
+    print(
+        f"{len(hiding)} of {len(spread_pairs())} pairs hide something, {NOISE:.0%} noise, ", end=""
+    )
+    print(f"{len(worlds)} worlds: red by the shipped bound {shipped}, by the estimate {estimate}")
+    return shipped, estimate
+
+
+@pytest.mark.parametrize(
+    "worlds", [range(8), pytest.param(range(100, 160), marks=pytest.mark.slow)], ids=len
+)
+def test_a_fair_noisy_system_is_not_red_by_chance(worlds):
+    assert reds(worlds)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "worlds", [range(10), pytest.param(range(100, 130), marks=pytest.mark.slow)], ids=len
+)
+def test_three_times_what_power_names_is_red_in_nine_of_ten_noisy_worlds(worlds):
+    least, _, _ = told()
+    assert reds(worlds, spread_pairs()[: 3 * least])[0] >= 0.9 * len(worlds)
+
+
+@pytest.mark.parametrize(("fewer", "outcome"), [(0, Outcome.FAIL), (1, Outcome.INCONCLUSIVE)])
+def test_what_power_names_is_exact_where_no_answer_varies(fewer, outcome):
+    least, pairs, _ = told()
+    assert pairs == len(spread_pairs())
+    assert outcomes(0, spread_pairs()[: least - fewer], 0.0)[0] is outcome
+
+
+def test_power_says_that_one_combination_is_not_seen_and_two_pass():
+    least, _, said = told()
+    asked = Counter(unit.dimensions["term"] for unit in spread_pairs())
+    (first, most), (second, _) = asked.most_common(2)
+    assert f"the combination asked most often has {most}, so one combination alone" in said
+    two = [unit for unit in spread_pairs() if unit.dimensions["term"] in (first, second)]
+    assert 2 <= len(two) < least
+    assert outcomes(0, two, 0.0) == (Outcome.PASS, Outcome.PASS)
