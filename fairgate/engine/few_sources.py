@@ -139,8 +139,8 @@ def hidden_notices(rules: Sequence[Rule], plan: TestPlan, *, confidence: float) 
         inside = f" for {', '.join(rule.where.values())}" if rule.where else ""
         yield (
             f"{rule.metric.id}, max {100 * bound:g} %{inside}: {least:,} of {len(pairs):,} pairs "
-            f"({100 * least / len(pairs):.1f} %) must hide something to fail; the combination "
-            f"asked most often has {most:,}"
+            f"({100 * least / len(pairs):.1f} %) must hide something to fail, and more where "
+            f"answers also vary by chance; the combination asked most often has {most:,}"
             + (", so one combination alone is never seen" if most < least else "")
             if least is not None
             else f"{rule.metric.id}, max {100 * bound:g} %{inside}: nothing can be seen"
