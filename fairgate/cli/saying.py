@@ -42,7 +42,12 @@ class Output:
             stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
 
     def write(self, text: str | bytes) -> int:
-        """Write what can be written, and count all of it (bytes: click, for a shell)."""
+        """Write what can be written, and count all of it (bytes: click, for a shell).
+
+        Raises TypeError for no bytes at all, by which click asks whether a stream takes bytes only.
+        """
+        if text == b"":
+            raise TypeError("a text stream")
         self._try("write", text.decode() if isinstance(text, bytes) else text)
         return len(text)
 

@@ -26,6 +26,7 @@ _WINDOW_CACHE = "sliding_window_cache"
 _PAST_LAYER = re.compile(r"past_key_values\.(\d+)\.")
 _WITHOUT_WINDOW = frozenset({"MultiHeadAttention", "DecoderMaskedMultiHeadAttention"})
 _EXPERTS = frozenset({"MoE", "QMoE"})
+_PICKED_PRODUCTS = frozenset({"NonZero", "MatMulNBits"})
 _COARSE_KINDS = frozenset({10, 16})
 """TensorProto.FLOAT16 and BFLOAT16."""
 _INTEGER_PRODUCT = 4
@@ -55,9 +56,11 @@ class GraphFacts:
     def mixes_rows(self) -> bool:
         """Whether tokens of all rows are sorted by expert and multiplied together.
 
-        How many there are decides how a product is summed, so the last bits of one row.
+        How many there are decides how a product is summed, so the last bits of one row. Graphs of
+        plain operators pick an expert's tokens with NonZero; their products stay equal in float32,
+        not with weights of fewer bits, which one token alone is multiplied with in another order.
         """
-        return bool(self.operators & _EXPERTS)
+        return bool(self.operators & _EXPERTS) or self.operators >= _PICKED_PRODUCTS
 
     @property
     def cannot_window(self) -> bool:

@@ -130,10 +130,19 @@ def test_other_comparisons_are_no_switch(tmp_path, options):
 
 
 @pytest.mark.parametrize(
-    ("operator", "mixes"), [("MoE", True), ("QMoE", True), ("MatMul", False), ("TopK", False)]
+    ("operators", "mixes"),
+    [
+        (["MoE"], True),
+        (["QMoE"], True),
+        (["MatMul"], False),
+        (["TopK"], False),
+        (["MatMulNBits"], False),
+        (["NonZero", "MatMul"], False),
+        (["NonZero", "MatMulNBits"], True),
+    ],
 )
-def test_experts_that_share_a_product_between_rows_are_told(tmp_path, operator, mixes):
-    saved(tmp_path, [helper.make_node(operator, ["position_ids"], ["logits"])])
+def test_experts_that_share_a_product_between_rows_are_told(tmp_path, operators, mixes):
+    saved(tmp_path, [helper.make_node(name, ["position_ids"], [name]) for name in operators])
     assert (
         read_decoder_graph(tmp_path / "model.onnx", attends_to_all=True).facts.mixes_rows is mixes
     )
