@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
-_LIBRARIES = ("onnxruntime", "onnxruntime-gpu", "transformers", "tokenizers", "numpy", "faiss-cpu")
+_LIBRARIES = ("onnxruntime", "onnxruntime-gpu", "tokenizers", "numpy", "faiss-cpu")
 _OF_ANSWERS = ("jinja2", "numpy", "tokenizers", "transformers")
 OPTIONAL = frozenset({"transformers"})
-"""Libraries of `libraries_of_answers` that need not be there: tokens are the same without them."""
+"""Libraries of `libraries_of_answers` that need not be there: only models whose files leave out how
+far they attend ask it, and say so where it is missing."""
 _RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 _CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimd", "i8mm")
 

@@ -14,7 +14,7 @@ from fairgate.cli.github_comment import comment
 from fairgate.cli.github_errors import accounted
 from fairgate.cli.github_inputs import Inputs, input_options, read_inputs, written_folder
 from fairgate.cli.progress import progress_for
-from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.errors import BudgetError, ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
@@ -136,15 +136,20 @@ def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int
         progress=progress_for(quiet=False),
         identity=_identity(inputs, subject),
     )
-    for policy in inputs.policies:
-        _judged(inputs, policy, subject, environment, asker)
+    output = environment.get("GITHUB_OUTPUT", "")
+    try:
+        for policy in inputs.policies:
+            _judged(inputs, policy, subject, environment, asker)
+    except BudgetError:  # the folder says it to the step that decides
+        runner.write_outputs(output, {"shard-folder": str(folder)})
+        raise
     for notice in asker.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
     lines = [f"{name}: {sentence(manifest)}" for name, manifest in asker.asked.items()]
     for line in lines:
         click.echo(f"fairgate: {line}")
     outputs = {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)}
-    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    runner.write_outputs(output, outputs)
     shown = "".join(f"- {line}\n" for line in lines)
     summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
     runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)

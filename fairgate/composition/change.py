@@ -5,6 +5,7 @@ Where the change edits one of them, both results are made: the base's, and the c
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,7 +84,8 @@ class Judge(Generic[E]):
         """
         self._policy = policy
         self._runtime = replace(runtime, meters={})
-        self._evaluate = evaluate
+        self._asks = evaluate
+        self._base: BaseVersion | None = None
         self._scratch = scratch
         self._checkout = Checkout(runtime.root)
 
@@ -153,6 +155,10 @@ class Judge(Generic[E]):
                     f"{quoted(link)} is a link in this change, so the policy and baseline behind "
                     "it could not decide once it is merged; make it a file or folder of its own"
                 )
+
+    def _evaluate(self, side: Side) -> E:
+        with contextlib.nullcontext() if self._base is None else self._base.told():
+            return self._asks(side)
 
     def _compared(self, side: Side | None) -> tuple[E | None, list[str]]:
         """Evaluate the side that does not decide, as far as the budget of the other one lasts."""
@@ -237,14 +243,15 @@ class Judge(Generic[E]):
         text = decode_yaml(raw, harmless(self._policy))
         try:
             policy = parse_policy(text, self._policy, policy_parts()).policy
-            version = BaseVersion(base, self._runtime, self._scratch)
+            self._base = version = BaseVersion(base, self._runtime, self._scratch)
             data = version.bring(policy)
-            return self._loaded(raw, base, version.runtime), data
+            with version.told(self._policy):
+                return self._loaded(raw, base, version.runtime), data
         except PolicyError as error:
             raise UsageError(
-                "the base commit's policy decides, and it cannot be used with this change's "
-                f"files:\n{error}\nKeep what it names, or set in the workflow of the base branch "
-                "`baseline-change: allow`"
+                f"the policy in the base commit {base.commit[:12]} decides, and it cannot be used "
+                f"with this change's files:\n{error}\nKeep what it names, or set in the workflow "
+                "of the base branch `baseline-change: allow`"
             ) from error
 
     def _side(self, files: Files) -> Side | None:

@@ -78,8 +78,8 @@ class PartsJudge:
                 f"{near[0].folder}, {wrong[near[0].folder]}. Give the steps with `shard` and this "
                 "one the same `policy` and `root`, and run them in one workflow run"
             )
-        done = merge(own, side.loaded, side.references, side.runtime, self.progress, asks=self.asks)
         self.used |= {one.folder for one in own}
+        done = merge(own, side.loaded, side.references, side.runtime, self.progress, asks=self.asks)
         return Evaluation(side=side, given=done.given, run=done.run, notices=done.notices)
 
     def require_all_used(self) -> None:

@@ -7,6 +7,7 @@ what is under test is read (SPEC 9). A name that is missing here is a file that 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import posixpath
@@ -25,7 +26,15 @@ from fairgate.adapters.files.lines import file_sha256
 from fairgate.adapters.git_calls import repository_of
 from fairgate.adapters.model_hub import is_hub_id
 from fairgate.adapters.task_files import read_task
-from fairgate.domain.errors import BaselineError, DataError, PolicyError, StoreError, UsageError
+from fairgate.domain.errors import (
+    BaselineError,
+    DataError,
+    FairGateError,
+    PolicyError,
+    Problem,
+    StoreError,
+    UsageError,
+)
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.policy.named_files import embedded_names
@@ -192,6 +201,39 @@ class BaseVersion:
                 shown = posixpath.relpath(file, self._base.prefix or ".")
                 found[Difference(role=named.role, file=shown)] = None
         return list(found)
+
+    @contextlib.contextmanager
+    def told(self, policy: str = "") -> Iterator[None]:
+        """Let errors call the base's files as the user knows them, not where they are read.
+
+        With the path of the policy, while that and what it names is loaded from the base: so are
+        the baseline, and the files that are named in another way.
+        """
+        try:
+            yield
+        except PolicyError as error:
+            raise PolicyError([self._known(each, policy) for each in error.problems]) from error
+        except FairGateError as error:
+            read_there = bool(policy) and isinstance(error, BaselineError)
+            error.args = tuple(
+                self._in_base(text, is_there=read_there) if isinstance(text, str) else text
+                for text in error.args
+            )
+            raise
+
+    def _known(self, problem: Problem, policy: str) -> Problem:
+        message = self._in_base(problem.message, is_there=policy not in ("", problem.path))
+        return replace(problem, path=self._relative(problem.path), message=message)
+
+    def _in_base(self, text: str, *, is_there: bool) -> str:
+        """Return a text that says so where it is about a file of the base."""
+        known = self._relative(text)
+        is_there = is_there or known != text
+        return f"in the base commit {self._base.commit[:12]}: {known}" if is_there else text
+
+    def _relative(self, text: str) -> str:
+        above = posixpath.relpath(self._top, self.runtime.root)
+        return text.replace(f"{self.runtime.root}/", "").replace(str(self._top), above)
 
     def _of_head(self, path: str) -> Iterator[tuple[str, Path]]:
         """Yield the head's files at or below a path from the repository's top."""

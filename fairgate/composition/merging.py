@@ -22,7 +22,7 @@ from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.sharding import expected
 from fairgate.composition.team import on_its_machines
-from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.errors import BudgetError, DataError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
@@ -167,6 +167,21 @@ def _require_each_once(shards: Sequence[Found]) -> None:
         )
 
 
+def _require_all_asked(shards: Sequence[Found]) -> None:
+    ended = [(one.manifest, one.manifest.error) for one in shards]
+    spent = [(manifest, error) for manifest, error in ended if error is not None]
+    if spent:
+        first = spent[0][1]
+        again = ", ".join(
+            f"`fairgate run {harmless(one.policy_path)} --shard {one.shard}`" for one, _ in spent
+        )
+        raise BudgetError(
+            first.spent,
+            left=sum(error.left for _, error in spent),
+            next_step=f"{first.next_step} (in parts: {again})",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
     """A run that was asked in parts, judged as one."""
@@ -206,8 +221,13 @@ def merge(
 
 
 def read_all(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> list[ReadShard]:
-    """Return all parts of a run, the first one first. Raises UsageError and DataError."""
+    """Return all parts of a run, the first one first.
+
+    Raises UsageError and DataError; BudgetError where the budget of one was spent, as a run in one
+    process does.
+    """
     require_whole(shards, loaded, runtime)
+    _require_all_asked(shards)
     return [_read(one, loaded) for one in shards]
 
 

@@ -12,7 +12,7 @@ from fairgate.adapters.files.shard_folder import Manifest, write_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.merging import Found, Live, read_all, united_system
-from fairgate.domain.errors import UsageError
+from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SILENT, Progress
 from fairgate.engine.shards import AnsweredPart, Shard, ask_attribution, part_of
@@ -44,11 +44,18 @@ def run_attribution(
     answered = answer_waves(plan, suites, seed, united_system(read, None), SILENT)
     with contextlib.ExitStack() as stack:
         live = Live(composition, own.manifest.under_test, read, stack)
-        crossed = ask_attribution(answered, part_of(plan, shard), live, progress)
+        error = None
+        try:
+            crossed = ask_attribution(answered, part_of(plan, shard), live, progress)
+        except BudgetError as spent:
+            crossed, error = {}, spent
         environment = live.environment(own.manifest.environment)
     answers = {**own.part.answers, **crossed}
     manifest = replace(own.manifest, questions=len(answers), environment=environment)
+    manifest = manifest if error is None else manifest.ended_by(error)
     keep_output_out_of_git(folder)
     part = AnsweredPart(answers=answers, vectors=own.part.vectors)
     write_shard(folder, manifest, part, {**own.unlabelled, **composition.unlabelled})
+    if error is not None:
+        raise error
     return manifest, composition.notices

@@ -14,10 +14,10 @@ from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.manifest import contents
 from fairgate.composition.run_folder import RunFolder
-from fairgate.domain.errors import UsageError
+from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import Progress
-from fairgate.engine.shards import Shard, answer_part, part_of, plan_hash
+from fairgate.engine.shards import AnsweredPart, Shard, answer_part, part_of, plan_hash
 from fairgate.schema.outside import Role
 
 _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
@@ -52,14 +52,19 @@ def run_shard(
 ) -> tuple[Manifest, list[str]]:
     """Ask a part of a policy's plan and write its folder; return what it was, and notices.
 
-    What was answered before comes from the store, as in a run. Raises what the system raises.
+    What was answered before comes from the store, as in a run. Raises what the system raises; the
+    folder of a part whose budget is spent says so to the merge.
     """
     composition = Composition(loaded, runtime, progress)
     policy, part = loaded.policy, part_of(loaded.plan, shard)
     with composition.until_it_ends(f"{shard.number} of {shard.of}"):
         with composition.serving():
             under_test = dict(composition.system.under_test())
-            answered = answer_part(part, loaded.suites, policy.seed, composition.system, progress)
+            system, error = composition.system, None
+            try:
+                answered = answer_part(part, loaded.suites, policy.seed, system, progress)
+            except BudgetError as spent:
+                answered, error = AnsweredPart(answers={}, vectors={}), spent
         manifest = Manifest(
             shard=shard,
             sources=len({case.cluster for case in part.cases}),
@@ -68,8 +73,11 @@ def run_shard(
             environment=composition.environment,
             **expected(loaded, runtime, identity),  # type: ignore[arg-type]
         )
+        manifest = manifest if error is None else manifest.ended_by(error)
         keep_output_out_of_git(folder)
         write_shard(folder, manifest, answered, composition.unlabelled)
+        if error is not None:
+            raise error
     return manifest, composition.notices
 
 

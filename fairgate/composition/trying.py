@@ -32,7 +32,7 @@ class Tried:
     execution: Execution | None
     """None where the system has no answer (a recording without the line)."""
     read: str
-    """What the oracle reads in the answer, or why it reads nothing."""
+    """What the oracles read in the answer, or why they read nothing."""
     seconds: float
 
 
@@ -108,9 +108,11 @@ def _tried(loaded: LoadedPolicy, case: Case, system: SystemUnderTest) -> Tried:
     suite = loaded.suites[case.suite]
     readings = Readings(case.suite, suite.oracles, suite.unstable_margin, found)
     readings.add(case)
-    reading = readings.one(case.key)
-    read = str(reading.reason) if reading.value is None else str(reading.value)
-    return Tried(case=case, execution=execution, read=read, seconds=seconds)
+    units = (unit for unit in loaded.plan.units_of(case.suite) if case.key in unit.asks.values())
+    names = dict.fromkeys(unit.dimensions.get("relation", "") for unit in units)
+    found_by = [readings.one(case.key, name) for name in names or [""]]
+    read = dict.fromkeys(str(one.reason if one.value is None else one.value) for one in found_by)
+    return Tried(case=case, execution=execution, read=", ".join(read), seconds=seconds)
 
 
 def _measured(can: Capabilities, found: Sequence[Execution | None]) -> Iterator[tuple[str, str]]:

@@ -94,7 +94,7 @@ class BudgetError(FairGateError):
 
     def __init__(self, spent: str, *, left: int, next_step: str) -> None:
         """Take which limit is reached and what was asked, and how many questions are left."""
-        self._spent, self._left, self._next_step = spent, left, next_step
+        self.spent, self.left, self.next_step = spent, left, next_step
         questions = "question" if left == 1 else "questions"
         super().__init__(
             f"no verdict: {spent}; left: {left:,} {questions}, and those that follow from the "
@@ -103,7 +103,7 @@ class BudgetError(FairGateError):
 
     def with_left(self, more: int) -> BudgetError:
         """Return the same where so many further questions wait."""
-        return BudgetError(self._spent, left=self._left + more, next_step=self._next_step)
+        return BudgetError(self.spent, left=self.left + more, next_step=self.next_step)
 
 
 class RetrievalError(FairGateError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairgate.domain.findings import AttributedPart, Attribution
-from fairgate.domain.keys import crossed_key, first_asked, is_repeat, repeat_key
+from fairgate.domain.keys import crossed_key, repeat_key
 from fairgate.domain.units import Judged, Reason, Value
 from fairgate.engine.pair_documents import Documents, keys_of
 from fairgate.engine.wave import Answered
@@ -80,7 +80,7 @@ class _Reader:
         self._again = max((case.repeat + 1 for case in own), default=0)
         self.asked = {case.key for case in own}
 
-    def value(self, key: str, relation: str = "") -> Value | None:
+    def value(self, key: str, relation: str) -> Value | None:
         return self._readings.one(key, relation).value if key in self._readings else None
 
     def fresh(self, key: str, relation: str) -> Value | None:
@@ -106,17 +106,22 @@ class _Reader:
             retrieval=retrieval, generator=generator, interaction=total - retrieval - generator
         )
 
-    def repeats(self) -> tuple[int, int]:
-        """Return how many uncrossed answers were asked again, and how many of them changed."""
-        pairs = [
-            (self.value(first_asked(key)), self.value(key))
-            for key in sorted(self.asked)
-            if is_repeat(key) and self._readings.is_answered(key)
-        ]
-        known = [
-            (first, again) for first, again in pairs if first is not None and again is not None
-        ]
-        return len(known), sum(first != again for first, again in known)
+    def repeats(self, crossed: Sequence[Judged]) -> tuple[int, int]:
+        """Return how many uncrossed answers were asked again, and how many of them changed.
+
+        An answer changes where an oracle of the pairs that share it reads another value.
+        """
+        changed: dict[str, bool] = {}
+        for item in crossed:
+            relation = item.unit.dimensions.get("relation", "")
+            for key in keys_of(item):
+                again = repeat_key(key, self._again)
+                if again not in self.asked or not self._readings.is_answered(again):
+                    continue
+                then, now = self.value(key, relation), self.value(again, relation)
+                if then is not None and now is not None:
+                    changed[key] = changed.get(key, False) or then != now
+        return len(changed), sum(changed.values())
 
 
 def _obstacle(rows: Sequence[Judged], kinds: Sequence[Documents], reader: _Reader) -> str | None:
@@ -210,7 +215,7 @@ def _finding(
     whole = replace(first, sums=np.sum([part.sums for part in totals.values()], axis=0))
     crossed = [item for item in rows if reader.was_crossed(item)]
     read = sum(reader.parts(item) is not None for item in crossed)
-    repeated, turned = reader.repeats()
+    repeated, turned = reader.repeats(crossed)
     return Attribution(
         suite=table.suite,
         total=_rounded(contrast(whole)),

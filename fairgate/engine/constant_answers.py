@@ -47,6 +47,8 @@ class ReadAnswer:
     is_plain: bool = True
     """Whether no identity is named: variation in such answers is not bias."""
     reading: Reading | None = field(default=None, compare=False)
+    reader: str = ""
+    """What read it: relations that share an answer read it by oracles of their own."""
     oracle: Oracle | None = field(default=None, compare=False)
     """What says whether two answers are the same; None where only equal ones are."""
 
@@ -67,15 +69,12 @@ def allowed_constant_answers(judged: Iterable[Judged], policy: Policy) -> list[s
 
 
 def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
-    suites: dict[str, list[ReadAnswer]] = {}
+    """Return what is constant of the suites in which no oracle reads anything else."""
+    suites: dict[str, dict[str, list[ReadAnswer]]] = {}
     for answer in answers:
-        suites.setdefault(answer.suite, []).append(answer)
-    return [
-        f"suite {name}: {why}"
-        for name, group in suites.items()
-        for why in [_constant(group)]
-        if why
-    ]
+        suites.setdefault(answer.suite, {}).setdefault(answer.reader, []).append(answer)
+    found = {name: list(map(_constant, groups.values())) for name, groups in suites.items()}
+    return [f"suite {name}: {'; '.join(dict.fromkeys(w))}" for name, w in found.items() if all(w)]
 
 
 def _constant(answers: Sequence[ReadAnswer]) -> str:
@@ -120,29 +119,32 @@ def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
 
 
 def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
-    """Return every readable answer once; a source's own answer is shared by its pairs."""
-    found: dict[str, dict[str, ReadAnswer]] = {}
+    """Return every readable answer once by oracle; a source's own is shared by its pairs."""
+    found: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
     alike: dict[tuple[object, ...], ReadAnswer] = {}
+    readers: dict[str, str] = {}
     for one in judged:
         unit, readings = one.unit, one.readings
         if unit.follows is None:
             continue
         about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
         is_control = unit.is_control
-        of_suite = found.get(unit.suite)
-        if of_suite is None:
-            of_suite = found[unit.suite] = {}
+        relation = unit.dimensions.get("relation", "")
+        reader = readers.get(relation)
+        if reader is None:
+            reader = readers[relation] = _reader(relation)
+        of_reader = found.setdefault((unit.suite, reader), {})
         for role, key in unit.asks.items():
             reading = readings[role]
             if reading.value is None:
                 continue
             is_plain = is_control or role == _SOURCE
-            name = unit.suite, about, is_open, is_plain, reading.value, reading.shown
+            name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown
             known = alike.get(name)
             if known is None:
                 known = alike[name] = _answer(unit, reading, is_plain=is_plain)
-            of_suite[key] = known
-    return [answer for of_suite in found.values() for answer in of_suite.values()]
+            of_reader[key] = known
+    return [answer for of_reader in found.values() for answer in of_reader.values()]
 
 
 def _answer(unit: Unit, reading: Reading, *, is_plain: bool) -> ReadAnswer:
@@ -155,8 +157,17 @@ def _answer(unit: Unit, reading: Reading, *, is_plain: bool) -> ReadAnswer:
         is_open=is_open,
         is_plain=is_plain,
         reading=reading,
+        reader=_reader(unit.dimensions.get("relation", "")),
         oracle=_oracle(unit.dimensions.get("relation", "")),
     )
+
+
+def _reader(name: str) -> str:
+    """Return what tells a relation's oracle from those that read otherwise."""
+    relation = RELATIONS.get(name)
+    if relation is None:
+        return name
+    return type(relation).oracle.__qualname__ if relation.reads_task else relation.oracle(None).id
 
 
 def _oracle(name: str) -> Oracle | None:

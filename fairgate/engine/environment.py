@@ -8,6 +8,8 @@ from fairgate.domain.outcomes import Provenance
 from fairgate.engine.baseline import Baseline
 
 _BETWEEN = " | "
+UNRECORDED = frozenset({"transformers"})
+"""What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
 
 def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:
@@ -20,16 +22,23 @@ def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]
     if baseline is None:
         return []
     then = baseline.provenance.environment
-    changed = [
-        f"{name} {then.get(name, 'unknown')} → {now.environment.get(name, 'unknown')}"
-        for name in sorted({*then, *now.environment})
-        if then.get(name) != now.environment.get(name)
-    ]
+    changed = sorted(changed_environment(then, now.environment, "unknown"))
     if not changed:
         return []
-    where = "; ".join(changed)
+    where = "; ".join(f"{name} {before} → {after}" for name, before, after in changed)
     drift = "answers with a margin below `unstable_margin` are unstable rather than violated"
     return [f"the baseline was made in another environment ({where}): {drift}, others may drift"]
+
+
+def changed_environment(
+    then: Mapping[str, str], now: Mapping[str, str], absent: str
+) -> list[tuple[str, str, str]]:
+    """Return name, old and new value of all that differs, in the order of then and now."""
+    return [
+        (name, then.get(name, absent), now.get(name, absent))
+        for name in dict.fromkeys((*then, *now))
+        if name not in UNRECORDED and then.get(name) != now.get(name)
+    ]
 
 
 def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:

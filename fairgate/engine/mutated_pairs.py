@@ -8,7 +8,7 @@ from typing import ClassVar
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked
-from fairgate.domain.units import Unit
+from fairgate.domain.units import Reading, Unit
 from fairgate.engine.mutants import CaseId, Kind, Mutant, Reach, chance, reading_of
 from fairgate.engine.ports import Executed
 from fairgate.suites.metamorphic.documents import document_key
@@ -35,7 +35,8 @@ class PairVariants:
         self._units = units
         self._executions = executions
         self._seed = seed
-        self._others = self._different_answers()
+        self._readers = self._read_by_whom()
+        self._others: dict[tuple[str, ...], list[tuple[str, tuple[object, ...]]]] = {}
         self._lists = self._document_lists()
 
     def why_not(self, kind: Kind) -> str:
@@ -44,7 +45,8 @@ class PairVariants:
             return "the run does not say that two sources were shown different documents"
         if kind is Kind.ANSWERS and any(unit.verdicts for unit in self._units):
             return "judges compare its answers, and what they would say of others is not known"
-        if kind is Kind.ANSWERS and all(len(found) < 2 for found in self._others.values()):
+        readers = {name for names in self._readers.values() for name in names}
+        if kind is Kind.ANSWERS and all(len(self._different_answers((n,))) < 2 for n in readers):
             return "the run gives no two different answers"
         return ""
 
@@ -107,25 +109,38 @@ class PairVariants:
     ) -> Execution | None:
         """Return the execution with another answer of the run; None where it cannot have one.
 
-        Answers are taken in a circle from a place that the drawing decides, counted from the own
-        one: equal answers that are drawn together become equal answers.
+        Another one to every oracle that reads it, or else to one of them. Answers are taken in a
+        circle from a place that the drawing decides, counted from the own one: equal answers that
+        are drawn together become equal answers.
         """
-        oracle = self._suite.oracles[case.oracle]
-        own = reading_of(oracle, execution, case)
-        answers = self._others.get(case.oracle, ())
-        if own is None or len(answers) < 2:
+        own = {name: read for name, read in self._read(execution, case).items() if read is not None}
+        answers = self._different_answers(tuple(own))
+        if len(answers) < 2:
             return None
-        same = (number for number, (_, read) in enumerate(answers) if read == own.value)
+        values = tuple(read.value for read in own.values())
+        same = (number for number, (_, read) in enumerate(answers) if read == values)
         place = next(same, 0)
         step = int(chance("step", *drawn) * (len(answers) - 1))
+        nearest = None
         for number in range(len(answers) - 1):
             turn = 1 + (step + number) % (len(answers) - 1)
             response, _ = answers[(place + turn) % len(answers)]
             changed = execution._replace(response=response)
-            read = reading_of(oracle, changed, case)
-            if read is not None and not oracle.same(own, read):
+            found = self._read(changed, case)
+            differ = [
+                read is not None and not self._suite.oracles[name].same(own[name], read)
+                for name, read in found.items()
+                if name in own
+            ]
+            if all(differ):
                 return changed
-        return None
+            nearest = nearest or (changed if any(differ) else None)
+        return nearest
+
+    def _read(self, execution: Execution, case: Case) -> dict[str, Reading | None]:
+        """Return what each oracle reads in an answer."""
+        names = self._readers.get(first_asked(case.key), (case.oracle,))
+        return {name: reading_of(self._suite.oracles[name], execution, case) for name in names}
 
     def _other_documents(
         self, execution: Execution, drawn: Sequence[object]
@@ -142,20 +157,38 @@ class PairVariants:
                 return documents
         return None
 
-    def _different_answers(self) -> dict[str, list[tuple[str, object]]]:
-        """Return by oracle one response for each value that is read in the run."""
-        found: dict[str, dict[object, str]] = {}
+    def _read_by_whom(self) -> dict[str, tuple[str, ...]]:
+        """Return the keys of cases with the oracles that read them; of equal ones the first."""
+        oracles = self._suite.oracles
+        first = {
+            name: next(other for other, each in oracles.items() if each == own)
+            for name, own in oracles.items()
+        }
+        found: dict[str, dict[str, None]] = {}
+        for unit in self._units:
+            for key in unit.asks.values():
+                found.setdefault(key, {})[first[unit.dimensions["relation"]]] = None
+        return {key: tuple(names) for key, names in found.items()}
+
+    def _different_answers(self, names: tuple[str, ...]) -> list[tuple[str, tuple[object, ...]]]:
+        """Return one response for each combination of values that these oracles read in the run."""
+        known = self._others.get(names)
+        if known is not None:
+            return known
+        found: dict[tuple[object, ...], str] = {}
         for case in self._cases:
             execution = self._executions.get((self._suite.id, case.key))
             if execution is None or execution.response is None:
                 continue
-            read = reading_of(self._suite.oracles[case.oracle], execution, case)
-            if read is not None and read.value is not None:
-                found.setdefault(case.oracle, {}).setdefault(read.value, execution.response)
-        return {
-            oracle: [(claimed, value) for value, claimed in sorted(values.items(), key=str)]
-            for oracle, values in found.items()
-        }
+            if set(names).isdisjoint(self._readers.get(first_asked(case.key), (case.oracle,))):
+                continue
+            read = [reading_of(self._suite.oracles[name], execution, case) for name in names]
+            values = tuple(each.value for each in read if each is not None)
+            if len(values) == len(names):
+                found.setdefault(values, execution.response)
+        known = [(said, values) for values, said in sorted(found.items(), key=str)]
+        self._others[names] = known
+        return known
 
     def _document_lists(self) -> list[Sequence[Document]]:
         """Return the different document lists of the sources."""

@@ -28,6 +28,8 @@ class Edit:
     """Further words, lower case, that agree with what is edited: both forms of a verb, say."""
     pronoun: str = ""
     """`she`, `he` or `they`, as the follow-up's person wants; empty where it is not known."""
+    untouched: str = ""
+    """The words around what can be edited: pronouns in them are somebody else's."""
 
 
 def edit_fault(source_text: str, text: str, edit: Edit) -> str | None:
@@ -56,17 +58,18 @@ def _faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
     english = new_english_fault(source_text, text)
     if english:
         yield f"the follow-up {english}"
-    yield from _wrong_pronouns(text, edit.pronoun)
+    yield from _wrong_pronouns(text, edit)
     yield from _other_words(source_text, text, edit)
 
 
-def _wrong_pronouns(text: str, wanted: str) -> Iterator[str]:
+def _wrong_pronouns(text: str, edit: Edit) -> Iterator[str]:
     """Yield pronouns of another gender than the person's; "they" may mean others."""
-    if not wanted:
+    if not edit.pronoun:
         return
-    for form in sorted(words_of(text) & PRONOUNS.keys()):
-        if PRONOUNS[form] not in {wanted, "they"}:
-            yield f"the follow-up says '{form}' of a person who is '{wanted}'"
+    said, of_others = (Counter(pieces(each.lower())) for each in (text, edit.untouched))
+    for form in sorted((said - of_others).keys() & PRONOUNS.keys()):
+        if PRONOUNS[form] not in {edit.pronoun, "they"}:
+            yield f"the follow-up says '{form}' of a person who is '{edit.pronoun}'"
 
 
 def _other_words(source_text: str, text: str, edit: Edit) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairgate.domain.outcomes import Outcome
+from fairgate.engine.environment import changed_environment
 from fairgate.reports.material import Material
 from fairgate.reports.sections.evidence import changed_parts
 from fairgate.reports.spans import Inline, Tone, code, joined, name, strong
@@ -32,9 +33,7 @@ def since_then(material: Material) -> Inline:
     ]
     changed += [
         [strong(part), " (", code(before), " → ", code(after), ")"]
-        for part in dict.fromkeys((*then.environment, *now.environment))
-        if (before := then.environment.get(part, "nothing"))
-        != (after := now.environment.get(part, "nothing"))
+        for part, before, after in changed_environment(then.environment, now.environment, "nothing")
     ]
     if now.fairgate != then.fairgate:
         changed.append(

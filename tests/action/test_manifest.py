@@ -1,7 +1,8 @@
 """Whatever a policy can name: the base's version decides, and what the head has else is listed."""
 
 import hashlib
-from functools import partial
+import json
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -15,7 +16,7 @@ from fairgate.composition.building import Composition
 from fairgate.composition.change import Judge, evaluated
 from fairgate.composition.loading import load_policy_text
 from fairgate.composition.manifest import BaseVersion, contents, named_by
-from fairgate.domain.errors import BaselineError, DataError, UsageError
+from fairgate.domain.errors import BaselineError, DataError, FairGateError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.ports import SILENT
 from fairgate.engine.references import NO_REFERENCES
@@ -527,3 +528,83 @@ def test_both_sides_of_a_change_keep_one_budget(change, tmp_path, monkeypatch, a
     assert judged.is_refused
     assert any("200 requests" in remark for remark in judged.remarks)
     assert count.stat().st_size == 200
+
+
+SUITE = "suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6}]"
+BROKEN = {
+    "policy": ("p.yaml", "", ""),
+    "baseline": ("baselines/p.json", "", ""),
+    "anchor": (
+        "baselines/p.anchor.json",
+        "max: 0.9",
+        "max: 0.9, regression: {margin: 0.1, budget: 0.2}",
+    ),
+    "sources": ("own/s.jsonl", "demo-reviews", "own/s.jsonl"),
+    "table": ("own/s.csv", "demo-reviews", "{path: own/s.csv}"),
+    "task": ("own/task.yaml", "sentiment", "own/task.yaml"),
+    "terms": ("own/terms.yaml", "limit: 6", "perturbations: [own/terms.yaml]"),
+    "control": ("own/control.yaml", "limit: 6", "control: own/control.yaml"),
+    "attribute": ("own/attribute.yaml", "limit: 6", "attributes: [own/attribute.yaml]"),
+    "items": (
+        "own/i.jsonl",
+        SUITE,
+        "suites: [{id: s, kind: bbq, settings: [none], items: own/i.jsonl}]",
+    ),
+    "labels": ("own/l.csv", "answers.jsonl", "answers.jsonl, labels: {file: own/l.csv}"),
+    "classifier": (
+        "own/reader/model.onnx",
+        "answers.jsonl",
+        "answers.jsonl, labels: {classifier: {model: ./own/reader}}",
+    ),
+    "embedder": ("own/e/model.onnx", "answers.jsonl", "answers.jsonl, embedder: {model: ./own/e}"),
+    "record": (
+        "own/record.json",
+        "\ngates",
+        "\njudge: {id: j, record: own/record.json, generators: [{model: demo-slm}]}\ngates",
+    ),
+}
+
+
+@cache
+def planned():
+    """The cases of the policy, whose answers are recorded."""
+    text = SMALL.replace("SYSTEM", "{http: {url: 'http://127.0.0.1:1'}}")
+    return load_policy_text(text, "p.yaml", Runtime(root=Path.cwd())).plan.cases
+
+
+@pytest.mark.parametrize("place", ["", "shop/"])
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_wrong_in_the_base_is_named_as_the_user_knows_it(
+    change, tmp_path, monkeypatch, kind, place
+):
+    file, old, new = BROKEN[kind]
+    text = SMALL.replace("SYSTEM", "{recorded: answers.jsonl}").replace(', attribution: "off"', "")
+    assert old in text
+    text = text.replace(old, new, 1)
+    rows = [
+        {"key": case.key, "response": "positive", "documents": [{"id": case.key, "text": case.key}]}
+        for case in planned()
+    ]
+    change.write(f"{place}answers.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    change.write(f"{place}p.yaml", text)
+    change.write(f"{place}{file}", "id: [\n{")
+    change.base()
+    change.write(f"{place}p.yaml", SMALL.replace("SYSTEM", "{recorded: answers.jsonl}"))
+    if kind != "policy":
+        (change.root / place / file).unlink()
+    change.history.commit("head")
+    root = change.root / place
+    monkeypatch.chdir(root)
+    judge = Judge(
+        "p.yaml",
+        Runtime(root=root, cache=tmp_path / "cache", confined=True),
+        partial(evaluated, progress=SILENT),
+        tmp_path / "scratch",
+    )
+    base = BaseCommit(Clone(root), change.commit, api=None, repository="")
+    with pytest.raises(FairGateError) as caught:
+        judge.change(base, change.commit, allow=False)
+    said = str(caught.value)
+    assert str(tmp_path) not in said
+    assert (file if "model" not in file else file.rpartition("/")[0]) in said
+    assert f"in the base commit {change.commit[:12]}" in said

@@ -144,6 +144,63 @@ def test_a_missing_part_is_no_verdict_and_replaces_an_earlier_one(matrix, steps,
     assert "fairness regressed" not in comment["body"]
 
 
+def spent(folder):
+    """Make a part one whose budget is spent."""
+    facts = {
+        "spent": "the budget of 60 requests is spent. Asked in this run: 60 questions",
+        "left": "1200",
+        "next_step": "the answers are stored: run again to go on from there, or raise `system.budget`",
+    }
+    change = ('"spent": {}', f'"spent": {json.dumps(facts)}')
+    rewritten(folder, "shard.json", lambda text: text.replace(*change))
+
+
+def test_a_part_with_a_spent_budget_is_no_verdict_and_says_what_to_do(matrix, steps, red):
+    matrix.ask(red)
+    (folder,) = (matrix.folder / "fairgate-part-2").iterdir()
+    spent(folder)
+    done = matrix.decide(red)
+    assert done.code == 5, done.log
+    (comment,) = steps.job.hub.ours(7)
+    for shown in (done.log, comment["body"]):
+        assert (
+            "the budget of 60 requests is spent. Asked in this run: 60 questions; left: 1,200 "
+            in shown
+        )
+        assert (
+            "or raise `system.budget` (in parts: `fairgate run policies/small.yaml --shard 2/3`)"
+            in shown
+        )
+
+
+def test_a_spent_budget_of_the_side_that_does_not_decide_leaves_the_verdict(history, matrix, steps):
+    history.branch()
+    history.write("policies/small.yaml", POLICY.replace("[race, gender]", "[race]"))
+    history.commit()
+    payload = steps.merged()
+    matrix.ask(payload)
+    folders = sorted((matrix.folder / "fairgate-part-2").iterdir())
+    assert len(folders) == 2
+    codes = []
+    for folder in folders:
+        kept = folder / "shard.json", folder / "parts.json"
+        before = [file.read_text() for file in kept]
+        spent(folder)
+        done = matrix.decide(payload)
+        codes.append(done.code)
+        if done.code != 5:
+            (comment,) = steps.job.hub.ours(7)
+            assert (
+                "The side that does not decide was not judged: no verdict: the budget"
+                in comment["body"]
+            )
+        for file, text in zip(kept, before, strict=True):
+            file.write_text(text)
+    assert 5 in codes
+    assert set(codes) <= {0, 5}
+    assert len(set(codes)) == 2
+
+
 def test_a_part_that_failed_leaves_the_comment_to_the_job_that_decides(matrix, steps, red):
     done = steps.again(red, inputs={"shard": "1/3", "policy": "policies/none.yaml"})
     assert done.code == 2
@@ -191,6 +248,7 @@ def test_an_unknown_way_of_attribution_is_refused(matrix, red):
     assert matrix.decide(red, attribution="skip").code == 1
 
 
+SPENT = {"spent": {"spent": "", "left": "1", "next_step": "::error::x @octo/admins <img src=x>"}}
 EVIL = "::error::x ##[error]y @octo/admins <img src=x> \x1b[2J"
 
 
@@ -202,6 +260,9 @@ HOSTILE = {
     "of another policy": lambda folder: rewritten(folder, "shard.json", _evil),
     "of another place": lambda folder: rewritten(
         folder, "shard.json", lambda text: text.replace('"number": 2', '"number": -2')
+    ),
+    "of a spent budget": lambda folder: rewritten(
+        folder, "shard.json", lambda text: text.replace('"spent": {}', json.dumps(SPENT)[1:-1])
     ),
     "edited": lambda folder: (folder / "shard.json").write_text(EVIL),
     "truncated": lambda folder: os.truncate(folder / "shard-answers.jsonl", 100),

@@ -1,5 +1,6 @@
 """A budget stops a run before it asks more, and the next run goes on from the store."""
 
+import re
 import sys
 
 import numpy as np
@@ -110,6 +111,57 @@ def test_questions_of_attribution_count(place, start, systems):
     assert place.gate({**system, "budget": {"requests": ASKED}}) in (0, 1), place.err
     (attribution,) = place.record()["attribution"]
     assert attribution["crossed"] > 0
+
+
+def parts_of(place, *options):
+    """Ask a run in two parts; return the codes and what was said."""
+    for number in (1, 2):
+        part = (
+            "--shard",
+            f"{number}/2",
+            "--out",
+            f"parts/{number}",
+            "--quiet",
+            "--cache",
+            "parts.c",
+        )
+        code = place.call("run", "app.yaml", *part, "--allow-python", *options)
+        yield code, place.err
+
+
+@pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
+def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, systems, name):
+    system = {**systems[name], "budget": {"requests": 20}}
+    assert place.gate(system) == 5
+    whole = place.err
+    assert "no verdict: the budget of 20 requests is spent. Asked in this run: 20 q" in whole
+    told = list(parts_of(place))
+    assert [code for code, _ in told] == [5, 5]
+    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--allow-python") == 5, (
+        place.err
+    )
+    assert not (place.root / "out").exists()
+    before, left, after = re.split(r"(?<=left: )(\d+)(?= )", place.err.strip())
+    one, left_of_one, next_step = re.split(r"(?<=left: )(\d+)(?= )", whole.strip())
+    assert before == one
+    assert after == (
+        f"{next_step} (in parts: `fairgate run app.yaml --shard 1/2`, "
+        "`fairgate run app.yaml --shard 2/2`)"
+    )
+    assert int(left) == int(left_of_one) - 20  # twice the budget was spent
+
+
+def test_one_part_of_a_spent_budget_is_enough_and_asked_again_it_is_merged(place, systems):
+    place.policy({**systems["http"], "budget": {"requests": 60}})
+    assert place.gate({**systems["http"], "budget": {"requests": 60}}, "whole") == 5
+    for _ in range(5):
+        codes = [code for code, _ in parts_of(place)]
+        code = place.call("merge", "app.yaml", "parts", "--out", "out", "--cache", "parts.c")
+        if codes == [0, 0]:
+            break
+        assert code == 5, place.err
+        assert place.err.count("--shard") == codes.count(5)
+    assert (codes, code) == ([0, 0], 0), place.err
 
 
 LIMITS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -15,9 +16,17 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 
 from fairgate.adapters.task_files import load_task
-from fairgate.domain.cases import Source, Task
+from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Execution
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.keys import first_asked, is_repeat
+from fairgate.engine.attribution import attribute
+from fairgate.engine.constant_answers import constant_answers, readable_answers
+from fairgate.engine.crossing import Crossing
+from fairgate.engine.mutants import Kind, Mutant, Reach
+from fairgate.engine.mutated_pairs import PairVariants
+from fairgate.engine.tabulate import tabulate
+from fairgate.engine.wave import Answered
 from fairgate.oracles.verdict import code_of
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
@@ -39,6 +48,12 @@ TASKS = (*map(load_task, ("sentiment", "toxicity", "question-answering")), ADVIC
 SETS = load_perturbation_sets(["gender"], "neutral")
 JUDGES = JudgeSetup(count=1, definition="judge", is_proven=True)
 FIRST, OTHER = 0, 1
+MADE_ALIKE = [
+    "genfair/mr1-removal-one",
+    "genfair/mr5-substitution-all",
+    "genfair/mr6-substitution-one",
+    "genfair/mr8-order-permutation",
+]
 
 
 def sources():
@@ -56,11 +71,11 @@ def sources():
 SOURCES = tuple(sources())
 
 
-def suite_of(task, relations):
+def suite_of(task, relations, judge=JUDGES, **policy):
     return MetamorphicSuite(
         PlanInput(
-            policy=policy_of(relations=list(relations)).suites[0],
-            setup=Setup(seed=1, judge=JUDGES),
+            policy=policy_of(relations=list(relations), **policy).suites[0],
+            setup=Setup(seed=1, judge=judge),
             task=task,
             sources=SOURCES,
             sets=SETS,
@@ -175,3 +190,130 @@ def test_relations_that_ask_a_source_differently_share_no_answer(other):
     given = suite_of(TASKS[FIRST], ["set-equivalence"]).given
     with pytest.raises(DataError, match="two relations ask 'stated' differently"):
         build_plan(given, [SetEquivalence(), other()])
+
+
+def said(case, task, which):
+    """`answer`, where the other one differs for tone and for sentiment."""
+    return answer(case, task, which).replace("angry and good", "angry and bad")
+
+
+def drawn(case, task):
+    """One of several answers, by the case's key; some that only one oracle reads."""
+    number = zlib.crc32(case.key.encode())
+    texts = ("happy and good", "angry and good", "angry and bad", "good", "bad", "happy", "angry")
+    is_free = said(case, task, FIRST) == texts[0]
+    return texts[number % len(texts)] if is_free else said(case, task, number % 2)
+
+
+def executed(cases, task, answer_of):
+    """What is answered; each case with a document of its own."""
+    return {
+        ("s", case.key): Execution(
+            key=case.key,
+            suite="s",
+            response=answer_of(case, task),
+            documents=[Document(id=case.key, text=case.key)],
+        )
+        for case in cases
+    }
+
+
+def readings_of(suite, cases, executions):
+    readings = Readings("s", suite.oracles, 0.0, executions)
+    for case in cases:
+        readings.add(case)
+    return readings
+
+
+def readers(plan):
+    """Each case that pairs share, with the relations whose oracles read it."""
+    found = {}
+    for unit in plan.units:
+        for key in unit.asks.values():
+            found.setdefault(key, {})[unit.dimensions["relation"]] = None
+    return found
+
+
+def mutated(task, relations):
+    """Every case and relation whose answer another one replaces when all answers are replaced."""
+    suite = suite_of(task, relations)
+    plan = suite.plan()
+    own = executed(plan.cases, task, drawn)
+    everything = Mutant(kind=Kind.ANSWERS, reach=Reach.EVERYTHING, suite="s")
+    changed = PairVariants(suite, plan.cases, plan.units, own, seed=1).mutated(everything, 1.0, 1)
+    before, after = (readings_of(suite, plan.cases, each) for each in (own, own | changed))
+    return {
+        (key, name)
+        for key, names in readers(plan).items()
+        for name in names
+        if before.one(key, name).value is not None
+        and not suite.oracles[name].same(before.one(key, name), after.one(key, name))
+    }
+
+
+@pytest.mark.parametrize("task", range(len(TASKS)), ids=[task.id for task in TASKS])
+def test_a_replaced_answer_is_another_one_to_every_relation_that_reads_it(task):
+    alone = {name: mutated(TASKS[task], [name]) for name in RELATIONS.ids}
+    random = Random(task)
+    for pair in combinations(RELATIONS.ids, 2):
+        both = random.sample(pair, 2)
+        assert mutated(TASKS[task], both) >= alone[pair[0]] | alone[pair[1]], both
+
+
+def answered_twice(task, relations, again):
+    """A suite whose pairs are crossed; every answer is `FIRST`, and asked again it is `again`."""
+    suite = suite_of(task, relations, judge=None, attribution="all")
+    planned = suite.plan()
+    plan = TestPlan(cases=planned.cases, units=planned.units)
+    executions = executed(plan.cases, task, lambda case, task: said(case, task, FIRST))
+    readings = readings_of(suite, plan.cases, executions)
+    found = Answered(
+        plan=plan,
+        suites={"s": suite},
+        readings={"s": readings},
+        executions=executions,
+        judge=lambda: suite.judge(plan.units, readings, executions, lambda _: None),
+    )
+    for case in Crossing().next(found, 1):
+        found.added.append(case)
+        readings.add(case)
+        said_again = said(case, task, FIRST) if again is None else again
+        response = said_again if is_repeat(case.key) else said(case, task, FIRST)
+        executions["s", case.key] = Execution(key=case.key, suite="s", response=response)
+    return found
+
+
+@pytest.mark.parametrize("again", ["angry and good", "happy and bad", None])
+def test_an_answer_that_changes_when_asked_again_counts_for_whom_it_changes(again):
+    """Relations that read tone and sentiment of one source's answer, in every order."""
+    for relations in combinations(MADE_ALIKE, 2):
+        for order in (relations, relations[::-1]):
+            found = answered_twice(ADVICE, order, again)
+            tables = tabulate(found.suites, found.judged, None)
+            _, (attribution,) = attribute(tables, found, 0.95)
+            asked = {first_asked(case.key) for case in found.added if is_repeat(case.key)}
+            changed = {
+                key
+                for key, names in readers(found.plan).items()
+                for name in names
+                if key in asked
+                and found.readings["s"].one(key, name).value
+                != found.readings["s"].one(f"{key}@repeat=2", name).value
+            }
+            assert (attribution.repeated, attribution.turned) == (len(asked), len(changed))
+
+
+@pytest.mark.parametrize("task", range(len(TASKS)), ids=[task.id for task in TASKS])
+def test_a_constant_system_is_seen_whatever_relations_share_its_answers(task):
+    """Equal answers, which each oracle reads as a value of its own."""
+
+    def seen(relations):
+        suite = suite_of(TASKS[task], relations)
+        answers = readable_answers(verdicts(suite, suite.plan(), TASKS[task]).values())
+        return bool(answers), bool(constant_answers(answers))
+
+    alone = {name: seen([name]) for name in RELATIONS.ids}
+    random = Random(task)
+    for pair in combinations(RELATIONS.ids, 2):
+        known = [alone[name][1] for name in pair if alone[name][0]]
+        assert seen(random.sample(pair, 2))[1] == (bool(known) and all(known)), pair

@@ -11,9 +11,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
 from fairgate.adapters.files.recorded_line import SeenDocuments, line_from
 from fairgate.adapters.files.repeated_documents import RepeatedDocuments
 from fairgate.adapters.files.tables import read_json_objects
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import BudgetError, DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Vectors
@@ -46,8 +47,10 @@ _VERSION = 1
 _MOST_BYTES = {MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
 _MOST_DIMENSIONS = 1 << 14
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
+_SAID = re.compile(r"(?:[A-Za-z0-9_ ,.;`+-]|: )*")
+"""What a budget says when it is spent: a part is not to say anything else in a comment."""
 _TEXTS = ("fairgate", "policy", "policy_path", "system")
-_TABLES = ("suites", "files", "identity", "under_test", "environment")
+_TABLES = ("suites", "files", "identity", "under_test", "environment", "spent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,25 @@ class Manifest:
     """What the run is about, by name: on CI its repository, workflow run, head and base commit."""
     under_test: Mapping[str, str]
     environment: Mapping[str, str]
+    spent: Mapping[str, str] = field(default_factory=dict)
+    """What ended the part before all was asked, as `BudgetError` says it; else empty."""
+
+    @property
+    def error(self) -> BudgetError | None:
+        """Return what ended the part; None where all of it was asked."""
+        if not self.spent:
+            return None
+        left = self.spent.get("left", "")
+        return BudgetError(
+            self.spent.get("spent", ""),
+            left=int(left) if left.isascii() and left.isdigit() else 0,
+            next_step=self.spent.get("next_step", ""),
+        )
+
+    def ended_by(self, error: BudgetError) -> Manifest:
+        """Return the same of a part that its budget has ended."""
+        facts = {"spent": error.spent, "left": str(error.left), "next_step": error.next_step}
+        return replace(self, spent=facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,10 +197,11 @@ def _manifest(found: Mapping[str, Any], path: Path) -> Manifest:
         raise DataError(f"{path}: 'shard' is {capped(named)}, expected its number; {again}")
     counts = {name: _count(found.get(name)) for name in ("sources", "questions", "seed")}
     texts = {name: found.get(name) for name in _TEXTS}
-    tables = {name: found.get(name) for name in _TABLES}
+    tables: dict[str, Any] = {name: found.get(name) for name in _TABLES}
     wrong = [name for name, value in counts.items() if value is None]
     wrong += [name for name, value in texts.items() if not isinstance(value, str)]
     wrong += [name for name, value in tables.items() if not _is_table(value)]
+    wrong += [] if wrong or all(map(_SAID.fullmatch, tables["spent"].values())) else ["spent"]
     if wrong:
         raise DataError(f"{path}: {wrong[0]!r} is {capped(found.get(wrong[0]))}; {again}")
     return Manifest(shard=Shard(number, of), **counts, **texts, **tables)  # type: ignore[arg-type]

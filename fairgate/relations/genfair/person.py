@@ -155,6 +155,7 @@ def _follow_up(source: Source, change: Change) -> FollowUp:
         kept=tuple(words for key, words in after if words not in added),
         agreeing=_heads(source.frame),
         pronoun=pronoun_of(source.frame, result.attributes),
+        untouched=" ".join(each for each in parse_frame(source.frame) if isinstance(each, str)),
     )
     return replace(named, text=result.text, edit=edit)
 

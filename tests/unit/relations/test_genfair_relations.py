@@ -15,9 +15,10 @@ from fairgate.relations.articles import article_fault
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.genfair.denial import denied_frame
-from fairgate.relations.genfair.person import NO_ATTRIBUTES, ONE_ATTRIBUTE
+from fairgate.relations.genfair.person import NO_ATTRIBUTES, ONE_ATTRIBUTE, PersonRelation
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.relations.pronouns import PRONOUNS
 from fairgate.relations.relation import NotApplicable
 
 GENFAIR = [relation for relation in RELATIONS if relation.id.startswith("genfair/")]
@@ -193,6 +194,24 @@ def broken(change):
 )
 def test_the_linter_finds_what_is_no_single_edit(change, reason):
     assert reason in (broken(change) or "nothing")
+
+
+@pytest.mark.parametrize("form", sorted(PRONOUNS))
+@pytest.mark.parametrize("attributes", [("ethnicity/asian", "age/young"), ("gender/male",)])
+def test_a_pronoun_for_somebody_else_is_no_fault_and_hides_none(form, attributes):
+    frame = f'{{A person}} loves {{their}} job and says: "The tailor knows {form}, {form.title()}!"'
+    source = stated(frame, *attributes)
+    person = [one for one in RELATIONS if isinstance(one, PersonRelation)]
+    checked = 0
+    for relation in person:
+        for each in made(relation, source, sets=(CONTROL,)):
+            assert relation.fault(source.text, each) is None, (relation.id, each.text)
+            own = next(word for word in each.text.split() if word in ("their", "his", "her"))
+            for other in {"his", "her"} - {own}:
+                wrong = replace(each, text=each.text.replace(f" {own} ", f" {other} ", 1))
+                assert "of a person who is" in (relation.fault(source.text, wrong) or "")
+                checked += 1
+    assert checked
 
 
 def test_an_attribute_must_stand_in_the_source_before_it_is_removed():
