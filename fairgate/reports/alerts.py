@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
-from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
 from fairgate.reports import figures
 from fairgate.reports.judged_rows import identities
 from fairgate.reports.spans import Inline, code, name
 
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
-_LIMITS = {MAX_DIFFERENCE.id: 0.05, RETRIEVAL.id: 0.35, UNREADABLE.id: 0.05}
-"""What the gate that is advised would accept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +87,11 @@ def _alert(result: GateResult, found: IdentityFinding, asked: Sequence[RuleResul
         f", {differs(found.metric, found.terms[0].difference)} than for the {others}. That is too "
         "much to be chance, and "
     )
-    limit = _LIMITS[found.metric]
+    limit = ADVISED[found.metric]
     advice = "no rule asks for it: add the gate "
     if asked:
         most = max(rule.bounds.get("max", 0.0) for rule in asked)
+        limit = min(limit, most)
         advice = "fails no rule"
         if found.value <= most:
             limit = min(limit, int(1000 * found.value) / 1000)
