@@ -171,7 +171,7 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     said = " ".join(workspace.out.split())
     assert "most for An Asian person" in said
     assert "For An Asian person, 60.0 points less of the documents found are those found" in said
-    assert "race/asian differs from the other identities by -60.0 points" in failed["reasons"][0]
+    assert "race/asian differs from the other identities by −60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
     assert values["retrieval/overlap/control"] == 1.0
 

@@ -18,7 +18,12 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Outcome
+from fairgate.engine.bounds import check_bounds
+from fairgate.engine.identity import check_identity
 from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.identity import COMPARING
+from fairgate.policy.gates import GatePolicy
+from fairgate.reports import figures
 from fairgate.reports.blocks import Table, Text
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
@@ -28,6 +33,7 @@ from fairgate.reports.present import present
 from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions
+from fairgate.stats.multiplicity import uncorrected
 
 NOTE = (
     "The likely range (95 %) of a change is a lower and an upper bound, each of which holds by itself "
@@ -100,12 +106,33 @@ def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, wo
     )
     reason = told(metric, moved)
     (row,) = rule_rows([rule(metric, 0, Outcome.PASS, reason, value=now, change=moved)])
-    told_so = row.reasons[0].replace("-", "−")
+    told_so = row.reasons[0]
     assert f"by {row.change}" in told_so
     assert f"the baseline's {row.base}" in told_so
     if worsening < 0:
         assert told_so.startswith("better, by")
         assert "chance" not in told_so
+
+
+@given(st.sampled_from(list(METRICS)), st.floats(-1, 1), st.floats(-1, 1), st.floats(0.001, 1))
+def test_sentences_of_the_gate_write_numbers_as_the_tables_do(metric, value, then, bound):
+    measured = Measurement(metric=metric.id, suite=SUITE, value=value)
+    gate = GatePolicy.model_construct(metric=metric.id, max=bound)
+    (check,) = check_bounds(gate, measured, metric)
+    assert check.reason.startswith(f"{figures.value(value, metric.id)} is")
+    assert figures.value(bound, metric.id) in check.reason
+    moved = change(then, value, minimum_detectable=bound)
+    sentences = [check.reason, told(metric.id, moved)]
+    if metric in COMPARING:
+        top = TermFinding(category="race", term="asian", difference=value,
+                          p_value=0.5, p_corrected=0.5, decided=9)  # fmt: skip
+        found = IdentityFinding(suite=SUITE, where={}, metric=metric.id, value=abs(value),
+                                p_value=0.5, sources=9, terms=[top])  # fmt: skip
+        (chance,) = uncorrected([0.5], alpha=0.05)
+        sentences.append(check_identity(gate, found, chance, alpha=0.05).reason)
+        if abs(value) > bound:
+            assert f"by {figures.signed(value, metric.id)} points" in sentences[-1]
+    assert not [text for text in sentences if re.search(r"-\d|[−+]0\.0+\b(?!\d)", text)]
 
 
 @given(
