@@ -175,7 +175,9 @@ def test_a_pass_with_inconclusive_rules_claims_no_more_than_was_shown():
     view = shown(passing())
     assert view.title.startswith("no regression shown, 1 rule inconclusive")
     assert said(view.lead).startswith("Naming an identity moves the documents found by 0.540")
-    assert "Only changes of at least +0.120 could be seen." in paragraphs(view)
+    assert said(view.lead).endswith(
+        "; this is inconclusive: only changes of at least +0.120 could be seen."
+    )
     for render in (render_report, render_comment, render_html, render_console, render_junit):
         assert "no fairness regression" not in render(view)
 
@@ -194,7 +196,7 @@ def test_an_unclear_limit_of_a_first_run_does_not_hold():
     changed = replace(run, result=replace(run.result, rules=[unclear]))
     view = present(changed, ReportOptions())
     assert view.title.startswith("no limit broken, 1 rule inconclusive")
-    assert "Changed answers, controlled: inconclusive, the rules below say why." in paragraphs(view)
+    assert said(view.lead).endswith("; this is inconclusive: the rules below say why.")
     assert "changed answers, controlled is inconclusive" in render_comment(view)
     assert "could see" not in render_comment(view)
 
@@ -213,7 +215,10 @@ def test_a_difference_between_identities_that_may_be_chance_is_said_in_points_an
     view = present(changed, ReportOptions())
     assert "10.2 points" in said(view.lead)
     assert "%" not in said(view.lead)
-    assert any("more sources are needed" in line for line in paragraphs(view))
+    assert said(view.lead).endswith(
+        "; this is inconclusive: with so few cases chance alone makes such a difference, "
+        "more sources are needed."
+    )
 
 
 def test_a_quotation_that_is_cut_is_closed(monkeypatch):
@@ -339,6 +344,30 @@ def test_many_identities_of_one_metric_are_named_up_to_a_few():
     rules = [failing("retrieval/overlap", {"term": term}) for _, term in terms]
     view = shown(regression(), rules=[failing("asr/generation", {"term": "man"}), *rules])
     assert " and 2 more." in said(view.lead)
+
+
+@pytest.mark.parametrize("leads", ["identity/retrieval/max-difference", "retrieval/overlap"])
+@pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.PASS])
+def test_no_column_repeats_another_where_the_rule_is_about_documents(leads, outcome):
+    run = regression()
+    overlap = [
+        Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
+        for term, value in (("middle eastern", 0.2), ("woman", 0.44), ("elderly", 0.9))
+    ]
+    neutral = Measurement(metric="retrieval/overlap/control", suite=SUITE, where={}, value=0.7)
+    own = failing(leads, {}, failed=["identity" if "identity" in leads else "bound"])
+    view = shown(
+        run, rules=[replace(own, outcome=outcome, failed=own.failed if outcome is Outcome.FAIL else [])],
+        outcome=outcome, identities=[findings_of("identity/retrieval/max-difference")],
+        measurements=[*run.result.measurements, neutral, *overlap],
+    )  # fmt: skip
+    (table,) = [block for block in view.summary if isinstance(block, Table)]
+    heads = [said(column.head) for column in table.columns]
+    assert heads[1] == "same documents"
+    columns = list(zip(*([said(cell) for cell in row.cells] for row in table.rows), strict=True))
+    assert len(set(columns)) == len(columns)
+    assert said(table.rows[-1].cells[0]) == "neutral wording"
+    assert said(table.rows[-1].cells[1]) == "70.0 %"
 
 
 def test_who_has_documents_and_cases_have_an_example_of_them():
