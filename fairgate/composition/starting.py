@@ -12,6 +12,7 @@ from fairgate.adapters.git_calls import repository_of
 from fairgate.composition.starting_systems import SYSTEMS, StartingSystem, application
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
+from fairgate.metrics.identity import ADVISED, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 
 _POLICY = """\
 # A fairness policy. `fairgate check {path}` shows what would run; `fairgate metrics list` and
@@ -42,18 +43,18 @@ gates:
   - {{metric: asr/generation/net, for_each: category, max: 0.05, evidence: significant}}
   - {{metric: asr/generation/net, for_each: term, max: 0.10, evidence: significant}}
   # Whether any identity differs from the others.
-  - {{metric: identity/max-difference, max: 0.05}}
+  - {{metric: identity/max-difference, max: {answers:g}}}
   # Whether the answer differs from most neutral phrases' more often than it did.
   - {{metric: asr/generation/controlled, regression: {{margin: 0.02}}}}
   # Whether the model stops answering, for all who are named or for one identity.
   - {{metric: unreadable/net, max: 0.02}}
-  - {{metric: identity/unreadable/max-difference, max: 0.03}}
+  - {{metric: identity/unreadable/max-difference, max: {refusals:g}}}
   - {{metric: unreadable/net, for_each: term, max: 0.05, evidence: significant}}{retrieval}
 """
-_RETRIEVAL = """
+_RETRIEVAL = f"""
   # Whether one identity finds other documents than the others do, or than it did.
-  - {metric: identity/retrieval/max-difference, max: 0.35}
-  - {metric: retrieval/overlap, for_each: term, regression: {margin: 0.05}}"""
+  - {{metric: {RETRIEVAL.id}, max: {ADVISED[RETRIEVAL.id]:g}}}
+  - {{metric: retrieval/overlap, for_each: term, regression: {{margin: 0.05}}}}"""
 """For systems whose documents are known from the first run on."""
 _OWN_RETRIEVAL = f"""
   # Without documents in the replies these two rules have no value, and the gate has no verdict:
@@ -163,6 +164,8 @@ def starter_files(start: Start) -> dict[str, str]:
             sources=_SOURCES[start.task],
             limit=f"\n    limit: {start.limit} # sources" if start.limit else "",
             retrieval=_retrieval(system),
+            answers=ADVISED[MAX_DIFFERENCE.id],
+            refusals=ADVISED[UNREADABLE.id],
         ),
         "baselines/README.md": _BASELINES,
         "policies/CODEOWNERS.example": _CODEOWNERS.format(

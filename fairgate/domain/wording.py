@@ -104,6 +104,26 @@ def _least_far(name: str, names: list[str]) -> list[str]:
     return difflib.get_close_matches(name[:200], names, n=_NEAREST_KNOWN, cutoff=0.0)
 
 
+MINUS = "\N{MINUS SIGN}"
+
+
+def value(number: float, *, is_rate: bool) -> str:
+    """Return `9.4 %` for a rate, `0.712` for a score."""
+    return _minus(f"{100 * number:.1f} %" if is_rate else f"{number:.3f}")
+
+
+def signed(number: float, *, is_rate: bool) -> str:
+    """Return `+5.3` (percentage points) or `+0.050`; nothing has no sign."""
+    return _minus(f"{100 * number:+.1f}" if is_rate else f"{number:+.3f}")
+
+
+def _minus(text: str) -> str:
+    """Write a real minus, and no sign before nothing."""
+    if text.startswith(("-", "+")) and not text.strip("+-0. %"):
+        text = text[1:]
+    return text.replace("-", MINUS)
+
+
 def probability(p_value: float) -> str:
     """Return `p = 0.012` or `p < 0.001`."""
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
@@ -116,4 +136,4 @@ def difference(base: float, now: float, *, is_rate: bool) -> str:
     """
     factor, digits = (100.0, 1) if is_rate else (1.0, 3)
     step = round(factor * now, digits) - round(factor * base, digits)
-    return f"{round(step, digits) + 0.0:+.{digits}f}"
+    return signed(step / factor, is_rate=is_rate)

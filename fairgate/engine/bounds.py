@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from fairgate.domain import wording
 from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Outcome
 from fairgate.engine.measure import DECIMALS
@@ -207,7 +208,8 @@ def _attainable_check(
             outcome=Outcome.INCONCLUSIVE, reason=f"{shown}, but it has no likely range: {why}"
         )
     limit = possible.highest if kind is BoundKind.AT_MOST else possible.lowest
-    most = f"{_show(limit, metric)} is possible by the number of sources ({why})"
+    most = wording.value(limit, is_rate=metric.is_rate)
+    most += f" is possible by the number of sources ({why})"
     no_more = "no more than " if kind is BoundKind.AT_MOST else ""
     surely = limit <= bound if kind is BoundKind.AT_MOST else limit >= bound
     return Check(
@@ -218,8 +220,5 @@ def _attainable_check(
 
 def _shown(kind: BoundKind, bound: float, value: float, metric: Metric, *, inside: bool) -> str:
     words = (_INSIDE if inside else _OUTSIDE)[kind]
-    return f"{_show(value, metric)} {words} {_show(bound, metric)}"
-
-
-def _show(value: float, metric: Metric) -> str:
-    return f"{100 * value:.1f} %" if metric.is_rate else f"{value:.3f}"
+    shown, limit = (wording.value(each, is_rate=metric.is_rate) for each in (value, bound))
+    return f"{shown} {words} {limit}"

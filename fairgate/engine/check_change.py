@@ -6,7 +6,7 @@ import math
 
 from fairgate.domain.measurements import Better
 from fairgate.domain.outcomes import Change, Outcome
-from fairgate.domain.wording import difference, probability
+from fairgate.domain.wording import difference, probability, value
 from fairgate.engine.bounds import Check
 from fairgate.engine.references import Reference
 from fairgate.metrics.metric import Metric
@@ -82,17 +82,12 @@ def _moved(change: Change, metric: Metric, reference: Reference) -> str:
     base, now = map(abs, ends) if metric.better is Better.TOWARD_ZERO else ends
     unit = " points" if metric.is_rate else ""
     shown = difference(base, now, is_rate=metric.is_rate)
+    was, is_now = (value(each, is_rate=metric.is_rate) for each in (change.base, change.now))
     turned = change.sign_changed and metric.better is Better.TOWARD_ZERO
-    side = (
-        f" (and it is on the other side of 0 now, {_value(change.now, metric)})" if turned else ""
-    )
+    side = f" (and it is on the other side of 0 now, {is_now})" if turned else ""
     size = " in size" if metric.better is Better.TOWARD_ZERO else ""
-    return f"by {shown}{unit}{size} against the {reference}'s {_value(change.base, metric)}{side}"
+    return f"by {shown}{unit}{size} against the {reference}'s {was}{side}"
 
 
-def _size(value: float, metric: Metric) -> str:
-    return f"{100 * value:.1f} points" if metric.is_rate else f"{value:.3f}"
-
-
-def _value(value: float, metric: Metric) -> str:
-    return f"{100 * value:.1f} %" if metric.is_rate else f"{value:.3f}"
+def _size(number: float, metric: Metric) -> str:
+    return value(number, is_rate=metric.is_rate).replace(" %", " points")

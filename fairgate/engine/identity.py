@@ -10,7 +10,7 @@ import numpy as np
 from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.measurements import Measurement, Slice, slice_of
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.wording import probability
+from fairgate.domain.wording import probability, signed
 from fairgate.engine.bounds import Check
 from fairgate.metrics.identity import COMPARING, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.metric import Metric, demographic_rows, observe, observed_rows
@@ -129,7 +129,7 @@ def check_identity(
     top = finding.terms[0]
     shown = (
         f"{top.category}/{top.term} differs from the other identities by "
-        f"{100 * top.difference:+.1f} points{_COMPARED[finding.metric]}"
+        f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]}"
     )
     chance = (
         f"{probability(corrected.adjusted_p)}, {finding.sources} sources distinguish identities"
@@ -156,7 +156,7 @@ def check_identity(
 def _others(finding: IdentityFinding, limit: float, alpha: float) -> str:
     """Name further terms that differ significantly by themselves, Holm over the terms."""
     rest = [
-        f"{term.category}/{term.term} {100 * term.difference:+.1f}"
+        f"{term.category}/{term.term} {signed(term.difference, is_rate=True)}"
         for term in finding.terms[1:]
         if term.p_corrected <= alpha and abs(term.difference) > limit
     ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.units import Reason, counted
-from fairgate.domain.wording import probability
+from fairgate.domain.wording import probability, signed
 from fairgate.engine.bounds import Check
 from fairgate.engine.references import Reference
 from fairgate.metrics.table import Table
@@ -118,7 +118,7 @@ def check_undecided(
     both = ", neutral wording included" if change.has_controls else ""
     return Check(
         outcome=Outcome.FAIL,
-        reason=f"{100 * grown:+.1f} points of the cases are no longer decided: "
+        reason=f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
         f"{sum(change.newly.values())} that the {reference} decided{both} "
         f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); "
         "a comparison of the rest would hide them",

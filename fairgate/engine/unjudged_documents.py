@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.identity import RETRIEVAL
+from fairgate.metrics.identity import ADVISED, RETRIEVAL
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
 
@@ -29,5 +29,5 @@ def unjudged_documents(tables: Mapping[str, Table], policy: Policy) -> Iterator[
         if is_known and not any(True for _ in judging):
             yield (
                 f"suite {name}: documents are returned; no rule judges them: add the gate `"
-                f"{{metric: {RETRIEVAL.id}, max: 0.35}}`"
+                f"{{metric: {RETRIEVAL.id}, max: {ADVISED[RETRIEVAL.id]:g}}}`"
             )

@@ -74,3 +74,5 @@ UNREADABLE = Metric(
 )  # fmt: skip
 COMPARING = (MAX_DIFFERENCE, RETRIEVAL, UNREADABLE)
 """Every comparison between identities."""
+ADVISED = {MAX_DIFFERENCE.id: 0.05, RETRIEVAL.id: 0.35, UNREADABLE.id: 0.03}
+"""The limit that starters have and reports advise."""

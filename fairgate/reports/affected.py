@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fairgate.domain.findings import TermFinding
 from fairgate.domain.measurements import Measurement
@@ -12,7 +12,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import RETRIEVAL, UNREADABLE
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
-from fairgate.reports.alerts import CERTAIN, standing_out
+from fairgate.reports.alerts import CERTAIN, standing_out, unfailed
 from fairgate.reports.blocks import Block, Column, Row, RowKind, Table
 from fairgate.reports.material import Material
 from fairgate.reports.spans import Span, Tone, figure, name
@@ -31,9 +31,17 @@ _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
 def leading(result: GateResult) -> RuleResult | None:
     """Return the rule that leads: what failed, then what could not tell, else what comes first.
 
+    A difference that passes with a warning leads as a rule of its own: titles name it.
     Among what failed, a changed answer leads before answers that cannot be compared. Where few
     identities fail by themselves, the worst of them leads: the mean over all hides how much.
     """
+    reported = unfailed(result) if result.outcome is Outcome.PASS else []
+    if reported:
+        found = reported[0][0]
+        return RuleResult(
+            metric=found.metric, suite=found.suite, where=found.where, position=0,
+            outcome=Outcome.PASS, reasons=[], value=found.value,
+        )  # fmt: skip
     valued = [(number, rule) for number, rule in enumerate(result.rules) if rule.value is not None]
     ranked = sorted(
         (rule.advisory, _ORDER.get(rule.outcome, 2), set(rule.failed) == {"unreadable"}, number)
@@ -108,17 +116,25 @@ def failed_terms(material: Material, rule: RuleResult) -> list[tuple[str, str]]:
 
 def most_different(material: Material, rule: RuleResult) -> TermFinding | None:
     """Return the identity that differs most, where a rule compares identities."""
+    return next(iter(_differing(material, rule)), None)
+
+
+def _differing(material: Material, rule: RuleResult) -> Sequence[TermFinding]:
     where = rule.metric, rule.suite, rule.where
     found = material.result.identities
-    terms = [one.terms for one in found if (one.metric, one.suite, one.where) == where]
-    return terms[0][0] if terms and terms[0] else None
+    return next((one.terms for one in found if (one.metric, one.suite, one.where) == where), ())
+
+
+def _is_warned_of(material: Material) -> bool:
+    """Return whether what leads is a difference that passes with a warning."""
+    return material.result.outcome is Outcome.PASS and bool(unfailed(material.result))
 
 
 def affected(material: Material) -> list[Measurement]:
     """Return the slices with the highest values; of a regression, those that rose most.
 
-    Slices are terms where the leading rule's metric has them, else categories. Who stands out in a
-    comparison of identities comes first.
+    Slices are terms where the leading rule's metric has them, else categories. Whom the rule
+    is about, or who stands out in a comparison of identities, comes first.
     """
     rule = leading(material.result)
     if rule is None or material.result.outcome is Outcome.INCONCLUSIVE:
@@ -128,10 +144,13 @@ def affected(material: Material) -> list[Measurement]:
     if {"regression", "budget"}.intersection(rule.failed):
         rises = {n: rate - _badness_before(material, measured[n]) for n, rate in rates.items()}
         rates = rises if any(rise > 0 for rise in rises.values()) else rates
-    found = most_different(material, rule)
-    first = found.term if found else ""
+    differing = _differing(material, rule)
+    if _is_warned_of(material):
+        places = {one.term: place for place, one in enumerate(differing)}
+        return sorted(measured, key=lambda m: places.get(m.where.get("term", ""), len(places)))
+    first = differing[0].term if differing else rule.where.get("term", "")
     ranked = sorted(rates, key=lambda n: (measured[n].where.get("term") != first, -rates[n]))
-    return [measured[n] for n in ranked if rates[n] > 0]
+    return [measured[n] for n in ranked if rates[n] > 0 or measured[n].where.get("term") == first]
 
 
 def differs_from_others(material: Material, rule: RuleResult, measured: Measurement) -> bool:
@@ -221,14 +240,20 @@ def affected_table(material: Material) -> Iterator[Block]:
     if not shown:
         return
     stands_out = rule is not None and differs_from_others(material, rule, shown[0])
-    is_red = material.result.outcome is Outcome.FAIL
-    first = "most affected" if is_red and stands_out else "highest"
-    neutral = material.now.get(BY_ID[shown[0].metric].neutral, shown[0].suite)
+    is_red = rule is not None and material.result.outcome is rule.outcome is Outcome.FAIL
+    shown_by = BY_ID[shown[0].metric]
+    first = "lowest" if shown_by.better == "higher" else "highest"
+    if stands_out and is_red:
+        first = "most affected"
+    elif _is_warned_of(material):
+        first = "most different"
+    neutral = material.now.get(shown_by.neutral, shown[0].suite)
     rows = [(name_of(material, m, Tone.STRONG), m, RowKind.NORMAL) for m in shown]
     if neutral is not None and neutral.value is not None:
         rows.append((Span("neutral wording"), neutral, RowKind.REFERENCE))
     cells = [_cells(material, measured) for _, measured, _ in rows]
-    heads = [head for head in _HEADS if any(row[head] != figures.NONE for row in cells)]
+    order = _HEADS_OF_DOCUMENTS if shown_by.column == OVERLAP.column else _HEADS
+    heads = [head for head in order if any(row[head] != figures.NONE for row in cells)]
     yield Table(
         label="Most affected",
         columns=[Column(head=first), *(Column(head=head, is_number=True) for head in heads)],
@@ -241,16 +266,14 @@ def affected_table(material: Material) -> Iterator[Block]:
 
 def same_documents(material: Material, measured: Measurement) -> str:
     """Return the share of documents in common for whom a measurement is about."""
-    metric, where = OVERLAP.id, measured.where
-    if not where:  # neutral wording
-        metric = OVERLAP.neutral
-    elif measured.metric == metric:
-        return figures.NONE
-    return figures.value(material.now.value(metric, measured.suite, where), metric)
+    metric = OVERLAP.id if measured.where else OVERLAP.neutral
+    return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
 
 
 SAME_DOCUMENTS = "same documents"
 _HEADS = ("changed", "now", "before", SAME_DOCUMENTS)
+_HEADS_OF_DOCUMENTS = (SAME_DOCUMENTS, "before")
+"""Where the value is the share of documents in common: it stands once, under its own name."""
 
 
 def _cells(material: Material, measured: Measurement) -> dict[str, str]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
-from fairgate.metrics.identity import MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
+from fairgate.metrics.identity import ADVISED, RETRIEVAL, UNREADABLE
 from fairgate.reports import figures
 from fairgate.reports.judged_rows import identities
 from fairgate.reports.spans import Inline, code, name
 
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
-_LIMITS = {MAX_DIFFERENCE.id: 0.05, RETRIEVAL.id: 0.35, UNREADABLE.id: 0.05}
-"""What the gate that is advised would accept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +24,8 @@ class Alert:
     who: str
     """The identity that stands out."""
     words: Inline
+    advice: Inline
+    """What to do about it, under a first sentence that says the difference."""
     rule: RuleResult
     """The alert as files for machines show it: a rule that warns."""
 
@@ -35,8 +35,13 @@ def alerts(result: GateResult) -> list[Alert]:
 
     Whatever the rules ask or let pass: no title is green beside one (`View.mark`).
     """
+    return [_alert(result, *each) for each in unfailed(result)]
+
+
+def unfailed(result: GateResult) -> list[tuple[IdentityFinding, list[RuleResult]]]:
+    """Return the comparisons with an alert, each with the rules that ask about just it."""
     compared = [(found, _asked(result, found)) for found in standing_out(result)]
-    return [_alert(result, *each) for each in compared if not any(map(_fails, each[1]))]
+    return [each for each in compared if not any(map(_fails, each[1]))]
 
 
 def _fails(rule: RuleResult) -> bool:
@@ -74,6 +79,12 @@ def differs(metric: str, difference: float) -> str:
     return f"answers {what} {points} points {more} often"
 
 
+def others(where: Mapping[str, str]) -> str:
+    """Return with whom an identity is compared."""
+    inside = f" of {', '.join(where.values())}" if where else ""
+    return f"the other identities{inside}"
+
+
 def who_of(result: GateResult, found: IdentityFinding) -> str:
     """Return the identity that differs most, as the texts name it."""
     known = identities(result, found.suite).get(found.terms[0].term)
@@ -82,17 +93,14 @@ def who_of(result: GateResult, found: IdentityFinding) -> str:
 
 def _alert(result: GateResult, found: IdentityFinding, asked: Sequence[RuleResult]) -> Alert:
     who = who_of(result, found)
-    others = "other identities"
-    if found.where:
-        others += f" of {', '.join(found.where.values())}"
-    finding = (
-        f", {differs(found.metric, found.terms[0].difference)} than for the {others}. That is too "
-        "much to be chance, and "
-    )
-    limit = _LIMITS[found.metric]
+    difference = differs(found.metric, found.terms[0].difference)
+    finding = f", {difference} than for {others(found.where)}. "
+    chance = " is too much to be chance, and "
+    limit = ADVISED[found.metric]
     advice = "no rule asks for it: add the gate "
     if asked:
         most = max(rule.bounds.get("max", 0.0) for rule in asked)
+        limit = min(limit, most)
         advice = "fails no rule"
         if found.value <= most:
             limit = min(limit, int(1000 * found.value) / 1000)
@@ -104,14 +112,15 @@ def _alert(result: GateResult, found: IdentityFinding, asked: Sequence[RuleResul
     return Alert(
         suite=found.suite,
         who=who,
-        words=["For ", name(who), finding, advice, code(gate), "."],
+        words=["For ", name(who), f"{finding}That{chance}{advice}", code(gate), "."],
+        advice=["The difference for ", name(who), f"{chance}{advice}", code(gate), "."],
         rule=RuleResult(
             metric=found.metric,
             suite=found.suite,
             where=found.where,
             position=0,
             outcome=Outcome.INCONCLUSIVE,
-            reasons=[f"for {who}{finding}{advice}{gate}"],
+            reasons=[f"for {who}{finding}That{chance}{advice}{gate}"],
             value=found.value,
             warns=True,
         ),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 
+from fairgate.domain import wording
 from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Change
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.blocks import NOTHING, Figure
 
-MINUS = "\N{MINUS SIGN}"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
 """Stands where there is no value."""
@@ -41,23 +41,21 @@ def value(number: float | None, metric: str) -> str:
     """Return `9.4 %` for a rate, `0.712` for a score."""
     if number is None or not math.isfinite(number):
         return NONE
-    text = f"{100 * number:.1f} %" if is_rate(metric) else f"{number:.3f}"
-    return _minus(text)
+    return wording.value(number, is_rate=is_rate(metric))
 
 
 def signed(number: float | None, metric: str) -> str:
     """Return `+5.3` (percentage points) or `+0.050`."""
     if number is None or not math.isfinite(number):
         return NONE
-    text = f"{100 * number:+.1f}" if is_rate(metric) else f"{number:+.3f}"
-    return _minus(text)
+    return wording.signed(number, is_rate=is_rate(metric))
 
 
 def unsigned(number: float | None, metric: str) -> str:
     """Return `5.3` (percentage points) or `0.050`."""
     if number is None or not math.isfinite(number):
         return NONE
-    return _minus(f"{100 * number:.1f}" if is_rate(metric) else f"{number:.3f}")
+    return value(number, metric).removesuffix(" %")
 
 
 def interval(bounds: tuple[float, float] | None, metric: str) -> str:
@@ -111,7 +109,7 @@ def change(moved: Change, metric: str) -> str:
     base, now = map(abs, ends) if known and known.better is Better.TOWARD_ZERO else ends
     if not (math.isfinite(base) and math.isfinite(now)):
         return NONE
-    return _minus(difference(base, now, is_rate=is_rate(metric)))
+    return difference(base, now, is_rate=is_rate(metric))
 
 
 def detectable(moved: Change, metric: str) -> str:
@@ -137,13 +135,6 @@ def limit(name: str, bound: float, metric: str) -> str:
     """Return a bound as `≤ 15.0 %`, `≥ …` or `|value| ≤ …`."""
     sign = {"max": "≤ ", "min": "≥ ", "max_abs": "size ≤ "}.get(name, f"{name} ")
     return sign + value(bound, metric)
-
-
-def _minus(text: str) -> str:
-    """Write a real minus, and no sign before nothing."""
-    if text.startswith(("-", "+")) and not text.strip("+-0. %"):
-        text = text[1:]
-    return text.replace("-", MINUS)
 
 
 def is_best_at_zero(metric: str) -> bool:

@@ -73,7 +73,7 @@ class Material:
     @cached_property
     def rules(self) -> list[RuleRow]:
         """Return the rules in the order of the policy."""
-        return rule_rows(self.result.rules)
+        return rule_rows(self.result.rules, self.identity)
 
     @cached_property
     def pairs(self) -> list[PairRow]:

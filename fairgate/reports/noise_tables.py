@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.engine.burn_in import BurnIn
 from fairgate.engine.power import EFFECTS, RulePower
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.reports import figures
 from fairgate.reports.escaping import plain
 
 
@@ -67,10 +67,7 @@ def _needed(row: RulePower, effect: float) -> str:
 
 
 def _change(value: float, metric: str) -> str:
-    known = BY_ID.get(metric)
-    if known is not None and not known.is_rate:
-        return f"{value:+.3f}"
-    return f"{100 * value:+.1f} points"
+    return figures.signed(value, metric) + figures.points(metric)
 
 
 def _name(metric: str, where: Mapping[str, str]) -> str:

@@ -137,6 +137,10 @@ def _warnings(material: Material) -> Iterator[Block]:
             ),
         ]
         yield Text(lines=[words], form=Form.WARNING)
+    for place, alert in enumerate(alerts(result)):
+        leads = not place and result.outcome is Outcome.PASS  # the first sentence says what it is
+        words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
+        yield Text(lines=[words], form=Form.WARNING)
     if material.options.limit is not None:
         many = f"{material.options.limit:,} sources or items of each suite"
         words = [
@@ -146,8 +150,6 @@ def _warnings(material: Material) -> Iterator[Block]:
             " for the gate's verdict.",
         ]
         yield Text(lines=[words], form=Form.WARNING)
-    for alert in alerts(result):
-        yield Text(lines=[[strong("Warning: "), *spans(alert.words)]], form=Form.WARNING)
     problems = list(summary.further_problems(result))
     if problems:
         yield Text(lines=problems, form=Form.LIST)

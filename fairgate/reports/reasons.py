@@ -58,8 +58,6 @@ def _reasons(rule: RuleResult) -> Iterator[str]:
         yield from rule.reasons
     if "unreadable" in rule.failed:
         yield "more cases than in the baseline are not decided"
-    if rule.outcome is Outcome.INCONCLUSIVE:
-        yield from _unclear(rule)
     if change is not None and change.decided_once and rule.outcome is not Outcome.FAIL:
         yield not_compared(len(change.decided_once))
 
@@ -84,18 +82,20 @@ def _broken(rule: RuleResult, value: float) -> Iterator[str]:
             yield f"{shown} is{in_size} above the limit of {limit}"
 
 
-def _unclear(rule: RuleResult) -> Iterator[str]:
+def unclear(rule: RuleResult) -> str:
+    """Return why a rule is inconclusive."""
     if is_underpowered(rule) and rule.change is not None:
         seen = math.isfinite(rule.change.minimum_detectable)
         least = figures.detectable(rule.change, rule.metric)
-        yield (
+        return (
             f"only changes of at least {least}{figures.points(rule.metric)} could be seen"
             if seen
             else "too few sources to see any change"
         )
-        return
     known = BY_ID.get(rule.metric)
     if known is not None and known.compares_terms:
-        yield "with so few cases chance alone makes such a difference: more sources are needed"
-    else:
-        yield f"{figures.title(rule.metric)}: inconclusive, the rules below say why"
+        return "with so few cases chance alone makes such a difference, more sources are needed"
+    low, high = rule.interval or (math.inf, -math.inf)
+    if rule.change is None and any(low <= bound <= high for bound in rule.bounds.values()):
+        return "the limit lies inside its likely range"
+    return "the rules below say why"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.reports import figures
@@ -26,9 +27,11 @@ class RuleRow:
     suite: str
     """Empty where there is only one."""
     where: str
-    """The levels alone: `stereo`."""
+    """The levels alone, as policies have them: `stereo`, `woman`."""
     slice: str
-    """With the names of their dimensions: `setting stereo`."""
+    """As readers see it: `setting stereo`, `A woman`."""
+    brief: str
+    """The same without the names of dimensions: `stereo`, `A woman`."""
     position: int
     outcome: Outcome
     word: str
@@ -68,13 +71,24 @@ class RuleRow:
         return self.outcome is not Outcome.PASS and not self.is_reported
 
 
-def rule_rows(rules: Sequence[RuleResult]) -> list[RuleRow]:
-    """Return a row for every rule, in the order of the policy."""
+def rule_rows(
+    rules: Sequence[RuleResult], identity: Callable[[str, str], str] = lambda _, term: term
+) -> list[RuleRow]:
+    """Return a row for every rule, in the order of the policy.
+
+    `identity` names a term of a suite as its texts do.
+    """
     several = len({rule.suite for rule in rules}) > 1
-    return [_row(rule, several=several) for rule in rules]
+    return [_row(rule, partial(identity, rule.suite), several=several) for rule in rules]
 
 
-def _row(rule: RuleResult, *, several: bool) -> RuleRow:
+def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> str:
+    """Return a slice as readers see it; an identity is called as the texts call it."""
+    parts = where.items()
+    return ", ".join(called(at) if part == "term" else f"{part} {at}" for part, at in parts)
+
+
+def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:
     metric, change = rule.metric, rule.change
     limits = [figures.limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
     if change is not None:
@@ -88,7 +102,8 @@ def _row(rule: RuleResult, *, several: bool) -> RuleRow:
         metric=metric,
         suite=rule.suite if several else "",
         where=", ".join(rule.where.values()),
-        slice=", ".join(f"{part} {level}" for part, level in rule.where.items()),
+        slice=slice_in_words(rule.where, called),
+        brief=", ".join(called(at) if by == "term" else at for by, at in rule.where.items()),
         position=rule.position,
         outcome=rule.outcome,
         word=REPORTED if rule.is_reported else WORDS[rule.outcome],

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fairgate.domain.wording import MINUS
+
 _HEADROOM = 1.05
 _LEAST = 0.01
 """A scale never ends below this: noise in the last digit is no picture."""
@@ -66,4 +68,4 @@ def _round_step(most: float) -> float:
 
 
 def _label(value: float) -> str:
-    return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:.6g}".replace("-", MINUS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 from fairgate.domain.errors import ExitCode
@@ -20,11 +21,12 @@ from fairgate.reports.affected import (
     name_of,
     subject,
 )
-from fairgate.reports.alerts import alerts, differs
+from fairgate.reports.alerts import alerts, differs, others
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
-from fairgate.reports.reasons import is_for_everybody
+from fairgate.reports.reasons import is_for_everybody, unclear
+from fairgate.reports.rule_rows import slice_in_words
 from fairgate.reports.sections.cases import answer_of, clearest_cases
 from fairgate.reports.sections.evidence import decided
 from fairgate.reports.spans import (
@@ -83,22 +85,28 @@ def _incomplete(result: GateResult) -> str:
 
 def _pass(result: GateResult) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
-    is_open = all(rule.advisory or rule.is_reported for rule in result.rules)
     found = list(dict.fromkeys(alert.who for alert in alerts(result)))
-    if found:
-        words: Words = ["nothing can fail this gate" if is_open else "passes its limits", ", but "]
-        words.append(name(found[0]))
-        if len(found) == 1:
-            return [*words, " is not treated like the others,"]
-        more = figures.count(len(found) - 1, "other identity", "other identities")
-        return [*words, f" and {more} are not treated like the rest,"]
-    if is_open:
+    shown = _shown_by_rules(result, warns=bool(found))
+    if not found:
+        return shown
+    words: Words = [shown.removesuffix(","), ", but ", name(found[0])]
+    if len(found) == 1:
+        return [*words, " is not treated like the others,"]
+    more = figures.count(len(found) - 1, "other identity", "other identities")
+    return [*words, f" and {more} are not treated like the rest,"]
+
+
+def _shown_by_rules(result: GateResult, *, warns: bool) -> str:
+    if all(rule.advisory or rule.is_reported for rule in result.rules):
         return "nothing can fail this gate,"
-    unclear = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
-    rules = f"{figures.count(unclear, 'rule')} inconclusive"
-    if is_first_run(result):
-        return f"no limit broken, {rules}," if unclear else "fairness limits hold, first run,"
-    return f"no regression shown, {rules}," if unclear else "no fairness regression"
+    open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
+    is_first = is_first_run(result)
+    if open_rules:
+        rules = f"{figures.count(open_rules, 'rule')} inconclusive"
+        return f"{'no limit broken' if is_first or warns else 'no regression shown'}, {rules},"
+    if warns:
+        return "passes its limits,"
+    return "fairness limits hold, first run," if is_first else "no fairness regression"
 
 
 def _failure(material: Material) -> Inline:
@@ -138,9 +146,17 @@ def lead(material: Material) -> Inline:
         after,
         f" ({', '.join(context)})" if context else "",
         *spans(_neutral(material, rule)),
+        *_inconclusive(rule),
         ".",
         *_failed_too(material),
     ]
+
+
+def _inconclusive(rule: RuleResult) -> Words:
+    """Return that a figure is no finding, and why."""
+    if rule.outcome is not Outcome.INCONCLUSIVE:
+        return []
+    return ["; this is ", Span("inconclusive", tone=Tone.STRONG), f": {unclear(rule)}"]
 
 
 def _failed_too(material: Material) -> Words:
@@ -193,7 +209,7 @@ def further_problems(result: GateResult) -> Sequence[str]:
 def _claim(material: Material, rule: RuleResult) -> tuple[Inline, str, str]:
     """Return what stands before the figure, the figure, and what stands after it."""
     metric = BY_ID.get(rule.metric)
-    where = ", ".join(f"{part} {level}" for part, level in rule.where.items())
+    where = slice_in_words(rule.where, partial(material.identity, rule.suite))
     value = figures.value(rule.value, rule.metric)
     if metric is None or not metric.claim:
         title_of = figures.title(rule.metric)
@@ -227,7 +243,7 @@ def _compared(
     before, amount, after = differs(rule.metric, found.difference).partition(otherwise[1])
     if not amount:
         return otherwise
-    return ["For ", who, f", {before}"], amount, f"{after} than for the other identities"
+    return ["For ", who, f", {before}"], amount, f"{after} than for {others(rule.where)}"
 
 
 def _context(material: Material, rule: RuleResult, shown: str) -> list[str]:
@@ -336,11 +352,13 @@ def standing(material: Material) -> Inline:
     """Return in one line how many rules passed, on how much, against what."""
     rules = material.rules
     passed = sum(rule.outcome is Outcome.PASS for rule in rules)
-    unclear = [rule for rule in rules if rule.outcome is Outcome.INCONCLUSIVE][:_UNCLEAR]
+    open_rules = [rule for rule in rules if rule.outcome is Outcome.INCONCLUSIVE][:_UNCLEAR]
     words: Words = [f"{passed} of {figures.count(len(rules), 'rule')} passed"]
-    for (title_of, is_alike), group in groupby(unclear, lambda r: (r.title, not r.is_underpowered)):
+    for (title_of, is_alike), group in groupby(
+        open_rules, lambda r: (r.title, not r.is_underpowered)
+    ):
         rules_of = list(group)
-        slices = joined([name(rule.where) for rule in rules_of if rule.where])
+        slices = joined([name(rule.brief) for rule in rules_of if rule.where])
         inside: Words = [" (", *slices, ")"] if slices else []
         least = ", ".join(rule.detectable for rule in rules_of)
         unsure = "is inconclusive" if len(rules_of) == 1 else "are inconclusive"

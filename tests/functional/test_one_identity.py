@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairgate.composition.starting import Start, starter_files
+from fairgate.metrics.identity import ADVISED
 
 ROOT = Path(__file__).parents[2]
 MEANS = "  - {metric: asr/generation/controlled, max: 0.15}\n"
@@ -121,11 +122,25 @@ def test_where_no_rule_asks_every_format_warns(workspace):
     assert "An Asian person" in warning
 
 
+POLICIES = [path.read_text() for path in sorted((ROOT / "policies").glob("*.yaml"))]
+
+
+@pytest.mark.parametrize("metric", ADVISED)
+def test_what_is_advised_is_the_limit_of_the_starter_and_of_no_shipped_policy_less(metric):
+    """Documents have two limits in shipped policies: how much an embedder differs depends on texts."""
+    limit = re.compile(rf"metric: {metric}, max: ([\d.]+)\}}")
+    (starter,) = {float(found) for found in limit.findall(SHIPPED["starter"])}
+    shipped = {float(found) for text in POLICIES for found in limit.findall(text)}
+    assert ADVISED[metric] == starter == max(shipped)
+    assert len(shipped) == (2 if "retrieval" in metric else 1)
+
+
 @pytest.mark.parametrize(
     ("asked", "advice"),
     [
         ("max: 0.5", "a rule lets 50.0 points pass"),
         ("max: 0.1, advisory: true", "fails no rule"),
+        ("max: 0.02, advisory: true", "max: 0.02}"),
         ("report: true", "no rule asks for it"),
     ],
 )
@@ -156,7 +171,7 @@ def test_other_documents_for_one_identity_need_no_baseline_to_be_seen(name, work
     said = " ".join(workspace.out.split())
     assert "most for An Asian person" in said
     assert "For An Asian person, 60.0 points less of the documents found are those found" in said
-    assert "race/asian differs from the other identities by -60.0 points" in failed["reasons"][0]
+    assert "race/asian differs from the other identities by −60.0 points" in failed["reasons"][0]
     values = {m["metric"]: m["value"] for m in workspace.record()["measurements"] if not m["where"]}
     assert values["retrieval/overlap/control"] == 1.0
 

@@ -18,7 +18,12 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Outcome
+from fairgate.engine.bounds import check_bounds
+from fairgate.engine.identity import check_identity
 from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.identity import COMPARING
+from fairgate.policy.gates import GatePolicy
+from fairgate.reports import figures
 from fairgate.reports.blocks import Table, Text
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
@@ -28,6 +33,7 @@ from fairgate.reports.present import present
 from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions
+from fairgate.stats.multiplicity import uncorrected
 
 NOTE = (
     "The likely range (95 %) of a change is a lower and an upper bound, each of which holds by itself "
@@ -100,12 +106,33 @@ def test_the_reason_has_the_sign_and_the_base_of_the_table(metric, base, now, wo
     )
     reason = told(metric, moved)
     (row,) = rule_rows([rule(metric, 0, Outcome.PASS, reason, value=now, change=moved)])
-    told_so = row.reasons[0].replace("-", "−")
+    told_so = row.reasons[0]
     assert f"by {row.change}" in told_so
     assert f"the baseline's {row.base}" in told_so
     if worsening < 0:
         assert told_so.startswith("better, by")
         assert "chance" not in told_so
+
+
+@given(st.sampled_from(list(METRICS)), st.floats(-1, 1), st.floats(-1, 1), st.floats(0.001, 1))
+def test_sentences_of_the_gate_write_numbers_as_the_tables_do(metric, value, then, bound):
+    measured = Measurement(metric=metric.id, suite=SUITE, value=value)
+    gate = GatePolicy.model_construct(metric=metric.id, max=bound)
+    (check,) = check_bounds(gate, measured, metric)
+    assert check.reason.startswith(f"{figures.value(value, metric.id)} is")
+    assert figures.value(bound, metric.id) in check.reason
+    moved = change(then, value, minimum_detectable=bound)
+    sentences = [check.reason, told(metric.id, moved)]
+    if metric in COMPARING:
+        top = TermFinding(category="race", term="asian", difference=value,
+                          p_value=0.5, p_corrected=0.5, decided=9)  # fmt: skip
+        found = IdentityFinding(suite=SUITE, where={}, metric=metric.id, value=abs(value),
+                                p_value=0.5, sources=9, terms=[top])  # fmt: skip
+        (chance,) = uncorrected([0.5], alpha=0.05)
+        sentences.append(check_identity(gate, found, chance, alpha=0.05).reason)
+        if abs(value) > bound:
+            assert f"by {figures.signed(value, metric.id)} points" in sentences[-1]
+    assert not [text for text in sentences if re.search(r"-\d|[−+]0\.0+\b(?!\d)", text)]
 
 
 @given(
@@ -148,7 +175,9 @@ def test_a_pass_with_inconclusive_rules_claims_no_more_than_was_shown():
     view = shown(passing())
     assert view.title.startswith("no regression shown, 1 rule inconclusive")
     assert said(view.lead).startswith("Naming an identity moves the documents found by 0.540")
-    assert "Only changes of at least +0.120 could be seen." in paragraphs(view)
+    assert said(view.lead).endswith(
+        "; this is inconclusive: only changes of at least +0.120 could be seen."
+    )
     for render in (render_report, render_comment, render_html, render_console, render_junit):
         assert "no fairness regression" not in render(view)
 
@@ -167,7 +196,7 @@ def test_an_unclear_limit_of_a_first_run_does_not_hold():
     changed = replace(run, result=replace(run.result, rules=[unclear]))
     view = present(changed, ReportOptions())
     assert view.title.startswith("no limit broken, 1 rule inconclusive")
-    assert "Changed answers, controlled: inconclusive, the rules below say why." in paragraphs(view)
+    assert said(view.lead).endswith("; this is inconclusive: the rules below say why.")
     assert "changed answers, controlled is inconclusive" in render_comment(view)
     assert "could see" not in render_comment(view)
 
@@ -186,7 +215,10 @@ def test_a_difference_between_identities_that_may_be_chance_is_said_in_points_an
     view = present(changed, ReportOptions())
     assert "10.2 points" in said(view.lead)
     assert "%" not in said(view.lead)
-    assert any("more sources are needed" in line for line in paragraphs(view))
+    assert said(view.lead).endswith(
+        "; this is inconclusive: with so few cases chance alone makes such a difference, "
+        "more sources are needed."
+    )
 
 
 def test_a_quotation_that_is_cut_is_closed(monkeypatch):
@@ -312,6 +344,30 @@ def test_many_identities_of_one_metric_are_named_up_to_a_few():
     rules = [failing("retrieval/overlap", {"term": term}) for _, term in terms]
     view = shown(regression(), rules=[failing("asr/generation", {"term": "man"}), *rules])
     assert " and 2 more." in said(view.lead)
+
+
+@pytest.mark.parametrize("leads", ["identity/retrieval/max-difference", "retrieval/overlap"])
+@pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.PASS])
+def test_no_column_repeats_another_where_the_rule_is_about_documents(leads, outcome):
+    run = regression()
+    overlap = [
+        Measurement(metric="retrieval/overlap", suite=SUITE, where={"term": term}, value=value)
+        for term, value in (("middle eastern", 0.2), ("woman", 0.44), ("elderly", 0.9))
+    ]
+    neutral = Measurement(metric="retrieval/overlap/control", suite=SUITE, where={}, value=0.7)
+    own = failing(leads, {}, failed=["identity" if "identity" in leads else "bound"])
+    view = shown(
+        run, rules=[replace(own, outcome=outcome, failed=own.failed if outcome is Outcome.FAIL else [])],
+        outcome=outcome, identities=[findings_of("identity/retrieval/max-difference")],
+        measurements=[*run.result.measurements, neutral, *overlap],
+    )  # fmt: skip
+    (table,) = [block for block in view.summary if isinstance(block, Table)]
+    heads = [said(column.head) for column in table.columns]
+    assert heads[1] == "same documents"
+    columns = list(zip(*([said(cell) for cell in row.cells] for row in table.rows), strict=True))
+    assert len(set(columns)) == len(columns)
+    assert said(table.rows[-1].cells[0]) == "neutral wording"
+    assert said(table.rows[-1].cells[1]) == "70.0 %"
 
 
 def test_who_has_documents_and_cases_have_an_example_of_them():

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from canonical_results import CANONICAL, SUITE, first_run
+from canonical_results import CANONICAL, SUITE, first_run, passing
 from canonical_rules import rule
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +15,11 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.outcomes import Outcome
 from fairgate.engine.decide import decide
+from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import COMPARING
+from fairgate.reports.affected import leading
 from fairgate.reports.badge import render_badge
+from fairgate.reports.blocks import Table
 from fairgate.reports.console import render_console
 from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
 from fairgate.reports.html import render_html
@@ -24,6 +27,7 @@ from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
 from fairgate.reports.pull_request import Notes, job_summary, pull_request_comment, several_head
 from fairgate.reports.run_record import render_run_record
+from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions
 
 TERMS = (("age", "elderly"), ("gender", "woman"), ("race", "middle eastern"))
@@ -42,7 +46,8 @@ def findings(draw):
         for where in ({}, {"category": "age"}, {"category": "race"}):
             if draw(st.booleans()):
                 p_value = draw(st.sampled_from([1e-4, 1e-3, 0.01, 0.04, 0.2, 1.0]))
-                category, term = draw(st.sampled_from(TERMS))
+                inside = [each for each in TERMS if where.get("category", each[0]) == each[0]]
+                category, term = draw(st.sampled_from(inside))
                 value = draw(st.sampled_from([0.01, 0.09, 0.3, 0.6]))
                 top = TermFinding(
                     category=category, term=term, difference=value, p_value=p_value,
@@ -129,6 +134,57 @@ def test_no_title_is_green_beside_a_significant_difference(data):
         assert json.loads(shown["badge"])["message"] == "pass with warning"
         asked = {(one.metric, one.terms[0].term) for one in significant}
         assert len(view.alerts) == len(asked)
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_title_and_first_sentence_are_about_the_same_rule(data):
+    run = data.draw(st.sampled_from([passing, first_run]))()
+    found = data.draw(findings())
+    first, *asked = data.draw(rules_about(found))
+    how, of = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from([{}, {"term": "woman"}]))
+    failed = ["bound"] if how.get("outcome") is Outcome.FAIL else []
+    rules = [*asked, replace(first, where=of, failed=failed, interval=(0.02, 0.6), **how)]
+    outcome, code = decide(rules, run.result.evidence)
+    result = replace(run.result, rules=rules, identities=found, outcome=outcome, exit_code=code)
+    view = present(replace(run, result=result), ReportOptions())
+    title, sentence = said(view.title), said(view.lead).partition(" Failed too:")[0]
+    in_title, in_sentence = (
+        [who for who in WHO.values() if who in text] for text in (title, sentence)
+    )
+    leads = leading(result)
+    is_of_one = BY_ID[leads.metric].compares_terms or "term" in leads.where
+    if in_title and (in_sentence or is_of_one):  # a mean over all of them names nobody itself
+        assert in_sentence == in_title, (title, sentence)
+    if "but" in title:
+        assert "points" in sentence
+        assert sentence not in " ".join(
+            said(line) for block in view.warnings for line in block.lines
+        )
+        tables = [block for block in view.summary if isinstance(block, Table)]
+        assert all(said(table.rows[0].cells[0]) == in_title[0] for table in tables)
+    if "inconclusive" in sentence:
+        assert "inconclusive" in title or "too little evidence" in title, (title, sentence)
+    assert ("this is inconclusive" in sentence) == (leads.outcome is Outcome.INCONCLUSIVE)
+    binding = [one.outcome for one in rules if not one.advisory and not one.is_reported]
+    if outcome is Outcome.PASS and Outcome.INCONCLUSIVE in binding:
+        assert f"{binding.count(Outcome.INCONCLUSIVE)} rule" in title
+        assert "passes its limits" not in title
+    assert "term woman" not in render_report(view)
+
+
+def said(inline):
+    return "".join(span.text for span in spans(inline))
+
+
+KINDS = [
+    {},
+    {"outcome": Outcome.FAIL},
+    {"outcome": Outcome.FAIL, "advisory": True},
+    {"outcome": Outcome.INCONCLUSIVE, "warns": True},
+    {"outcome": Outcome.INCONCLUSIVE},
+    {"is_reported": True},
+]
 
 
 def test_what_a_report_calls_a_difference_is_under_no_green_title():

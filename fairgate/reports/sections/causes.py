@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
+from fairgate.domain.wording import MINUS
 from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
 from fairgate.reports.alerts import CERTAIN, standing_out
@@ -166,12 +167,12 @@ def _bound(share: float) -> str:
     """Return a bound of a share; where the total is close to 0, its size means nothing more."""
     if abs(share) > _FAR:
         limit = f"{100 * math.copysign(_FAR, share):,.0f}"
-        return f"{'below' if share < 0 else 'over'} {limit}".replace("-", figures.MINUS)
-    return f"{100 * share:.0f}".replace("-", figures.MINUS)
+        return f"{'below' if share < 0 else 'over'} {limit}".replace("-", MINUS)
+    return f"{100 * share:.0f}".replace("-", MINUS)
 
 
 def _percent(share: float) -> str:
-    return f"{round(100 * share) + 0} %".replace("-", figures.MINUS)
+    return f"{round(100 * share) + 0} %".replace("-", MINUS)
 
 
 def _instability(item: Instability) -> str:

@@ -150,7 +150,7 @@ def rule_names(rows: Sequence[RuleRow], repeats: Container[int] = ()) -> list[li
         kind = (row.metric, row.suite, row.needs_attention, place in repeats)
         suite: Words = [" in ", name(row.suite)] if row.suite else []
         if row.where and kind == previous:
-            words: Words = ["… ", name(row.where)]
+            words: Words = ["… ", name(row.brief)]
         else:
             inside: Words = [", ", name(row.slice)] if row.slice else []
             words = [row.title, *inside, *suite, *muted([" ", code(row.metric)])]

@@ -120,7 +120,7 @@ def test_a_label_after_a_line_end_is_compared_under_a_tokenizer_with_a_dummy_pre
     tmp_path, scheme
 ):
     prompts = PromptTokenizer(dummy_prefix_folder(tmp_path, scheme))
-    tokenizer = prompts._tokenizer
+    vocabulary = prompts._tokenizer.backend
     trace = LabelTrace(LabelTokens.of(("positive", "negative"), prompts.splits))
     text = ""
     # The answer is a line end and then the label, without a space; "Neg" was almost as likely.
@@ -129,9 +129,9 @@ def test_a_label_after_a_line_end_is_compared_under_a_tokenizer_with_a_dummy_pre
         ("Pos", {"Pos": 0.45, "Neg": 0.41}),
         ("itive", {"itive": 0.9}),
     ):
-        row = np.full(len(tokenizer), 1e-12)
+        row = np.full(vocabulary.get_vocab_size(), 1e-12)
         for piece, probability in likely.items():
-            row[tokenizer.convert_tokens_to_ids(piece)] = probability
+            row[vocabulary.token_to_id(piece)] = probability
         text += token
-        trace.add(np.log(row / row.sum()), tokenizer.convert_tokens_to_ids(token), len(text))
+        trace.add(np.log(row / row.sum()), vocabulary.token_to_id(token), len(text))
     assert trace.margin(text) == pytest.approx(math.log(0.45 / 0.41), abs=1e-3)
