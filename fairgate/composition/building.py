@@ -20,14 +20,13 @@ from fairgate.composition.team import team_for
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import must_match, with_texts_of
+from fairgate.engine.baseline import must_match, plan_hash, with_texts_of
 from fairgate.engine.environment import environment_notices, of_machines
 from fairgate.engine.gate import GateInput
 from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
-from fairgate.engine.shards import plan_hash
 from fairgate.schema.outside import Role
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled

@@ -16,8 +16,9 @@ from fairgate.composition.manifest import contents
 from fairgate.composition.run_folder import RunFolder
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
+from fairgate.engine.baseline import plan_hash
 from fairgate.engine.ports import Progress
-from fairgate.engine.shards import Shard, answer_part, part_of, plan_hash
+from fairgate.engine.shards import Shard, answer_part, part_of
 from fairgate.schema.outside import Role
 
 _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
