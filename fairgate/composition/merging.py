@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fairgate.adapters.files.execution_lines import is_shard
 from fairgate.adapters.files.shard_folder import (
     Manifest,
     ReadShard,
-    is_shard,
     read_manifest,
     read_shard,
 )

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairgate.adapters.files.execution_lines import execution_lines
+from fairgate.adapters.files.execution_lines import PART_MANIFEST, execution_lines, is_shard
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
 from fairgate.adapters.files.recorded import read_recorded
-from fairgate.adapters.files.shard_folder import MANIFEST, is_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.composition.pace import read_pace
@@ -61,7 +60,8 @@ def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) ->
     folder = RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
     if is_shard(folder.path):
         raise UsageError(
-            f"{folder.path}: holds a part of a run ({MANIFEST}); name another folder with --out"
+            f"{folder.path}: holds a part of a run ({PART_MANIFEST}); name another folder with "
+            "--out"
         )
     return folder
 

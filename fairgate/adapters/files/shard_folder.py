@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fairgate.adapters.files.execution_lines import execution_lines
+from fairgate.adapters.files.execution_lines import PART_MANIFEST, execution_lines
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
@@ -39,11 +39,10 @@ from fairgate.engine.shards import (
     may_be_asked,
 )
 
-MANIFEST = "shard.json"
 ANSWERS = "shard-answers.jsonl"
 VECTORS = "shard-vectors.jsonl"
 _VERSION = 1
-_MOST_BYTES = {MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
+_MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
 _MOST_DIMENSIONS = 1 << 14
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
 _TEXTS = ("fairgate", "policy", "policy_path", "system")
@@ -84,11 +83,6 @@ class ReadShard:
     """Executions as the system gave them, where labels of documents were added behind it."""
 
 
-def is_shard(folder: Path) -> bool:
-    """Return whether a folder holds a part of a run."""
-    return (folder / MANIFEST).exists()
-
-
 def write_shard(
     folder: Path,
     manifest: Manifest,
@@ -100,7 +94,7 @@ def write_shard(
     write_parts(
         folder,
         {
-            MANIFEST: (json.dumps(head, indent=1, ensure_ascii=False), "\n"),
+            PART_MANIFEST: (json.dumps(head, indent=1, ensure_ascii=False), "\n"),
             ANSWERS: _answer_lines(part, unlabelled),
             VECTORS: _vector_lines(part.vectors),
         },
@@ -135,7 +129,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Return what the part in a folder was. Raises DataError, also for a folder of another kind."""
     for name, most in _MOST_BYTES.items():
         _require_plain(folder / name, most)
-    names = (MANIFEST, ANSWERS, VECTORS)
+    names = (PART_MANIFEST, ANSWERS, VECTORS)
     listed = read_json_object(folder / PARTS, _MOST_BYTES[PARTS]).get("parts")
     if isinstance(listed, dict) and not set(listed) <= set(names):
         raise DataError(
@@ -143,7 +137,8 @@ def read_manifest(folder: Path) -> Manifest:
             "`fairgate run --shard` wrote it: run that part again"
         )
     check_parts(folder, names)
-    return _manifest(read_json_object(folder / MANIFEST, _MOST_BYTES[MANIFEST]), folder / MANIFEST)
+    path = folder / PART_MANIFEST
+    return _manifest(read_json_object(path, _MOST_BYTES[PART_MANIFEST]), path)
 
 
 def _require_plain(path: Path, most: int) -> None:
@@ -218,8 +213,8 @@ def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, 
             unlabelled[name] = _without_labels(execution, without, place)
     if len(answers) != manifest.questions:
         raise DataError(
-            f"{path}: holds {len(answers):,} answers, {MANIFEST} names {manifest.questions:,}; run "
-            "the part again"
+            f"{path}: holds {len(answers):,} answers, {PART_MANIFEST} names "
+            f"{manifest.questions:,}; run the part again"
         )
     return ReadShard(
         folder=folder,
