@@ -89,7 +89,7 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
     from fairgate.composition.run_folder import output_folder, write_run
     from fairgate.composition.team import on_its_machines
     from fairgate.engine.gate import run_gate
-    from fairgate.reports.formats import chosen
+    from fairgate.reports.formats import chosen, known_files
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     progress = profile = Profile(progress_for(quiet=options["quiet"]))
@@ -108,7 +108,8 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
         with profile.part("build reports"):
             view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
         with profile.part("write files"):
-            write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+            texts = report_texts(view, done, given, loaded, formats)
+            write_run(folder, loaded, done, texts, known_files())
     code = say_result(view, done, composition.notices, report_only=report_only)
     if options["profile"]:
         profile.say(composition.reported[0])
@@ -156,7 +157,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import RunFolder, replay, write_run
-    from fairgate.reports.formats import chosen
+    from fairgate.reports.formats import chosen, known_files
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -169,7 +170,8 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     folder = RunFolder(path=options["out"] or run / "rescored")
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only)
-    write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    texts = report_texts(view, done, given, loaded, formats)
+    write_run(folder, loaded, done, texts, known_files())
     code = say_result(view, done, notices, report_only=report_only)
     if options["open_page"]:
         open_page(folder.path / PAGE)

@@ -70,7 +70,7 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     from fairgate.composition.merging import merge as merged
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
-    from fairgate.reports.formats import chosen
+    from fairgate.reports.formats import chosen, known_files
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -86,7 +86,8 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     done = merged(found, loaded, references, runtime, progress, asks=asks)
     report_only = options["report_only"]
     view = view_of(done.run, done.given, folder.path, formats, report_only=report_only)
-    write_run(folder, loaded, done.run, report_texts(view, done.run, done.given, loaded, formats))
+    texts = report_texts(view, done.run, done.given, loaded, formats)
+    write_run(folder, loaded, done.run, texts, known_files())
     code = say_result(view, done.run, done.notices, report_only=report_only)
     if options["open_page"]:
         open_page(folder.path / PAGE)

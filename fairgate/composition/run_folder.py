@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from fairgate.domain.wording import harmless
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT
 from fairgate.engine.references import NO_REFERENCES, References
-from fairgate.reports.formats import FORMATS
 
 if TYPE_CHECKING:
     from fairgate.systems.recorded import Recording
@@ -81,11 +80,12 @@ def write_run(
     loaded: LoadedPolicy,
     run: GateRun,
     reports: Mapping[str, Callable[[], str | Iterator[str]]],
+    known_files: Sequence[str],
 ) -> None:
     """Write everything about a run, all of it or nothing; `reports` gives texts by file name.
 
     A report that an earlier run left and this one does not write is removed: it would show another
-    run's verdict.
+    run's verdict. `known_files` names every report that there is.
     """
     rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
     keep_output_out_of_git(folder.path)
@@ -99,9 +99,9 @@ def write_run(
             folder.stop_rules.name: (f"{rules}\n",),
         },
     )
-    for known in FORMATS:
-        if known.file not in reports:
-            (folder.path / known.file).unlink(missing_ok=True)
+    for known in known_files:
+        if known not in reports:
+            (folder.path / known).unlink(missing_ok=True)
 
 
 def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:
