@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,22 +21,13 @@ from fairgate.cli.options import (
 )
 from fairgate.cli.profiling import Profile
 from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import has_colour, say
+from fairgate.cli.saying import FORMAT_HELP, PAGE, open_page, say_result
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy, narrowed
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
     from fairgate.domain.runtime import Runtime
-    from fairgate.engine.gate import GateRun
-    from fairgate.reports.view import View
-
-FORMAT_HELP = (
-    "Reports to write, comma-separated: md, html, sarif, junit, badge, cyclonedx, every-eval-ever, "
-    "controls (default: md,html)."
-)
-PAGE = "report.html"
-_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
 
 @click.command(short_help="Run a policy's gate.")
@@ -129,16 +120,6 @@ def _loaded(
     return narrowed(load_policy(policy, runtime), limit, runtime), NO_BASELINE
 
 
-def open_page(page: Path) -> None:
-    """Open the page in the user's browser; where there is none, say where it is."""
-    import webbrowser
-
-    if not page.is_file():
-        say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
-    elif not webbrowser.open(page.absolute().as_uri()):
-        say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
-
-
 @click.command(short_help="Judge an earlier run's answers again.")
 @click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
 @click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the run's own).")
@@ -176,17 +157,6 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     if options["open_page"]:
         open_page(folder.path / PAGE)
     return code
-
-
-def say_result(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
-    """Print a finished run, and return the exit code."""
-    from fairgate.reports.console import render_console
-
-    for notice in notices:
-        say(f"fairgate: note: {harmless(notice)}")
-    click.echo(render_console(view, colour=has_colour()))
-    code = done.result.exit_code
-    return ExitCode.PASS if report_only and code in _VERDICTS else code
 
 
 @click.command(short_help="Validate a policy.")

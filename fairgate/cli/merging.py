@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.gate import FORMAT_HELP, PAGE, open_page, say_result
 from fairgate.cli.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -19,7 +18,7 @@ from fairgate.cli.options import (
     worker_options,
 )
 from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import say
+from fairgate.cli.saying import FORMAT_HELP, PAGE, open_page, say, say_result
 from fairgate.composition.loading import load_policy
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.runtime import Runtime
