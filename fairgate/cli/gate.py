@@ -74,11 +74,11 @@ def run(policy: Path, **options: Any) -> int:
 
 def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (step by step)
     from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.building import Composition
+    from fairgate.composition.building import Composition, on_its_machines
     from fairgate.composition.pace import paced
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
-    from fairgate.composition.team import on_its_machines
+    from fairgate.composition.team import team_for
     from fairgate.engine.gate import run_gate
     from fairgate.reports.formats import chosen, known_files
 
@@ -88,7 +88,7 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
     with profile.part("read policy and plan"):
         loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
-    composition = Composition(loaded, runtime, progress)
+    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
     with composition.until_it_ends():
         with composition.serving():
             with profile.part("read baseline, identify system"):

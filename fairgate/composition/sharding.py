@@ -17,7 +17,6 @@ from fairgate.composition.run_folder import RunFolder
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.engine.baseline import plan_hash
-from fairgate.engine.ports import Progress
 from fairgate.engine.shards import Shard, answer_part, part_of
 from fairgate.schema.outside import Role
 
@@ -44,30 +43,26 @@ def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, sha
 
 
 def run_shard(
-    loaded: LoadedPolicy,
-    shard: Shard,
-    folder: Path,
-    runtime: Runtime,
-    progress: Progress,
-    identity: Identity = NOT_ON_CI,
+    composition: Composition, shard: Shard, folder: Path, identity: Identity = NOT_ON_CI
 ) -> tuple[Manifest, list[str]]:
     """Ask a part of a policy's plan and write its folder; return what it was, and notices.
 
     What was answered before comes from the store, as in a run. Raises what the system raises.
     """
-    composition = Composition(loaded, runtime, progress)
-    policy, part = loaded.policy, part_of(loaded.plan, shard)
+    loaded, progress = composition.loaded, composition.progress
+    part = part_of(loaded.plan, shard)
     with composition.until_it_ends(f"{shard.number} of {shard.of}"):
         with composition.serving():
             under_test = dict(composition.system.under_test())
-            answered = answer_part(part, loaded.suites, policy.seed, composition.system, progress)
+            seed, system = loaded.policy.seed, composition.system
+            answered = answer_part(part, loaded.suites, seed, system, progress)
         manifest = Manifest(
             shard=shard,
             sources=len({case.cluster for case in part.cases}),
             questions=len(answered.answers),
             under_test=under_test,
             environment=composition.environment,
-            **expected(loaded, runtime, identity),  # type: ignore[arg-type]
+            **expected(loaded, composition.runtime, identity),  # type: ignore[arg-type]
         )
         keep_output_out_of_git(folder)
         write_shard(folder, manifest, answered, composition.unlabelled)
