@@ -84,7 +84,7 @@ def anchor(run: Path, reason: str, **options: Any) -> int:
 def _write(run: Path, reason: str, reference: Reference, options: Mapping[str, Any]) -> int:
     """Make a run the baseline or the anchor of its policy."""
     from fairgate.composition.accepted_runs import accepted_path, with_history, write_baseline
-    from fairgate.composition.diagnosing import read_burn_in
+    from fairgate.composition.burn_in_file import read_burn_in
     from fairgate.composition.run_folder import check_run, replay
     from fairgate.engine.accept import baseline_of
     from fairgate.engine.references import Reference

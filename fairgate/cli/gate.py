@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,22 +21,13 @@ from fairgate.cli.options import (
 )
 from fairgate.cli.profiling import Profile
 from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import has_colour, say
+from fairgate.cli.saying import FORMAT_HELP, PAGE, open_page, say_result
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy, narrowed
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
     from fairgate.domain.runtime import Runtime
-    from fairgate.engine.gate import GateRun
-    from fairgate.reports.view import View
-
-FORMAT_HELP = (
-    "Reports to write, comma-separated: md, html, sarif, junit, badge, cyclonedx, every-eval-ever, "
-    "controls (default: md,html)."
-)
-PAGE = "report.html"
-_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
 
 @click.command(short_help="Run a policy's gate.")
@@ -83,13 +74,13 @@ def run(policy: Path, **options: Any) -> int:
 
 def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (step by step)
     from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.building import Composition
+    from fairgate.composition.building import Composition, on_its_machines
     from fairgate.composition.pace import paced
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
-    from fairgate.composition.team import on_its_machines
+    from fairgate.composition.team import team_for
     from fairgate.engine.gate import run_gate
-    from fairgate.reports.formats import chosen
+    from fairgate.reports.formats import chosen, known_files
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     progress = profile = Profile(progress_for(quiet=options["quiet"]))
@@ -97,7 +88,7 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
     with profile.part("read policy and plan"):
         loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
-    composition = Composition(loaded, runtime, progress)
+    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
     with composition.until_it_ends():
         with composition.serving():
             with profile.part("read baseline, identify system"):
@@ -108,7 +99,8 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
         with profile.part("build reports"):
             view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
         with profile.part("write files"):
-            write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+            texts = report_texts(view, done, given, loaded, formats)
+            write_run(folder, loaded, done, texts, known_files())
     code = say_result(view, done, composition.notices, report_only=report_only)
     if options["profile"]:
         profile.say(composition.reported[0])
@@ -126,16 +118,6 @@ def _loaded(
     if named not in (None, NO_BASELINE):
         raise UsageError("--limit asks a part of the suite, which no baseline fits; leave one out")
     return narrowed(load_policy(policy, runtime), limit, runtime), NO_BASELINE
-
-
-def open_page(page: Path) -> None:
-    """Open the page in the user's browser; where there is none, say where it is."""
-    import webbrowser
-
-    if not page.is_file():
-        say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
-    elif not webbrowser.open(page.absolute().as_uri()):
-        say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
 
 
 @click.command(short_help="Judge an earlier run's answers again.")
@@ -156,7 +138,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     from fairgate.composition.accepted_runs import locate_references
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import RunFolder, replay, write_run
-    from fairgate.reports.formats import chosen
+    from fairgate.reports.formats import chosen, known_files
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -169,22 +151,12 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     folder = RunFolder(path=options["out"] or run / "rescored")
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only)
-    write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    texts = report_texts(view, done, given, loaded, formats)
+    write_run(folder, loaded, done, texts, known_files())
     code = say_result(view, done, notices, report_only=report_only)
     if options["open_page"]:
         open_page(folder.path / PAGE)
     return code
-
-
-def say_result(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
-    """Print a finished run, and return the exit code."""
-    from fairgate.reports.console import render_console
-
-    for notice in notices:
-        say(f"fairgate: note: {harmless(notice)}")
-    click.echo(render_console(view, colour=has_colour()))
-    code = done.result.exit_code
-    return ExitCode.PASS if report_only and code in _VERDICTS else code
 
 
 @click.command(short_help="Validate a policy.")

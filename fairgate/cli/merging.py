@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.gate import FORMAT_HELP, PAGE, open_page, say_result
 from fairgate.cli.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -19,7 +18,7 @@ from fairgate.cli.options import (
     worker_options,
 )
 from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import say
+from fairgate.cli.saying import FORMAT_HELP, PAGE, open_page, say, say_result
 from fairgate.composition.loading import load_policy
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.runtime import Runtime
@@ -66,11 +65,13 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     and are asked here.
     """
     from fairgate.composition.accepted_runs import locate_references
+    from fairgate.composition.building import Composition
     from fairgate.composition.merging import find_shards
     from fairgate.composition.merging import merge as merged
     from fairgate.composition.presenting import report_texts, view_of
     from fairgate.composition.run_folder import output_folder, write_run
-    from fairgate.reports.formats import chosen
+    from fairgate.composition.team import team_for
+    from fairgate.reports.formats import chosen, known_files
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -82,11 +83,13 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     loaded = load_policy(policy, runtime)
     folder = output_folder(options["out"], runtime, loaded)
     references = locate_references(loaded, policy, options["baseline"])
-    progress, asks = progress_for(quiet=options["quiet"]), not options["no_attribution"]
-    done = merged(found, loaded, references, runtime, progress, asks=asks)
+    progress = progress_for(quiet=options["quiet"])
+    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
+    done = merged(found, composition, references, asks=not options["no_attribution"])
     report_only = options["report_only"]
     view = view_of(done.run, done.given, folder.path, formats, report_only=report_only)
-    write_run(folder, loaded, done.run, report_texts(view, done.run, done.given, loaded, formats))
+    texts = report_texts(view, done.run, done.given, loaded, formats)
+    write_run(folder, loaded, done.run, texts, known_files())
     code = say_result(view, done.run, done.notices, report_only=report_only)
     if options["open_page"]:
         open_page(folder.path / PAGE)
@@ -110,9 +113,11 @@ def parsed(text: str) -> Shard:
 
 def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
+    from fairgate.composition.building import Composition
     from fairgate.composition.merging import find_shards
     from fairgate.composition.shard_attribution import run_attribution
     from fairgate.composition.sharding import run_shard, shard_folder
+    from fairgate.composition.team import team_for
 
     shard = parsed(options["shard"])
     useless = [shown for name, shown in _OF_MERGE.items() if options[name]]
@@ -125,11 +130,12 @@ def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     progress = progress_for(quiet=options["quiet"])
     loaded = load_policy(policy, runtime)
     folder = shard_folder(options["out"], runtime, loaded, shard)
+    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
     if options["after"] is None:
-        done, notices = run_shard(loaded, shard, folder, runtime, progress)
+        done, notices = run_shard(composition, shard, folder)
     else:
         earlier = find_shards([options["after"]])
-        done, notices = run_attribution(loaded, shard, earlier, folder, runtime, progress)
+        done, notices = run_attribution(composition, shard, earlier, folder)
     for notice in notices:
         say(f"fairgate: note: {harmless(notice)}")
     click.echo(

@@ -42,8 +42,9 @@ def export(model: str, output: Path | None, **options: Any) -> int:
     Needs torch and optimum, in an environment of their own:
     python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]'
     """
-    from fairgate.adapters.model_export import ExportChoice
-    from fairgate.composition.corpora import export_named_model
+    from fairgate.adapters.model_export import ExportChoice, export_model
+    from fairgate.adapters.model_hub import exported_folder
+    from fairgate.adapters.onnx_encoder import OnnxEncoder
 
     runtime = runtime_of(options)
     choice = ExportChoice(
@@ -52,5 +53,10 @@ def export(model: str, output: Path | None, **options: Any) -> int:
         revision=options["revision"],
         keep_anyway=options["keep_anyway"],
     )
-    export_named_model(model, output, runtime, choice, click.echo)
+    folder = output or exported_folder(model, runtime.cache / "models", choice.revision)
+    record = export_model(model, folder, choice, open_embedder=OnnxEncoder, say=click.echo)
+    for name, figure in record["parity"].items():
+        if name != "prompts":
+            click.echo(f"  {name.replace('_', ' ')}: {figure}")
+    click.echo(f"{folder}: name it, or {model!r}, as `model` or `embedder` in a policy")
     return ExitCode.PASS

@@ -10,12 +10,25 @@ import codecs
 import contextlib
 import os
 import sys
-from typing import Any, TextIO
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from fairgate.domain.errors import ExitCode
 from fairgate.domain.wording import harmless
 
+if TYPE_CHECKING:
+    from fairgate.engine.gate import GateRun
+    from fairgate.reports.view import View
+
+FORMAT_HELP = (
+    "Reports to write, comma-separated: md, html, sarif, junit, badge, cyclonedx, every-eval-ever, "
+    "controls (default: md,html)."
+)
+PAGE = "report.html"
+_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 _ESCAPES = "fairgate.escapes"
 
 
@@ -93,3 +106,24 @@ def has_colour() -> bool:
     """Return whether the result may be coloured: on a terminal, unless NO_COLOR forbids it."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stdout.isatty()
+
+
+def say_result(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
+    """Print a finished run, and return the exit code."""
+    from fairgate.reports.console import render_console
+
+    for notice in notices:
+        say(f"fairgate: note: {harmless(notice)}")
+    click.echo(render_console(view, colour=has_colour()))
+    code = done.result.exit_code
+    return ExitCode.PASS if report_only and code in _VERDICTS else code
+
+
+def open_page(page: Path) -> None:
+    """Open the page in the user's browser; where there is none, say where it is."""
+    import webbrowser
+
+    if not page.is_file():
+        say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
+    elif not webbrowser.open(page.absolute().as_uri()):
+        say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")

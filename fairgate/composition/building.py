@@ -16,18 +16,16 @@ from fairgate.composition.judge_record import shortcomings, standing_notice, unp
 from fairgate.composition.loading import NO_BASELINE, LoadedPolicy
 from fairgate.composition.manifest import contents
 from fairgate.composition.suite_retrievers import SuiteRetrievers
-from fairgate.composition.team import team_for
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import must_match, with_texts_of
+from fairgate.engine.baseline import must_match, plan_hash, with_texts_of
 from fairgate.engine.environment import environment_notices, of_machines
-from fairgate.engine.gate import GateInput
-from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest
+from fairgate.engine.gate import GateInput, GateRun
+from fairgate.engine.ports import Progress, ResultStore, SystemUnderTest, Team
 from fairgate.engine.quarantine import quarantine_notices
 from fairgate.engine.references import References
 from fairgate.engine.rules import idle_notices
-from fairgate.engine.shards import plan_hash
 from fairgate.schema.outside import Role
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
@@ -42,18 +40,25 @@ if TYPE_CHECKING:
 class Composition:
     """Builds what a run needs from a loaded policy; every part at most once, when it is asked."""
 
-    def __init__(self, loaded: LoadedPolicy, runtime: Runtime, progress: Progress) -> None:
-        """Take a loaded policy and how to run it."""
-        self._loaded = loaded
-        self._runtime = runtime
+    def __init__(
+        self,
+        loaded: LoadedPolicy,
+        runtime: Runtime,
+        progress: Progress,
+        team: Team | None = None,
+    ) -> None:
+        """Take a loaded policy and how to run it; without a team this process asks the models."""
+        self.loaded = loaded
+        self.runtime = runtime
+        self.progress = progress
         self._kind = kind_of(loaded.policy.system)
-        self._team = team_for(loaded, runtime)
+        self._team = team
         self._resources = Resources(
             runtime,
             progress,
             suite_retrievers=lambda: self._suite_retrievers.of_all(loaded.suites.values()),
             suites_under_test=lambda: self._suite_retrievers.under_test(loaded.suites.values()),
-            team=self._team,
+            team=team,
         )
 
     @property
@@ -88,14 +93,14 @@ class Composition:
         `under_test` names the system that gave the answers where they are an earlier run's, and
         `environment` the machines that ran it; None: system and machine as they are now.
         """
-        policy = self._loaded.policy
+        policy = self.loaded.policy
         provenance = self.provenance(under_test)
         if environment is not None:
             provenance = replace(provenance, environment=environment)
         of_system = dict(self._kind.must_match(policy.system))
-        if measures := contents(policy, self._runtime, Role.EMBEDDER):
+        if measures := contents(policy, self.runtime, Role.EMBEDDER):
             of_system["measures"] = measures
-        suites, plan = self._loaded.suites, self._loaded.plan
+        suites, plan = self.loaded.suites, self.loaded.plan
         judged = self._judge_notices(provenance.under_test)
         if judged:
             plan = unproven(plan)
@@ -131,15 +136,15 @@ class Composition:
             under_test=self.system.under_test() if under_test is None else under_test,
             environment=self.environment,
             fairgate=__version__,
-            policy_path=self._loaded.parsed.path,
-            commit=current_commit(self._runtime.under_test.root),
+            policy_path=self.loaded.parsed.path,
+            commit=current_commit(self.runtime.under_test.root),
         )
 
     @property
     def environment(self) -> dict[str, str]:
         """Return the libraries and processors of this machine and, once they ran, the workers'."""
         workers = () if self._team is None else self._team.machines
-        return of_machines([describe_environment(self._runtime.device), *workers])
+        return of_machines([describe_environment(self.runtime.device), *workers])
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -147,7 +152,7 @@ class Composition:
 
         Whatever looks at the system, asks it, or says what is under test belongs inside.
         """
-        with served_for(self._loaded.policy.system, self._runtime):
+        with served_for(self.loaded.policy.system, self.runtime):
             try:
                 yield
             finally:
@@ -161,9 +166,9 @@ class Composition:
         Answers of what has no revision are kept until the block is left without an error: a later
         run asks for them again. `part` names a part of a run.
         """
-        where = (str(self._runtime.root.resolve()), self._loaded.parsed.path, part)
+        where = (str(self.runtime.root.resolve()), self.loaded.parsed.path, part)
         self._resources.run = lambda: hashlib.sha256(
-            "\0".join([*where, plan_hash(self._loaded.plan.cases)]).encode("utf-8", "replace")
+            "\0".join([*where, plan_hash(self.loaded.plan.cases)]).encode("utf-8", "replace")
         ).hexdigest()
         is_interrupted = True
         try:
@@ -178,7 +183,7 @@ class Composition:
 
         Where pairs are judged it asks the policy's judge, too.
         """
-        policy, opened = self._loaded.policy, self._inner
+        policy, opened = self.loaded.policy, self._inner
         if policy.judge is None or not self._is_judged:
             return opened
         from fairgate.systems.judges import JudgedSystem, JudgePolicy, open_judges
@@ -188,7 +193,7 @@ class Composition:
 
     @cached_property
     def _inner(self) -> OpenSystem:
-        policy = self._loaded.policy
+        policy = self.loaded.policy
         return labelled(
             self._kind.open(policy.system, self._resources),
             self._kind.labels(policy.system),
@@ -205,37 +210,57 @@ class Composition:
 
     @property
     def _is_judged(self) -> bool:
-        return any(unit.verdicts for unit in self._loaded.plan.units)
+        return any(unit.verdicts for unit in self.loaded.plan.units)
 
     def _judge_notices(self, under_test: Mapping[str, str]) -> list[str]:
         """Return why the judge's verdicts fail no build; nothing where they do, or none is asked.
 
         Only here is known which models judge; a policy knows their names.
         """
-        judge = self._loaded.policy.judge
+        judge = self.loaded.policy.judge
         if judge is None or not self._is_judged:
             return []
         from fairgate.systems.judges import UNDER_TEST
 
         asked = under_test.get(UNDER_TEST, "")
-        why = list(shortcomings(judge, self._loaded.judge_record, asked))
+        why = list(shortcomings(judge, self.loaded.judge_record, asked))
         return [standing_notice(judge, why)] if why else []
 
     def replayed(self, recording: Recording) -> SystemUnderTest:
         """Return a system whose answers are those of an earlier run (`rescore`)."""
         from fairgate.systems.recorded import RecordedSystem
 
-        chosen = self._kind.embedder(self._loaded.policy.system)
+        chosen = self._kind.embedder(self.loaded.policy.system)
         return RecordedSystem(recording, lambda: self._resources.encoder(chosen).documents)
 
     @cached_property
     def _suite_retrievers(self) -> SuiteRetrievers:
-        chosen = self._kind.embedder(self._loaded.policy.system)
+        chosen = self._kind.embedder(self.loaded.policy.system)
         return SuiteRetrievers(
             resources=self._resources,
             embedder=chosen,
-            role=self._kind.embedder_role(self._loaded.policy.system),
+            role=self._kind.embedder_role(self.loaded.policy.system),
         )
+
+
+def on_its_machines(
+    given: GateInput, run: GateRun, environment: Mapping[str, str]
+) -> tuple[GateInput, GateRun]:
+    """Return a run with where its answers were made, which is known once all were asked."""
+    before = given.provenance.environment
+    differing = sorted(name for name in environment if environment[name] != before.get(name))
+    if not differing:
+        return given, run
+    values = "; ".join(f"{name}: {environment[name]}" for name in differing)
+    notice = (
+        f"questions were asked on machines that are not alike ({values}): answers are those of one "
+        "process where machines are"
+    )
+    provenance = replace(given.provenance, environment=environment)
+    given = replace(given, provenance=provenance, notices=[notice, *given.notices])
+    notices = [notice, *run.result.notices]
+    result = replace(run.result, provenance=provenance, notices=notices)
+    return given, replace(run, result=result)
 
 
 def _not_there(references: References) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairgate.adapters.files.shard_folder import Manifest
+from fairgate.composition.building import Composition
 from fairgate.composition.change import Evaluation
 from fairgate.composition.merging import Found, merge, objection
 from fairgate.composition.sharding import Identity, expected, run_shard
@@ -40,13 +41,9 @@ class PartAsker:
         digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{side.loaded.policy.name}-{digest[:12]}"
         if name not in self.asked:
+            composition = Composition(side.loaded, side.runtime, self.progress)
             self.asked[name], notices = run_shard(
-                side.loaded,
-                self.shard,
-                self.folder / name,
-                side.runtime,
-                self.progress,
-                self.identity,
+                composition, self.shard, self.folder / name, self.identity
             )
             self.notices += notices
         return self.asked[name]
@@ -79,7 +76,8 @@ class PartsJudge:
                 "one the same `policy` and `root`, and run them in one workflow run"
             )
         self.used |= {one.folder for one in own}
-        done = merge(own, side.loaded, side.references, side.runtime, self.progress, asks=self.asks)
+        composition = Composition(side.loaded, side.runtime, self.progress)
+        done = merge(own, composition, side.references, asks=self.asks)
         return Evaluation(side=side, given=done.given, run=done.run, notices=done.notices)
 
     def require_all_used(self) -> None:

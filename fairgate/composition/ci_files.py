@@ -14,7 +14,7 @@ from fairgate.composition.run_folder import RunFolder, write_run
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports.affected import leading
-from fairgate.reports.formats import FORMATS
+from fairgate.reports.formats import FORMATS, known_files
 from fairgate.reports.markdown import COMMENT_LIMIT
 from fairgate.reports.present import present
 from fairgate.reports.pull_request import (
@@ -96,7 +96,7 @@ def report_change(
     texts = dict(report_texts(view, decides.run, decides.given, loaded, tuple(FORMATS)))
     report = texts["report.md"]
     texts["report.md"] = lambda: with_notes("".join(report()), notes)
-    write_run(RunFolder(path=folder), loaded, decides.run, texts)
+    write_run(RunFolder(path=folder), loaded, decides.run, texts, known_files())
     lines = gate_lines(loaded)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
     regressions = sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)

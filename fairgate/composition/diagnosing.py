@@ -1,38 +1,27 @@
-"""What `fairgate power`, `burn-in` and `explain` work on, put together from files."""
+"""What `fairgate burn-in` asks, writes and says."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from fairgate.adapters.files.durable import write_text
-from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.perturbation_files import embedded_set_names, load_perturbation_set
 from fairgate.composition.building import Composition
+from fairgate.composition.burn_in_file import BURN_IN, BURN_IN_VERSION
 from fairgate.composition.loading import LoadedPolicy, joined
-from fairgate.composition.run_folder import earlier_run, replay
-from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.baseline import Baseline, KnownSd, unit_contents
 from fairgate.engine.burn_in import BurnIn, Replica, burn_in
-from fairgate.engine.comparison import Comparison, prepare_rule
-from fairgate.engine.explain import Explanation, explain_case
 from fairgate.engine.gate import GateInput
-from fairgate.engine.ports import SILENT, Progress
-from fairgate.engine.power import RulePower, rule_power
+from fairgate.engine.ports import Progress
 from fairgate.engine.references import NO_REFERENCES
-from fairgate.engine.rules import expand_rules
-from fairgate.reports.escaping import Redaction
-from fairgate.stats.regression import PreparedRegression
+from fairgate.reports.escaping import plain
+from fairgate.reports.figures import metric_in
 from fairgate.systems.catalogue import kind_of
-
-BURN_IN = "burn-in.json"
-BURN_IN_VERSION = 1
-_MAX_BYTES = 16 << 20
-_MOST_SD = 3
-"""As in policies: no value of a metric changes by more from source to source."""
 
 
 def burn_in_policy(
@@ -89,77 +78,31 @@ def _finite(value: object) -> object:
     return value
 
 
-def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
-    """Return the standard deviations in a burn-in.json. Raises DataError."""
-    try:
-        body = read_json_object(path, _MAX_BYTES)
-        if body["schema_version"] != BURN_IN_VERSION:
-            raise DataError(
-                f"{path}: burn-in format {body['schema_version']!r:.40}, this FairGate reads "
-                f"{BURN_IN_VERSION}; run `fairgate burn-in` again"
-            )
-        sds = [
-            KnownSd(
-                metric=str(row["metric"]),
-                suite=str(row["suite"]),
-                where={str(k): str(v) for k, v in row["where"].items()},
-                sd=float(row["sd"]),
-            )
-            for row in body["sds"]
-        ]
-        name = body["policy"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path}: no readable {BURN_IN} ({error!r:.100}); make one with `fairgate burn-in`"
-        ) from error
-    if name != policy:
-        raise DataError(
-            f"{path}: is the burn-in of policy {name!r:.80}, not of {policy!r}; name the right file"
+def render_burn_in(found: BurnIn) -> str:
+    """Return what the replicas of the unchanged system say about the gate and the system."""
+    return "\n".join(_burn_in_lines(found))
+
+
+def _burn_in_lines(found: BurnIn) -> Iterator[str]:
+    yield f"{len(found.replicas)} replicas of the unchanged system:"
+    for number, changes in enumerate(found.replicas):
+        yield f"  {number}  {', '.join(changes) or 'as the policy has it'}"
+    yield ""
+    yield (
+        f"The gate's own false alarms: {found.false_alarms} of {found.comparisons} comparisons "
+        "(each replica against each other; they share runs, so this is a rough rate)"
+    )
+    yield ""
+    for rule in found.rules:
+        yield (
+            f"  {plain(metric_in(rule.metric, rule.where))} in suite {plain(rule.suite)}: "
+            f"{rule.lowest:.4f} to {rule.highest:.4f}, SD of the per-source change {rule.sd:.4f}, "
+            f"{rule.false_alarms} of {rule.comparisons} false alarms"
         )
-    if any(not 0 <= row.sd <= _MOST_SD for row in sds):
-        raise DataError(f"{path}: holds a standard deviation that is not between 0 and {_MOST_SD}")
-    return sds
-
-
-def policy_power(
-    loaded: LoadedPolicy,
-    runtime: Runtime,
-    baseline: Baseline | None,
-    *,
-    run: Path | None,
-    burn_in_file: Path | None,
-) -> list[RulePower]:
-    """Return what each regression rule can see, from all that is known about its noise."""
-    sds = list(baseline.sds) if baseline else []
-    if burn_in_file is not None:
-        sds += read_burn_in(burn_in_file, loaded.policy.name)
-    rules = expand_rules(loaded.policy, loaded.plan)
-    observed: dict[int, PreparedRegression] = {}
-    if run is not None:
-        if baseline is None:
-            raise UsageError("--run needs a baseline to compare with; name it with --baseline")
-        path = Path(loaded.parsed.path)
-        replayed, given, _, _ = replay(run, path, runtime)
-        contents = {name: unit_contents(given.plan, name) for name in replayed.tables}
-        comparison = Comparison(baseline=baseline, contents=contents)
-        for number, rule in enumerate(rules):
-            if rule.gate.regression is not None:
-                table = replayed.tables[rule.suite]
-                found = prepare_rule(rule, table, comparison, loaded.policy.seed)
-                if found is not None and found.evidence.evaluated:
-                    observed[number] = found
-    return rule_power(rules, loaded.plan, loaded.policy, sds, observed)
-
-
-def explain_run_case(
-    run: Path, case: str, suite: str | None, policy: Path | None, runtime: Runtime
-) -> tuple[Explanation, Redaction]:
-    """Return everything about one pair of a finished run, and how its policy redacts texts.
-
-    Raises UsageError for unknown keys.
-    """
-    undated = replace(runtime, today=None)  # an old run may be read after a quarantine's end
-    replayed, given, loaded, _ = replay(run, policy, undated)
-    sut = Composition(loaded, undated, SILENT).replayed(earlier_run(run, loaded))
-    found = explain_case(replayed, given, case, suite=suite, vectors=sut.vectors)
-    return found, loaded.policy.redact
+    yield ""
+    for item in found.instability:
+        yield (
+            f"  labels of {plain(item.relation)} in suite {plain(item.suite)}: "
+            f"{100 * item.stability:.1f} % of {item.cases} cases keep their label, entropy "
+            f"{item.entropy:.3f} bits"
+        )

@@ -14,11 +14,11 @@ import posixpath
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from fairgate.adapters.dataset_hub import hub_table
 from fairgate.adapters.embedded_names import embedded_path, existing
@@ -40,9 +40,6 @@ from fairgate.domain.wording import quoted
 from fairgate.policy.named_files import embedded_names
 from fairgate.policy.schema import Policy
 from fairgate.schema.outside import Named, Role, named_in
-
-if TYPE_CHECKING:
-    from fairgate.adapters.github.base_commit import BaseCommit, BaseFile
 
 _EMBEDDED = {
     Role.ATTRIBUTES: "attributes",
@@ -150,6 +147,38 @@ class Difference:
     role: Role
     file: str
     """Path from the root."""
+
+
+class BaseFile(Protocol):
+    """A file of the base commit."""
+
+    @property
+    def id(self) -> str:
+        """Return the name of its object."""
+        ...
+
+    @property
+    def content(self) -> Callable[[], bytes]:
+        """Return what reads it."""
+        ...
+
+
+class BaseCommit(Protocol):
+    """The files of the base commit."""
+
+    @property
+    def commit(self) -> str:
+        """Return its name."""
+        ...
+
+    @property
+    def prefix(self) -> str:
+        """Return where the root is in its repository: nothing, or `services/shop/`."""
+        ...
+
+    def below(self, path: str) -> Iterator[tuple[str, BaseFile]]:
+        """Yield every file at or below a path from the repository's top. Raises BaselineError."""
+        ...
 
 
 class BaseVersion:

@@ -11,24 +11,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fairgate.adapters.files.execution_lines import is_shard
 from fairgate.adapters.files.shard_folder import (
     Manifest,
     ReadShard,
-    is_shard,
     read_manifest,
     read_shard,
 )
-from fairgate.composition.building import Composition
+from fairgate.composition.building import Composition, on_its_machines
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.sharding import expected
-from fairgate.composition.team import on_its_machines
 from fairgate.domain.errors import BudgetError, DataError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.environment import of_machines
 from fairgate.engine.gate import GateInput, GateRun, run_gate
-from fairgate.engine.ports import Progress, SystemUnderTest, Vectors
+from fairgate.engine.ports import SystemUnderTest, Vectors
 from fairgate.engine.references import References
 from fairgate.engine.shards import MOST_SHARDS, Shard, UnitedSystem, part_of
 
@@ -192,13 +191,7 @@ class Merged:
 
 
 def merge(
-    shards: Sequence[Found],
-    loaded: LoadedPolicy,
-    references: References,
-    runtime: Runtime,
-    progress: Progress,
-    *,
-    asks: bool,
+    shards: Sequence[Found], composition: Composition, references: References, *, asks: bool
 ) -> Merged:
     """Judge parts as one run; equal to the run of one process where `asks`.
 
@@ -206,14 +199,13 @@ def merge(
     they are asked here. Raises UsageError where parts are foreign, missing or there twice, or the
     system to ask is another one here; DataError where one is damaged.
     """
-    read = read_all(shards, loaded, runtime)
-    composition = Composition(loaded, runtime, progress)
+    read = read_all(shards, composition.loaded, composition.runtime)
     under_test = dict(shards[0].manifest.under_test)
     given = composition.gate_input(references, under_test, _environment(shards))
     with contextlib.ExitStack() as stack:
         live = Live(composition, under_test, read, stack)
         united = united_system(read, live if asks else None)
-        done = run_gate(given, united, progress)
+        done = run_gate(given, united, composition.progress)
         given, done = on_its_machines(given, done, live.environment(given.provenance.environment))
     if united.left_out:
         given, done = _with_notice(given, done, _left_out(united.left_out))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairgate.adapters.files.execution_lines import execution_lines
+from fairgate.adapters.files.execution_lines import PART_MANIFEST, execution_lines, is_shard
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.parts import check_parts, write_parts
 from fairgate.adapters.files.recorded import read_recorded
-from fairgate.adapters.files.shard_folder import MANIFEST, is_shard
 from fairgate.composition.building import Composition
 from fairgate.composition.loading import LoadedPolicy, load_policy
 from fairgate.composition.pace import read_pace
@@ -25,7 +24,6 @@ from fairgate.domain.wording import harmless
 from fairgate.engine.gate import GateInput, GateRun, run_gate
 from fairgate.engine.ports import SILENT
 from fairgate.engine.references import NO_REFERENCES, References
-from fairgate.reports.formats import FORMATS
 
 if TYPE_CHECKING:
     from fairgate.systems.recorded import Recording
@@ -61,7 +59,8 @@ def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) ->
     folder = RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
     if is_shard(folder.path):
         raise UsageError(
-            f"{folder.path}: holds a part of a run ({MANIFEST}); name another folder with --out"
+            f"{folder.path}: holds a part of a run ({PART_MANIFEST}); name another folder with "
+            "--out"
         )
     return folder
 
@@ -81,11 +80,12 @@ def write_run(
     loaded: LoadedPolicy,
     run: GateRun,
     reports: Mapping[str, Callable[[], str | Iterator[str]]],
+    known_files: Sequence[str],
 ) -> None:
     """Write everything about a run, all of it or nothing; `reports` gives texts by file name.
 
     A report that an earlier run left and this one does not write is removed: it would show another
-    run's verdict.
+    run's verdict. `known_files` names every report that there is.
     """
     rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
     keep_output_out_of_git(folder.path)
@@ -99,9 +99,9 @@ def write_run(
             folder.stop_rules.name: (f"{rules}\n",),
         },
     )
-    for known in FORMATS:
-        if known.file not in reports:
-            (folder.path / known.file).unlink(missing_ok=True)
+    for known in known_files:
+        if known not in reports:
+            (folder.path / known).unlink(missing_ok=True)
 
 
 def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:

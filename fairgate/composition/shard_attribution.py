@@ -10,43 +10,36 @@ from pathlib import Path
 from fairgate.adapters.files.kept_out_of_git import keep_output_out_of_git
 from fairgate.adapters.files.shard_folder import Manifest, write_shard
 from fairgate.composition.building import Composition
-from fairgate.composition.loading import LoadedPolicy
 from fairgate.composition.merging import Found, Live, read_all, united_system
 from fairgate.domain.errors import BudgetError, UsageError
-from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SILENT, Progress
+from fairgate.engine.ports import SILENT
 from fairgate.engine.shards import AnsweredPart, Shard, ask_attribution, part_of
 from fairgate.engine.waves import answer_waves
 
 
 def run_attribution(
-    loaded: LoadedPolicy,
-    shard: Shard,
-    earlier: Sequence[Found],
-    folder: Path,
-    runtime: Runtime,
-    progress: Progress,
+    composition: Composition, shard: Shard, earlier: Sequence[Found], folder: Path
 ) -> tuple[Manifest, list[str]]:
     """Write a part again, with its answers and those to its share of attribution's questions.
 
     `earlier` are all parts of the run. Raises UsageError where they are not, or are another
     number of parts.
     """
-    read = read_all(earlier, loaded, runtime)
+    loaded = composition.loaded
+    read = read_all(earlier, loaded, composition.runtime)
     own = next((one for one in read if one.manifest.shard == shard), None)
     if own is None:
         raise UsageError(
             f"--shard is {shard}, but --after names {len(read)} parts; name one of those: "
             f"{shard.number}/{len(read)}"
         )
-    composition = Composition(loaded, runtime, progress)
     plan, suites, seed = loaded.plan, loaded.suites, loaded.policy.seed
     answered = answer_waves(plan, suites, seed, united_system(read, None), SILENT)
     with contextlib.ExitStack() as stack:
         live = Live(composition, own.manifest.under_test, read, stack)
         error = None
         try:
-            crossed = ask_attribution(answered, part_of(plan, shard), live, progress)
+            crossed = ask_attribution(answered, part_of(plan, shard), live, composition.progress)
         except BudgetError as spent:
             crossed, error = {}, spent
         environment = live.environment(own.manifest.environment)

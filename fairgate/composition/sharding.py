@@ -16,8 +16,8 @@ from fairgate.composition.manifest import contents
 from fairgate.composition.run_folder import RunFolder
 from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import Progress
-from fairgate.engine.shards import AnsweredPart, Shard, answer_part, part_of, plan_hash
+from fairgate.engine.baseline import plan_hash
+from fairgate.engine.shards import AnsweredPart, Shard, answer_part, part_of
 from fairgate.schema.outside import Role
 
 _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
@@ -43,26 +43,21 @@ def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, sha
 
 
 def run_shard(
-    loaded: LoadedPolicy,
-    shard: Shard,
-    folder: Path,
-    runtime: Runtime,
-    progress: Progress,
-    identity: Identity = NOT_ON_CI,
+    composition: Composition, shard: Shard, folder: Path, identity: Identity = NOT_ON_CI
 ) -> tuple[Manifest, list[str]]:
     """Ask a part of a policy's plan and write its folder; return what it was, and notices.
 
     What was answered before comes from the store, as in a run. Raises what the system raises; the
     folder of a part whose budget is spent says so to the merge.
     """
-    composition = Composition(loaded, runtime, progress)
-    policy, part = loaded.policy, part_of(loaded.plan, shard)
+    loaded, progress = composition.loaded, composition.progress
+    part = part_of(loaded.plan, shard)
     with composition.until_it_ends(f"{shard.number} of {shard.of}"):
         with composition.serving():
             under_test = dict(composition.system.under_test())
-            system, error = composition.system, None
+            seed, system, error = loaded.policy.seed, composition.system, None
             try:
-                answered = answer_part(part, loaded.suites, policy.seed, system, progress)
+                answered = answer_part(part, loaded.suites, seed, system, progress)
             except BudgetError as spent:
                 answered, error = AnsweredPart(answers={}, vectors={}), spent
         manifest = Manifest(
@@ -71,7 +66,7 @@ def run_shard(
             questions=len(answered.answers),
             under_test=under_test,
             environment=composition.environment,
-            **expected(loaded, runtime, identity),  # type: ignore[arg-type]
+            **expected(loaded, composition.runtime, identity),  # type: ignore[arg-type]
         )
         manifest = manifest if error is None else manifest.ended_by(error)
         keep_output_out_of_git(folder)

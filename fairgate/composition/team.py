@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from fairgate.composition.loading import LoadedPolicy
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.gate import GateInput, GateRun
 from fairgate.engine.workers import Executor, Team
 from fairgate.systems.catalogue import kind_of
 
@@ -34,26 +30,6 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime) -> Team | None:
             "--shard"
         )
     return Team(_executor(runtime))
-
-
-def on_its_machines(
-    given: GateInput, run: GateRun, environment: Mapping[str, str]
-) -> tuple[GateInput, GateRun]:
-    """Return a run with where its answers were made, which is known once all were asked."""
-    before = given.provenance.environment
-    differing = sorted(name for name in environment if environment[name] != before.get(name))
-    if not differing:
-        return given, run
-    values = "; ".join(f"{name}: {environment[name]}" for name in differing)
-    notice = (
-        f"questions were asked on machines that are not alike ({values}): answers are those of one "
-        "process where machines are"
-    )
-    provenance = replace(given.provenance, environment=environment)
-    given = replace(given, provenance=provenance, notices=[notice, *given.notices])
-    notices = [notice, *run.result.notices]
-    result = replace(run.result, provenance=provenance, notices=notices)
-    return given, replace(run, result=result)
 
 
 def _runs_a_model(loaded: LoadedPolicy) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
@@ -91,6 +92,14 @@ def _as_texts(fields: Mapping[str, object]) -> dict[str, str]:
 def unit_contents(plan: TestPlan, suite: str) -> dict[str, str]:
     """Return for each unit of a suite a short hash of everything that was asked."""
     return {unit.key: unit.content for unit in plan.units if unit.suite == suite}
+
+
+def plan_hash(cases: Sequence[Case]) -> str:
+    """Return the SHA-256 of everything that cases ask, in their order."""
+    digest = hashlib.sha256()
+    for case in cases:
+        digest.update(f"{case!r}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def with_texts_of(baseline: Baseline, plan: TestPlan) -> Baseline:

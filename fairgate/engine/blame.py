@@ -22,8 +22,7 @@ from fairgate.engine.blame_documents import DocumentSearch, Sides, Verdict
 from fairgate.engine.blame_result import Blame, ExplainedRule, Factor, Known
 from fairgate.engine.blame_shares import divided
 from fairgate.engine.delta_debugging import OutOfQuestions
-from fairgate.engine.gate import GateInput, GateRun, run_gate
-from fairgate.engine.mutation_test import without_attribution
+from fairgate.engine.gate import GateInput, GateRun, run_gate, without_attribution
 from fairgate.engine.ports import SILENT, Progress, Staged
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe

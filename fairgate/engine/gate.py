@@ -32,7 +32,8 @@ from fairgate.engine.unjudged_documents import unjudged_documents
 from fairgate.engine.vanished import vanished_slices
 from fairgate.engine.wave import Answered
 from fairgate.engine.waves import Asking, answer_waves
-from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.attribution import COLUMNS
+from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy
@@ -104,6 +105,19 @@ class GateInput:
     def overlaps(self) -> Mapping[Reference, Overlap | None]:
         """Return how the plan's cases relate to the baseline's and the anchor's."""
         return {reference: shared_cases(self, reference) for reference in Reference}
+
+
+def without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
+    """Return the input without crossed answers, which a changed pair has none of, and its rules."""
+    columns = set(COLUMNS.values())
+    gates = given.policy.gates
+    out = [g.metric for g in gates if g.metric in BY_ID and BY_ID[g.metric].column in columns]
+    kept = [gate for gate in gates if gate.metric not in out]
+    policy = given.policy.model_copy(update={"gates": kept})
+    quiet = {name: suite.without_crossing() for name, suite in given.suites.items()}
+    has_intervals = any(gate.evidence == "interval" for gate in kept)
+    lean = replace(given, policy=policy, suites=quiet, has_intervals=has_intervals)
+    return lean, list(dict.fromkeys(out))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.items import ALL_DOCUMENTS
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.engine.gate import GateInput, GateRun, run_gate
+from fairgate.engine.gate import GateInput, GateRun, run_gate, without_attribution
 from fairgate.engine.kill_score import (
     NO_VERDICT,
     CatchingRule,
@@ -38,7 +38,6 @@ from fairgate.engine.suggested_gates import (
     propose,
     separating,
 )
-from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.stats.clopper_pearson import clopper_pearson
 from fairgate.stats.interval import Interval
@@ -234,19 +233,6 @@ class MutationTest:
             ).result.rules
             if rule.position == len(policy.gates)
         )
-
-
-def without_attribution(given: GateInput) -> tuple[GateInput, list[str]]:
-    """Return the input without crossed answers, which a changed pair has none of, and its rules."""
-    columns = set(COLUMNS.values())
-    gates = given.policy.gates
-    out = [g.metric for g in gates if g.metric in BY_ID and BY_ID[g.metric].column in columns]
-    kept = [gate for gate in gates if gate.metric not in out]
-    policy = given.policy.model_copy(update={"gates": kept})
-    quiet = {name: suite.without_crossing() for name, suite in given.suites.items()}
-    has_intervals = any(gate.evidence == "interval" for gate in kept)
-    lean = replace(given, policy=policy, suites=quiet, has_intervals=has_intervals)
-    return lean, list(dict.fromkeys(out))
 
 
 def _no_start(run: GateRun) -> str:

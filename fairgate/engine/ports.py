@@ -79,6 +79,28 @@ class Generator(Protocol):
         ...
 
 
+class Team(Protocol):
+    """Workers that have models of their own, for as long as a run asks."""
+
+    @property
+    def notices(self) -> list[str]:
+        """Return which workers were lost, and what their models say. Not part of a result."""
+        ...
+
+    @property
+    def machines(self) -> Sequence[Mapping[str, str]]:
+        """Return what each worker says about its libraries and processor."""
+        ...
+
+    def generator(self, inner: Generator, model: str) -> Generator:
+        """Return a model that workers ask; `inner` is it here, `model` what tells them which."""
+        ...
+
+    def close(self) -> None:
+        """End all workers."""
+        ...
+
+
 class Application(Protocol):
     """A whole system that is asked from outside: it retrieves, if it does, and answers."""
 

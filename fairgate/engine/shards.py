@@ -71,14 +71,6 @@ def part_of(plan: TestPlan, shard: Shard) -> TestPlan:
     return TestPlan(cases=cases, units=units)
 
 
-def plan_hash(cases: Sequence[Case]) -> str:
-    """Return the SHA-256 of everything that cases ask, in their order."""
-    digest = hashlib.sha256()
-    for case in cases:
-        digest.update(f"{case!r}\n".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fairgate.domain.errors import ModelError, UsageError, WorkerError
-from fairgate.domain.executions import GenerationRequest
+from fairgate.domain.executions import Answer, GenerationRequest
 from fairgate.domain.wording import harmless, quoted
-from fairgate.engine.worker_messages import Asks, Reply, reply_from, task_to
+from fairgate.engine.ports import Generator
+from fairgate.engine.stored import answer_from, scores_from
+from fairgate.engine.worker_messages import Asks, Reply, Way, reply_from, task_to
 
 MOST_TRIES = 3
 """How often a source is begun whose worker is lost, and how many workers in a row fail to start."""
@@ -141,6 +143,10 @@ class Team:
         """Return how many workers there are at once."""
         return self._executor.most
 
+    def generator(self, inner: Generator, model: str) -> SpreadGenerator:
+        """Return a model that these workers have, each its own, asked as if it were one."""
+        return SpreadGenerator(inner, model, self)
+
     def close(self) -> None:
         """End all workers."""
         self._idle, self._busy = [], {}
@@ -234,6 +240,60 @@ class Team:
             f"a worker was lost ({why}); {many} that it had not answered whole were given to "
             "others, and no answer changes by that"
         )
+
+
+class SpreadGenerator:
+    """The ports `Generator` and `OptionScorer` over the workers of a run.
+
+    An answer depends on its request alone, so it is the same whichever worker gives it.
+    """
+
+    def __init__(self, inner: Generator, model: str, team: Team) -> None:
+        """Take the model as it would be asked here, its name for workers, and the workers.
+
+        `inner` gives the fingerprint alone.
+        """
+        self._inner = inner
+        self._model = model
+        self._team = team
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the model: who asks it changes no answer."""
+        return self._inner.fingerprint
+
+    @property
+    def side_by_side(self) -> int:
+        """Return how many times as many requests are best scored at once."""
+        return self._team.most
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position in requests, answer)` as workers send them. Raises WorkerError."""
+        for position, value in self._team.ask(self._asks(Way.GENERATE), requests):
+            answer = answer_from(value)
+            if answer is None:
+                raise _unsound(requests[position])
+            yield position, answer
+
+    def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return the log-probability (nats) of each option of each request."""
+        found: dict[int, list[float]] = {}
+        for position, value in self._team.ask(self._asks(Way.SCORE), requests):
+            scores = scores_from(value, len(requests[position].options))
+            if scores is None:
+                raise _unsound(requests[position])
+            found[position] = scores
+        return [found[position] for position in range(len(requests))]
+
+    def _asks(self, way: Way) -> Asks:
+        return Asks(model=self._model, fingerprint=self.fingerprint, way=way)
+
+
+def _unsound(request: GenerationRequest) -> WorkerError:
+    return WorkerError(
+        f"a worker sent no sound answer to a question about source {quoted(request.source)}; "
+        "expected a text, or a score of every option: run again without --workers"
+    )
 
 
 def _units(requests: Sequence[GenerationRequest]) -> list[_Unit]:

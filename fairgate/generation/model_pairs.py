@@ -20,9 +20,8 @@ from fairgate.domain.cases import Pair
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.oracles.thinking import spoken
 from fairgate.relations.english_faults import english_fault
-from fairgate.relations.pair_unknown import FUNCTION_WORDS
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.relations.words import pieces
+from fairgate.relations.words import FUNCTION_WORDS, pieces
 
 Wordings = Mapping[str, Sequence[Sequence[str]]]
 """For each dimension its attributes, each with all its wordings."""

@@ -21,7 +21,6 @@ from fairgate.relations.mentions import Item, Lexicon, Mention, Token
 from fairgate.relations.pair_gaps import gap_fault
 from fairgate.relations.pair_pronouns import WordAgreement
 from fairgate.relations.pair_unknown import (
-    FUNCTION_WORDS,
     Walk,
     common_beginning,
     left_behind,
@@ -29,6 +28,7 @@ from fairgate.relations.pair_unknown import (
     walk_of,
 )
 from fairgate.relations.pronouns import PRONOUNS
+from fairgate.relations.words import FUNCTION_WORDS
 
 _GLUE = {"a": "a", "an": "a", "who": "w", "and": "&", ",": ","}
 _HEADS = frozenset({"person", "people"})

@@ -16,12 +16,8 @@ from fairgate.relations.english import plural_clause, plural_noun
 from fairgate.relations.mentions import Item, Mention, Token, tokens
 from fairgate.relations.pair_pronouns import case_fault
 from fairgate.relations.pronouns import CASES, NOUNS, PRONOUNS
+from fairgate.relations.words import FUNCTION_WORDS
 
-FUNCTION_WORDS = frozenset(
-    """a an the who and or of to in on at for with by from as is are was were be been has have had
-    do does did not will would can may i you he she it we they my your his her its our their this
-    that what how why when where there here""".split()  # noqa: SIM905 (reads better so)
-)
 LONGEST = 3
 """Most words of an attribute that the catalogue does not know."""
 _INDEFINITE = frozenset({"a", "an", "another", "other"})

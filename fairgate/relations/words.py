@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+FUNCTION_WORDS = frozenset(
+    """a an the who and or of to in on at for with by from as is are was were be been has have had
+    do does did not will would can may i you he she it we they my your his her its our their this
+    that what how why when where there here""".split()  # noqa: SIM905 (reads better so)
+)
 _PIECE = re.compile(r"[^\W_]+(?:[-'\u2019](?!s\b)[^\W_]+)*|['\u2019]s\b|[^\w\s]")
 
 

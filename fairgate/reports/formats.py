@@ -129,6 +129,11 @@ FORMATS: Catalogue[Format] = Catalogue(
 )
 
 
+def known_files() -> list[str]:
+    """Return the name of every file that a format writes."""
+    return [one.file for one in FORMATS]
+
+
 def chosen(names: str) -> list[Format]:
     """Return the formats that a comma-separated list names, and those that every run needs.
 

@@ -1,13 +1,13 @@
-"""Power and burn-in as text for a terminal."""
+"""Power as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from fairgate.engine.burn_in import BurnIn
 from fairgate.engine.power import EFFECTS, RulePower
 from fairgate.reports import figures
 from fairgate.reports.escaping import plain
+from fairgate.reports.figures import metric_in
 
 
 def render_power(rows: Sequence[RulePower], *, confidence: float) -> str:
@@ -25,7 +25,7 @@ def _power_lines(rows: Sequence[RulePower], confidence: float) -> Iterator[str]:
     )
     previous = None
     for row in rows:
-        name = _name(row.metric, row.where)
+        name = metric_in(row.metric, row.where)
         if name != previous:
             yield ""
             yield f"{plain(name)} in suite {plain(row.suite)}: {row.sources} sources now"
@@ -68,38 +68,3 @@ def _needed(row: RulePower, effect: float) -> str:
 
 def _change(value: float, metric: str) -> str:
     return figures.signed(value, metric) + figures.points(metric)
-
-
-def _name(metric: str, where: Mapping[str, str]) -> str:
-    inside = ", ".join(f"{name} {value}" for name, value in where.items())
-    return f"{metric} ({inside})" if inside else metric
-
-
-def render_burn_in(found: BurnIn) -> str:
-    """Return what the replicas of the unchanged system say about the gate and the system."""
-    return "\n".join(_burn_in_lines(found))
-
-
-def _burn_in_lines(found: BurnIn) -> Iterator[str]:
-    yield f"{len(found.replicas)} replicas of the unchanged system:"
-    for number, changes in enumerate(found.replicas):
-        yield f"  {number}  {', '.join(changes) or 'as the policy has it'}"
-    yield ""
-    yield (
-        f"The gate's own false alarms: {found.false_alarms} of {found.comparisons} comparisons "
-        "(each replica against each other; they share runs, so this is a rough rate)"
-    )
-    yield ""
-    for rule in found.rules:
-        yield (
-            f"  {plain(_name(rule.metric, rule.where))} in suite {plain(rule.suite)}: "
-            f"{rule.lowest:.4f} to {rule.highest:.4f}, SD of the per-source change {rule.sd:.4f}, "
-            f"{rule.false_alarms} of {rule.comparisons} false alarms"
-        )
-    yield ""
-    for item in found.instability:
-        yield (
-            f"  labels of {plain(item.relation)} in suite {plain(item.suite)}: "
-            f"{100 * item.stability:.1f} % of {item.cases} cases keep their label, entropy "
-            f"{item.entropy:.3f} bits"
-        )

@@ -15,7 +15,6 @@ from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.engine.ports import Generator
-from fairgate.engine.spread_generator import SpreadGenerator
 from fairgate.schema.fields import Text
 from fairgate.schema.outside import Names, Role
 from fairgate.systems.generation import GeneratorModel
@@ -91,7 +90,7 @@ def open_generator(
         resources.collect(here.notices)
         return here
     runtime = resources.runtime.under_test if role.is_under_test else resources.runtime
-    return SpreadGenerator(here, named_for_workers(chosen, runtime), team)
+    return team.generator(here, named_for_workers(chosen, runtime))
 
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:

@@ -16,9 +16,8 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.engine.budget import Meter
-from fairgate.engine.ports import Embedder, Progress, ResultStore, Retriever
+from fairgate.engine.ports import Embedder, Progress, ResultStore, Retriever, Team
 from fairgate.engine.replicas import NoStore
-from fairgate.engine.workers import Team
 from fairgate.schema.outside import Role
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.model_files import local_folder

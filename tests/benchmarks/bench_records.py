@@ -27,7 +27,7 @@ from fairgate.adapters.files.recorded import read_recorded
 from fairgate.composition.presenting import report_texts, view_of
 from fairgate.composition.run_folder import RunFolder, replay, write_run
 from fairgate.domain.runtime import Runtime
-from fairgate.reports.formats import chosen
+from fairgate.reports.formats import chosen, known_files
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -70,9 +70,11 @@ def measure(place: Path, rounds: int) -> None:
             "making the baseline's text": partial(dump_baseline, baseline),
             "executions.jsonl": lambda: execution_lines(run.executions.values()),
             **texts,
-            "writing the folder again": partial(write_run, folder, loaded, run, texts),
+            "writing the folder again": partial(
+                write_run, folder, loaded, run, texts, known_files()
+            ),
         }
-        write_run(folder, loaded, run, texts)
+        write_run(folder, loaded, run, texts, known_files())
         for name, one in work.items():
             found = statistics.median(seconds(one) for _ in range(rounds))
             print(f"{name:28} {1e6 * found / pairs:7.2f} us a pair")

@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from fairgate.adapters.files.labels import LabelReader
 from fairgate.adapters.files.lines import capped, checked_text, file_sha256
 from fairgate.adapters.files.tables import (
+    ID_COLUMNS,
+    TEXT_COLUMNS,
     Row,
     choose_column,
     columns_offered,
+    identifier,
     read_rows,
     table_columns,
 )
 from fairgate.domain.corpora import CorpusDocument, CorpusSpec
 from fairgate.domain.errors import DataError
 
-TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
 LABEL_COLUMNS = ("label", "labels", "toxic", "toxicity")
-ID_COLUMNS = ("id", "doc_id", "_id")
 _READER_VERSION = "corpus-1"
 """Part of the fingerprint: raise it when the same file would give other documents."""
 
@@ -121,15 +122,3 @@ class CorpusColumns:
         if self._labels is not None and self.label is not None:
             label = self._labels.read(row.values.get(self.label), place)
         return CorpusDocument(id=id_, text=text, label=label)
-
-
-def identifier(value: object, place: str, column: str) -> str:
-    """Return an id as text: one line, 1 to 256 characters; whole numbers are written out."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and 0 < len(value) <= 256 and value.isprintable():
-        return checked_text(value, place, column)
-    raise DataError(
-        f"{place}: column {column!r} holds {capped(value)} as an id; expected 1 to 256 printable "
-        "characters or a whole number"
-    )

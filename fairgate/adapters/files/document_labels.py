@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fairgate.adapters.files.corpus import ID_COLUMNS, LABEL_COLUMNS, identifier
+from fairgate.adapters.files.corpus import LABEL_COLUMNS
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.labels import LabelReader
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.tables import (
+    ID_COLUMNS,
     choose_column,
     columns_offered,
+    identifier,
     read_rows,
     table_columns,
 )

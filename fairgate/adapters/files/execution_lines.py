@@ -1,18 +1,26 @@
-"""Executions as the lines of a recording, as a run writes them."""
+"""Executions as the lines of a recording, as a run and a part of a run write them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.records import flat
 
+PART_MANIFEST = "shard.json"
+"""In the folder of a part of a run, and in no folder of a run."""
 _MOST_TEXTS = 1000
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 _as_text = json.encoder.encode_basestring
 """The same for a text, without what else a value could be."""
+
+
+def is_shard(folder: Path) -> bool:
+    """Return whether a folder holds a part of a run."""
+    return (folder / PART_MANIFEST).exists()
 
 
 def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:

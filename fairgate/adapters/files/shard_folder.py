@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fairgate.adapters.files.execution_lines import execution_lines
+from fairgate.adapters.files.execution_lines import PART_MANIFEST, execution_lines
 from fairgate.adapters.files.json_file import read_json_object
 from fairgate.adapters.files.lines import capped
 from fairgate.adapters.files.parts import PARTS, check_parts, write_parts
@@ -40,11 +40,10 @@ from fairgate.engine.shards import (
     may_be_asked,
 )
 
-MANIFEST = "shard.json"
 ANSWERS = "shard-answers.jsonl"
 VECTORS = "shard-vectors.jsonl"
 _VERSION = 1
-_MOST_BYTES = {MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
+_MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
 _MOST_DIMENSIONS = 1 << 14
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
 _SAID = re.compile(r"(?:[A-Za-z0-9_ ,.;`+-]|: )*")
@@ -106,11 +105,6 @@ class ReadShard:
     """Executions as the system gave them, where labels of documents were added behind it."""
 
 
-def is_shard(folder: Path) -> bool:
-    """Return whether a folder holds a part of a run."""
-    return (folder / MANIFEST).exists()
-
-
 def write_shard(
     folder: Path,
     manifest: Manifest,
@@ -122,7 +116,7 @@ def write_shard(
     write_parts(
         folder,
         {
-            MANIFEST: (json.dumps(head, indent=1, ensure_ascii=False), "\n"),
+            PART_MANIFEST: (json.dumps(head, indent=1, ensure_ascii=False), "\n"),
             ANSWERS: _answer_lines(part, unlabelled),
             VECTORS: _vector_lines(part.vectors),
         },
@@ -157,7 +151,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Return what the part in a folder was. Raises DataError, also for a folder of another kind."""
     for name, most in _MOST_BYTES.items():
         _require_plain(folder / name, most)
-    names = (MANIFEST, ANSWERS, VECTORS)
+    names = (PART_MANIFEST, ANSWERS, VECTORS)
     listed = read_json_object(folder / PARTS, _MOST_BYTES[PARTS]).get("parts")
     if isinstance(listed, dict) and not set(listed) <= set(names):
         raise DataError(
@@ -165,7 +159,8 @@ def read_manifest(folder: Path) -> Manifest:
             "`fairgate run --shard` wrote it: run that part again"
         )
     check_parts(folder, names)
-    return _manifest(read_json_object(folder / MANIFEST, _MOST_BYTES[MANIFEST]), folder / MANIFEST)
+    path = folder / PART_MANIFEST
+    return _manifest(read_json_object(path, _MOST_BYTES[PART_MANIFEST]), path)
 
 
 def _require_plain(path: Path, most: int) -> None:
@@ -241,8 +236,8 @@ def read_shard(folder: Path, manifest: Manifest, expected: frozenset[tuple[str, 
             unlabelled[name] = _without_labels(execution, without, place)
     if len(answers) != manifest.questions:
         raise DataError(
-            f"{path}: holds {len(answers):,} answers, {MANIFEST} names {manifest.questions:,}; run "
-            "the part again"
+            f"{path}: holds {len(answers):,} answers, {PART_MANIFEST} names "
+            f"{manifest.questions:,}; run the part again"
         )
     return ReadShard(
         folder=folder,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from fairgate.adapters.files.corpus import ID_COLUMNS, TEXT_COLUMNS, identifier
 from fairgate.adapters.files.lines import capped, checked_text
 from fairgate.adapters.files.tables import (
+    ID_COLUMNS,
+    TEXT_COLUMNS,
     Row,
     choose_column,
     columns_offered,
+    identifier,
     read_rows,
     table_columns,
 )

@@ -7,9 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairgate.adapters.files.corpus import ID_COLUMNS, TEXT_COLUMNS, identifier
 from fairgate.adapters.files.lines import capped, checked_text, file_sha256
-from fairgate.adapters.files.tables import choose_column, columns_offered, read_rows, table_columns
+from fairgate.adapters.files.tables import (
+    ID_COLUMNS,
+    TEXT_COLUMNS,
+    choose_column,
+    columns_offered,
+    identifier,
+    read_rows,
+    table_columns,
+)
 from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import STANCES

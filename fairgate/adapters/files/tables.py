@@ -19,6 +19,8 @@ from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, nearest
 
+TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
+ID_COLUMNS = ("id", "doc_id", "_id")
 _OTHER_DELIMITERS = {";": "`;`", "\t": "tabs", "|": "`|`", ",": "commas"}
 _PARQUET_BATCH = 1024
 
@@ -72,6 +74,18 @@ def choose_column(
     if wanted in columns:
         return checked_text(wanted, path, "the header")
     raise DataError(f"{path}: no column {capped(wanted)}; {columns_offered(columns, wanted)}")
+
+
+def identifier(value: object, place: str, column: str) -> str:
+    """Return an id as text: one line, 1 to 256 characters; whole numbers are written out."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and 0 < len(value) <= 256 and value.isprintable():
+        return checked_text(value, place, column)
+    raise DataError(
+        f"{place}: column {column!r} holds {capped(value)} as an id; expected 1 to 256 printable "
+        "characters or a whole number"
+    )
 
 
 def columns_offered(columns: Sequence[str], wanted: str = "") -> str:

@@ -11,8 +11,8 @@ from golden.hostile_texts import HOSTILE, HUGE
 from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.cli import cli, main
 from fairgate.cli.explaining import explain
-from fairgate.cli.gate import say_result as say_run
 from fairgate.cli.progress import Heartbeat
+from fairgate.cli.saying import say_result
 from fairgate.domain.errors import DataError, ExitCode, ModelError, PolicyError, Problem
 
 COMMAND = re.compile(r"^\s*::|::|##\[")
@@ -68,7 +68,7 @@ def test_no_notice_is_a_command(capsys, monkeypatch):
         class result:  # noqa: N801
             exit_code = ExitCode.PASS
 
-    say_run(None, Walked, [f"x\n{text}" for text in HOSTILE], report_only=False)
+    say_result(None, Walked, [f"x\n{text}" for text in HOSTILE], report_only=False)
     err = capsys.readouterr().err
     assert len(err.split("\n")) == len(HOSTILE) + 1
     check(err)
