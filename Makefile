@@ -21,7 +21,7 @@ test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is i
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadfile -m torch tests/differential
-	PYTHONPATH=. $(EXPORT)/bin/python -m pytest tests/unit/adapters/onnx_engine/test_own_tokens.py
+	PYTHONPATH=. $(EXPORT)/bin/python -m pytest tests/unit/onnx/test_own_tokens.py
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems

@@ -14,36 +14,36 @@ from pathlib import Path
 import click
 
 from fairgate import __version__
-from fairgate.cli.explaining import explain
-from fairgate.cli.saying import Output, say
+from fairgate.cli.failures import explain
 from fairgate.domain.errors import ExitCode, StoreError, UsageError
 from fairgate.domain.wording import listed, nearest, quoted
+from fairgate.terminal.output import Output, say
 
 _COMMANDS = {
-    "init": ("fairgate.cli.starting", "init"),
+    "init": ("fairgate.features.init.command", "init"),
     "run": ("fairgate.cli.gate", "run"),
-    "merge": ("fairgate.cli.merging", "merge"),
+    "merge": ("fairgate.features.shards.command", "merge"),
     "check": ("fairgate.cli.gate", "check"),
-    "doctor": ("fairgate.cli.doctor", "doctor"),
+    "doctor": ("fairgate.features.doctor.command", "doctor"),
     "plan": ("fairgate.cli.gate", "plan"),
     "rescore": ("fairgate.cli.gate", "rescore"),
-    "explain": ("fairgate.cli.diagnosis", "explain"),
-    "shrink": ("fairgate.cli.shrink", "shrink"),
-    "power": ("fairgate.cli.power", "power"),
-    "burn-in": ("fairgate.cli.burn_in", "burn_in"),
-    "mutate": ("fairgate.cli.mutating", "mutate"),
-    "blame": ("fairgate.cli.blaming", "blame"),
-    "baseline": ("fairgate.cli.baselines", "baseline"),
-    "bundle": ("fairgate.cli.bundling", "bundle"),
-    "corpus": ("fairgate.cli.corpora", "corpus"),
-    "generate": ("fairgate.cli.generating", "generate"),
-    "lint": ("fairgate.cli.lint", "lint"),
-    "judge": ("fairgate.cli.judges", "judge"),
-    "export": ("fairgate.cli.models", "export"),
-    "github": ("fairgate.cli.github", "github"),
-    "hook": ("fairgate.cli.hooks", "hook"),
-    "relations": ("fairgate.cli.catalogues", "relations"),
-    "metrics": ("fairgate.cli.catalogues", "metrics"),
+    "explain": ("fairgate.features.explain.command", "explain"),
+    "shrink": ("fairgate.features.shrink.command", "shrink"),
+    "power": ("fairgate.features.power.command", "power"),
+    "burn-in": ("fairgate.features.burn_in.command", "burn_in"),
+    "mutate": ("fairgate.features.mutation.command", "mutate"),
+    "blame": ("fairgate.features.blame.command", "blame"),
+    "baseline": ("fairgate.features.baselines.command", "baseline"),
+    "bundle": ("fairgate.features.bundles.command", "bundle"),
+    "corpus": ("fairgate.features.corpus.command", "corpus"),
+    "generate": ("fairgate.features.generation.command", "generate"),
+    "lint": ("fairgate.features.lint.command", "lint"),
+    "judge": ("fairgate.features.judges.command", "judge"),
+    "export": ("fairgate.features.onnx_export.command", "export"),
+    "github": ("fairgate.github.command", "github"),
+    "hook": ("fairgate.features.hooks.command", "hook"),
+    "relations": ("fairgate.features.listings.command", "relations"),
+    "metrics": ("fairgate.features.listings.command", "metrics"),
 }
 _SUMMARIES = {
     "init": "Write a starter policy, a baselines folder and a workflow.",
@@ -146,7 +146,7 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
             f"--relations is not for `fairgate {ctx.invoked_subcommand}`: it runs on files of a "
             "change that nobody reviewed yet, and imports none of them"
         )
-    from fairgate.adapters.relation_files import own_relations
+    from fairgate.relations.relation_files import own_relations
 
     for path in relations:
         ctx.with_resource(own_relations(path))

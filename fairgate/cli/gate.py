@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.options import (
+from fairgate.cli.profile import Profile
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.wording import harmless
+from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
+from fairgate.terminal.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
     FOLDER,
@@ -19,12 +23,8 @@ from fairgate.cli.options import (
     runtime_options,
     worker_options,
 )
-from fairgate.cli.profiling import Profile
-from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import FORMAT_HELP, PAGE, open_page, say_result
-from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy, narrowed
-from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.wording import harmless
+from fairgate.terminal.output import FORMAT_HELP, PAGE, open_page, say_result
+from fairgate.terminal.progress import progress_for
 
 if TYPE_CHECKING:
     from fairgate.domain.runtime import Runtime
@@ -64,7 +64,7 @@ def run(policy: Path, **options: Any) -> int:
     if options["shard"] is not None:
         if options["profile"]:
             raise UsageError("--profile times a whole run; leave out --profile or --shard")
-        from fairgate.cli.merging import run_part
+        from fairgate.features.shards.command import run_part
 
         return run_part(policy, options, runtime_of(options))
     if options["after"] is not None:
@@ -73,14 +73,14 @@ def run(policy: Path, **options: Any) -> int:
 
 
 def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (step by step)
-    from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.building import Composition, on_its_machines
-    from fairgate.composition.pace import paced
-    from fairgate.composition.presenting import report_texts, view_of
-    from fairgate.composition.run_folder import output_folder, write_run
-    from fairgate.composition.team import team_for
-    from fairgate.engine.gate import run_gate
+    from fairgate.features.ray.team import team_for
+    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.composition import Composition, on_its_machines
+    from fairgate.gate.gate import run_gate
+    from fairgate.gate.pace import paced
+    from fairgate.gate.run_folder import output_folder, write_run
     from fairgate.reports.formats import chosen, known_files
+    from fairgate.reports.presentation import report_texts, view_of
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     progress = profile = Profile(progress_for(quiet=options["quiet"]))
@@ -135,10 +135,10 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
     because answers are cut as soon as a label is complete.
     """
-    from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.presenting import report_texts, view_of
-    from fairgate.composition.run_folder import RunFolder, replay, write_run
+    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.run_folder import RunFolder, replay, write_run
     from fairgate.reports.formats import chosen, known_files
+    from fairgate.reports.presentation import report_texts, view_of
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -178,7 +178,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     A file of generated cases (`.jsonl`) may take the place of a policy: its texts, attributes and
     coverage are shown, with --quality also a table of all such files.
     """
-    from fairgate.composition.examining import examine
+    from fairgate.gate.examination import examine
 
     runtime = runtime_of(options)
     generated = [file for file in files if file.suffix.lower() == ".jsonl"]
@@ -188,14 +188,14 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
         raise UsageError("--quality is of generated cases; name a .jsonl file of them")
     for file in files:
         if file in generated:
-            from fairgate.composition.generating import check_cases
+            from fairgate.features.generation.cases import check_cases
 
             click.echo("\n".join(check_cases(file, runtime)))
         else:
             found = examine(file, runtime)
             click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
     if options["quality"]:
-        from fairgate.composition.case_quality import quality_table
+        from fairgate.features.generation.case_quality import quality_table
 
         for line in quality_table(generated, options["perplexity_model"], runtime):
             click.echo(line)
@@ -203,9 +203,9 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
 
 def _checked(loaded: LoadedPolicy) -> str:
-    from fairgate.engine.crossing import most_questions
-    from fairgate.engine.few_sources import few_sources_notices
-    from fairgate.engine.rules import expand_rules, idle_notices
+    from fairgate.gate.crossing import most_questions
+    from fairgate.gate.few_sources import few_sources_notices
+    from fairgate.gate.rules import expand_rules, idle_notices
     from fairgate.suites.suite import SuitePlan
     from fairgate.systems.catalogue import kind_of
 
@@ -269,7 +269,7 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
     Put the query to your own retriever and the prompt to your own model, write {"key", "response",
     "documents"?} lines, and score them with `system: {recorded: FILE}`.
     """
-    from fairgate.composition.planning import plan_lines, second_wave_lines, write_plan
+    from fairgate.gate.plan_lines import plan_lines, second_wave_lines, write_plan
 
     if after is None:
         refuse_machine_options("--after RUN, whose documents are embedded again")

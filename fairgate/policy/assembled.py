@@ -9,11 +9,11 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from fairgate.domain.judge import JudgeModel
+from fairgate.domain.suite import SuiteModel
+from fairgate.domain.system import SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.suite import SuiteModel
-from fairgate.schema.system import SystemModel
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Suites = tuple[tuple[str, type[SuiteModel]], ...]

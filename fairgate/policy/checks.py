@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.oracles.folding import folded
 from fairgate.policy.assembled import SystemPart, systems_meant
 from fairgate.policy.idle_rules import idle_rule
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.policy.yaml_nodes import Where
 from fairgate.relations.catalogue import RELATIONS, families
+from fairgate.relations.oracles.folding import folded
 
 Found = tuple[Where, str]
 

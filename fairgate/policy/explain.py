@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from fairgate.domain.fields import NAME_PATTERN, is_branch
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
 from fairgate.policy.yaml_nodes import Where
-from fairgate.schema.fields import NAME_PATTERN, is_branch
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Schema = Mapping[str, Any]

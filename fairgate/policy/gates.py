@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.schema.fields import Finite, Strict, Text
+from fairgate.domain.fields import Finite, Strict, Text
 
 UNREADABLE, MOST_UNREADABLE = "unreadable/net", 0.02
 """The metric and limit of the rule that a suite with a control arm has by default."""

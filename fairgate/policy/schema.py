@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from fairgate.domain.fields import Fraction, Name, Seed, Strict
+from fairgate.domain.judge import JudgeModel
+from fairgate.domain.suite import SuiteModel
+from fairgate.domain.system import SystemModel
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy
-from fairgate.schema.fields import Fraction, Name, Seed, Strict
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.suite import SuiteModel
-from fairgate.schema.system import SystemModel
 
 ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""

@@ -14,8 +14,8 @@ from fairgate.domain.errors import FairGateError, UsageError
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Claim, Reading, Reason
 from fairgate.domain.wording import harmless, quoted, shown
-from fairgate.oracles.oracle import Oracle
-from fairgate.oracles.tone import ReadsTogether
+from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.tone import ReadsTogether
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import Asked, FollowUp, MetamorphicRelation, NotApplicable
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.units import Claim, Reading, Reason
-from fairgate.oracles.judge import OpenAnswerOracle
-from fairgate.oracles.verdict import INSTRUCTION
+from fairgate.relations.oracles.judge import OpenAnswerOracle
+from fairgate.relations.oracles.verdict import INSTRUCTION
 from fairgate.relations.relation import (
     Asked,
     CounterExample,

@@ -11,10 +11,10 @@ from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
-from fairgate.oracles.oracle import Oracle, majority
-from fairgate.oracles.tone import oracle_of
-from fairgate.oracles.verdict import INSTRUCTION
 from fairgate.relations.edits import Edit
+from fairgate.relations.oracles.oracle import Oracle, majority
+from fairgate.relations.oracles.tone import oracle_of
+from fairgate.relations.oracles.verdict import INSTRUCTION
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Change, GateResult, RuleResult
-from fairgate.engine.baseline import AcceptedRun, Baseline
+from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.reports.spans import Inline, Kind, Span, Words, code
 
 ALONE = "alone"

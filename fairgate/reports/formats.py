@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import GateResult
-from fairgate.reports.badge import render_badge
-from fairgate.reports.control_map import render_control_map
-from fairgate.reports.cyclonedx import render_cyclonedx
-from fairgate.reports.every_eval_ever import render_every_eval_ever
+from fairgate.features.exports.badge import render_badge
+from fairgate.features.exports.control_map import render_control_map
+from fairgate.features.exports.cyclonedx import render_cyclonedx
+from fairgate.features.exports.every_eval_ever import render_every_eval_ever
+from fairgate.features.exports.junit import render_junit
+from fairgate.features.exports.sarif import render_sarif
 from fairgate.reports.html import render_html
 from fairgate.reports.judged_lines import rows_jsonl
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
 from fairgate.reports.run_record import render_run_record
-from fairgate.reports.sarif import render_sarif
 from fairgate.reports.view import View
 
 

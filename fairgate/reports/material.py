@@ -12,8 +12,8 @@ import numpy as np
 from fairgate.domain.cases import Case
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import GateResult
-from fairgate.engine.baseline import Baseline
-from fairgate.engine.gate import GateRun
+from fairgate.gate.baseline import Baseline
+from fairgate.gate.gate import GateRun
 from fairgate.reports import judged_rows
 from fairgate.reports.beside import Beside, what_is_beside
 from fairgate.reports.judged_rows import Identity, PairRow, QuestionRow

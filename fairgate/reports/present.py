@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
-from fairgate.engine.baseline import Baseline
-from fairgate.engine.gate import GateRun
+from fairgate.gate.baseline import Baseline
+from fairgate.gate.gate import GateRun
 from fairgate.reports import summary
 from fairgate.reports.affected import affected_table
 from fairgate.reports.alerts import alerts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.engine.environment import changed_environment
+from fairgate.gate.environment import changed_environment
 from fairgate.reports.material import Material
 from fairgate.reports.sections.evidence import changed_parts
 from fairgate.reports.spans import Inline, Tone, code, joined, name, strong

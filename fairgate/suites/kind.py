@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from fairgate.schema.suite import SuiteModel
+from fairgate.domain.suite import SuiteModel
 
 if TYPE_CHECKING:
     from fairgate.suites.suite import Materials, Setup, Suite

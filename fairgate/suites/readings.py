@@ -9,8 +9,8 @@ from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.keys import first_asked
 from fairgate.domain.units import Reading, Reason
-from fairgate.oracles.oracle import Oracle, read_together
-from fairgate.oracles.tone import ReadsTogether
+from fairgate.relations.oracles.oracle import Oracle, read_together
+from fairgate.relations.oracles.tone import ReadsTogether
 
 
 @dataclass(frozen=True, slots=True)

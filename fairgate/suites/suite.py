@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
+from fairgate.domain.columns import Columns
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.items import ExcludedItem, Item
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.schema.columns import Columns
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from fairgate.metrics.table import Table
-    from fairgate.oracles.oracle import Oracle
+    from fairgate.relations.oracles.oracle import Oracle
     from fairgate.suites.metamorphic.policy import TaskPolicy
     from fairgate.suites.question_items.policy import ItemsPolicy
     from fairgate.suites.readings import Readings

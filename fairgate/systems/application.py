@@ -8,9 +8,7 @@ from functools import cached_property
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.fingerprints import short
-from fairgate.engine.applications import ApplicationSystem, Asked
-from fairgate.engine.budget import BudgetedApplication, Meter
-from fairgate.engine.ports import (
+from fairgate.domain.ports import (
     NOTHING,
     Embedder,
     Executed,
@@ -20,9 +18,11 @@ from fairgate.engine.ports import (
     SystemUnderTest,
     Vectors,
 )
-from fairgate.engine.replicas import NoStore
-from fairgate.schema.system import Capabilities
+from fairgate.domain.system import Capabilities
+from fairgate.systems.application_run import ApplicationSystem, Asked
+from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.embedders import EmbedderPolicy
+from fairgate.systems.replicas import NoStore
 from fairgate.systems.resources import Resources
 
 

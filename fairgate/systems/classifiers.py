@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from fairgate.adapters.embedded_names import embedded_path, find
-from fairgate.adapters.embedding_classifier import EmbeddingClassifier, read_head
 from fairgate.domain.classifiers import Classifier
 from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
+from fairgate.io.embedded_names import embedded_path, find
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
+from fairgate.systems.embedding_classifier import EmbeddingClassifier, read_head
 
 KIND = "classifiers"
 
@@ -28,7 +28,7 @@ def open_classifier(
     path = find(KIND, named.model, runtime.root, confined=runtime.confined)
     if path == embedded_path(KIND, named.model):
         return _embedded(path, named, allowed, runtime.threads)
-    from fairgate.adapters.onnx_classifier import OnnxClassifier
+    from fairgate.onnx.classifier import OnnxClassifier
 
     return OnnxClassifier(
         path,
@@ -58,7 +58,7 @@ def _embedded(
 @lru_cache(maxsize=8)  # suites and the tests of one process share the model
 def _with_head(path: Path, threads: int) -> EmbeddingClassifier:
     """Return an embedded classifier; always on the CPU, so that every machine reads alike."""
-    from fairgate.adapters.onnx_encoder import OnnxEncoder
+    from fairgate.onnx.encoder import OnnxEncoder
 
     head = read_head(path)
     folder = embedded_path("models", head.embedder)

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
-from fairgate.adapters.model_hub import is_hub_id
+from fairgate.domain.columns import Columns
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
+from fairgate.domain.fields import ByShape, Seed, Strict
+from fairgate.domain.outside import Names, Role
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
-from fairgate.engine.ports import SILENT
-from fairgate.schema.columns import Columns
-from fairgate.schema.fields import ByShape, Seed, Strict
-from fairgate.schema.outside import Names, Role
+from fairgate.io.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
+from fairgate.onnx.model_hub import is_hub_id
 from fairgate.systems.resources import Resources
 from fairgate.systems.tables import find_table, named_on_hub
 
 if TYPE_CHECKING:
-    from fairgate.adapters.files.corpus import CorpusFile
-    from fairgate.adapters.token_counter import TokenizerFile
+    from fairgate.retrieval.corpus import CorpusFile
+    from fairgate.retrieval.token_counter import TokenizerFile
 
 _MOST_READ = 100_000
 
@@ -63,7 +63,7 @@ def long_form(corpus: str | CorpusPolicy) -> CorpusPolicy:
 
 def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
     """Return the documents, prepared where the policy says so. Raises DataError."""
-    from fairgate.adapters.files.corpus import CorpusFile
+    from fairgate.retrieval.corpus import CorpusFile
 
     runtime = resources.runtime.under_test
     path = find_table("corpora", chosen.path, runtime)
@@ -76,8 +76,8 @@ def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
 def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> CorpusSpec:
     if chosen.prepare is False:
         return spec
-    from fairgate.adapters.files.cleaning import PreparationOptions
-    from fairgate.adapters.files.preparation import prepared_corpus
+    from fairgate.retrieval.preparation import prepared_corpus
+    from fairgate.retrieval.text_cleaning import PreparationOptions
 
     prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
     return prepared_corpus(
@@ -95,7 +95,7 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     Where a hub id is not available (offline), the bundled tokenizer counts instead; the manifest
     contains its name.
     """
-    from fairgate.adapters.token_counter import TokenizerFile, hub_tokenizer
+    from fairgate.retrieval.token_counter import TokenizerFile, hub_tokenizer
 
     bundled = find("models", "minilm", runtime.root) / "tokenizer.json"
     if name == "bundled":
@@ -118,7 +118,7 @@ def corpus_findings(
 
     Nothing of others. At most the first 100,000 documents are read, all where they are prepared.
     """
-    from fairgate.adapters.ranking import require_depth, require_documents
+    from fairgate.retrieval.ranks import require_depth, require_documents
 
     name = chosen.path
     is_ours = embedded_path("corpora", name) is not None

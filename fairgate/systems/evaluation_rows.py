@@ -15,18 +15,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, field_validator
 
-from fairgate.adapters.applications.json_paths import json_path
-from fairgate.adapters.applications.replies import ReplyPaths, reply_of
-from fairgate.adapters.files.tables import read_json_objects
-from fairgate.adapters.files.traces import read_traces
 from fairgate.domain.applications import Reply
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
 from fairgate.domain.executions import Execution
+from fairgate.domain.fields import ByShape
 from fairgate.domain.wording import quoted
-from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
-from fairgate.schema.fields import ByShape
+from fairgate.io.json_paths import json_path
+from fairgate.io.replies import ReplyPaths, reply_of
+from fairgate.io.tables import read_json_objects
+from fairgate.systems.prompts import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.replies import ResponsePaths, checked_path
+from fairgate.systems.traces import read_traces
 
 
 class RowPaths(ResponsePaths):

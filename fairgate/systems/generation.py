@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag
 
 from fairgate.domain.executions import Decoding
-from fairgate.engine.prompts import DEFAULT_TEMPLATE
-from fairgate.schema.fields import ByShape, Seed, Strict, Text
+from fairgate.domain.fields import ByShape, Seed, Strict, Text
+from fairgate.systems.prompts import DEFAULT_TEMPLATE
 
 PRESETS = {
     "greedy": Decoding(),

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
+from fairgate.domain.fields import ByShape, Strict, Text
 from fairgate.domain.fingerprints import short
-from fairgate.engine.ports import Retriever
-from fairgate.schema.fields import ByShape, Strict, Text
-from fairgate.schema.outside import Names, Role
+from fairgate.domain.outside import Names, Role
+from fairgate.domain.ports import Retriever
 from fairgate.systems.corpora import CorpusPolicy, long_form, open_corpus
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
-    from fairgate.adapters.files.corpus import CorpusFile
+    from fairgate.retrieval.corpus import CorpusFile
 
 
 class RetrieverPolicy(Strict):
@@ -50,7 +50,7 @@ class OpenIndex:
     @cached_property
     def retriever(self) -> Retriever:
         """Return the index over the corpus."""
-        from fairgate.adapters.faiss_index.flat_index import FlatIndex
+        from fairgate.retrieval.flat_index import FlatIndex
 
         index = FlatIndex(
             self._corpus,

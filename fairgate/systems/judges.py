@@ -12,15 +12,15 @@ from pydantic import Field, model_validator
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.fields import Name, Strict
+from fairgate.domain.judge import JudgeModel
+from fairgate.domain.outside import Access, Names, Role
+from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.judging import ask_judge
-from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
-from fairgate.schema.fields import Name, Strict
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.outside import Access, Names, Role
 from fairgate.systems.budget import BudgetPart, meter_of_judges
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generators import GeneratorField
+from fairgate.systems.judge_votes import ask_judge
 from fairgate.systems.model_files import decoder_problem
 from fairgate.systems.onnx_generator import GeneratorPolicy
 from fairgate.systems.open_local import OpenLocal, model_name

@@ -7,12 +7,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from fairgate.adapters.embedded_names import find
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
+from fairgate.domain.outside import Access, Names, Role
 from fairgate.domain.runtime import Runtime
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.system import Capabilities, SystemModel
+from fairgate.io.embedded_names import find
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.corpora import corpus_findings, long_form

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from fairgate import __version__
-from fairgate.adapters.environment import libraries_of_answers
 from fairgate.domain.executions import Chat, Decoding
+from fairgate.domain.fields import Text
+from fairgate.domain.outside import Names, Role
+from fairgate.domain.ports import Generator
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
-from fairgate.engine.ports import Generator
-from fairgate.schema.fields import Text
-from fairgate.schema.outside import Names, Role
+from fairgate.io.environment import libraries_of_answers
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
-    from fairgate.adapters.onnx_decoder import OnnxDecoder
+    from fairgate.onnx.decoder import OnnxDecoder
 
 
 def _plain(value: object) -> bool | int | float | str:
@@ -121,8 +121,8 @@ def open_here(
     chosen: GeneratorPolicy, resources: Resources, role: Role = Role.GENERATOR
 ) -> OnnxDecoder:
     """Return the model as it runs in this process; nothing is loaded before it is asked."""
-    from fairgate.adapters.onnx_decoder import OnnxDecoder
-    from fairgate.adapters.onnx_engine.batch_size import BatchSize
+    from fairgate.onnx.batch_size import BatchSize
+    from fairgate.onnx.decoder import OnnxDecoder
 
     return OnnxDecoder(
         resources.model_folder(chosen.model, chosen.revision, role),

@@ -9,9 +9,8 @@ from functools import cached_property
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Chat, Document, Execution
 from fairgate.domain.fingerprints import short
-from fairgate.engine.budget import Budget, BudgetedGenerator, Meter
-from fairgate.engine.execute import ANSWERS, RETRIEVALS, LocalSystem, System
-from fairgate.engine.ports import (
+from fairgate.domain.outside import Role
+from fairgate.domain.ports import (
     NOTHING,
     Executed,
     Generator,
@@ -21,13 +20,14 @@ from fairgate.engine.ports import (
     SystemUnderTest,
     Vectors,
 )
-from fairgate.engine.replicas import NoStore, Reordered
-from fairgate.schema.outside import Role
+from fairgate.systems.budget_meter import Budget, BudgetedGenerator, Meter
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy, open_chat_generator
+from fairgate.systems.execute import ANSWERS, RETRIEVALS, LocalSystem, System
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.index_retriever import OpenIndex, RetrieverPolicy
 from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
 from fairgate.systems.own_retriever import OpenOwnRetriever, OwnRetrieverPolicy
+from fairgate.systems.replicas import NoStore, Reordered
 from fairgate.systems.resources import Resources
 
 

@@ -9,14 +9,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.adapters.applications.json_paths import json_path
-from fairgate.adapters.applications.replies import ReplyPaths
+from fairgate.domain.fields import ByShape, Strict
 from fairgate.domain.fingerprints import short
+from fairgate.domain.outside import Access, Names, Role
+from fairgate.domain.ports import Embedder, Retriever, RevisedApplication
 from fairgate.domain.wording import listed
-from fairgate.engine.budget import BudgetedApplication, Meter
-from fairgate.engine.ports import Embedder, Retriever, RevisedApplication
-from fairgate.schema.fields import ByShape, Strict
-from fairgate.schema.outside import Access, Names, Role
+from fairgate.io.json_paths import json_path
+from fairgate.io.replies import ReplyPaths
+from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.http import HttpAsked, http_application
@@ -164,7 +164,7 @@ class OpenOwnRetriever:
     @cached_property
     def retriever(self) -> Retriever:
         """Return the retriever."""
-        from fairgate.adapters.applications.retrieving import AskedRetriever
+        from fairgate.systems.asked_retriever import AskedRetriever
 
         return AskedRetriever(
             BudgetedApplication(

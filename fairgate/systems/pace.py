@@ -6,7 +6,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from fairgate.adapters.http_client.messages import Limits
+from fairgate.io.http_messages import Limits
 
 MOST_BYTES = 16 << 20
 """Of one answer."""

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from fairgate.adapters.applications.json_paths import JsonPath, json_path
-from fairgate.adapters.applications.replies import ReplyPaths
-from fairgate.schema.fields import Strict
+from fairgate.domain.fields import Strict
+from fairgate.io.json_paths import JsonPath, json_path
+from fairgate.io.replies import ReplyPaths
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]

@@ -9,10 +9,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fairgate.domain.fields import Strict, Text
+from fairgate.domain.outside import Access
 from fairgate.domain.runtime import Runtime
-from fairgate.schema.fields import Strict, Text
-from fairgate.schema.outside import Access
-from fairgate.schema.system import SystemModel
+from fairgate.domain.system import SystemModel
 from fairgate.systems.pace import Seconds
 from fairgate.systems.replies import Address, Variable
 
@@ -46,7 +46,7 @@ def served_for(system: SystemModel, runtime: Runtime) -> AbstractContextManager[
     part: ServePart | None = getattr(system, "serve", None)
     if part is None:
         return contextlib.nullcontext()
-    from fairgate.adapters.applications.server_process import Server, served
+    from fairgate.systems.server_process import Server, served
 
     return served(
         Server(

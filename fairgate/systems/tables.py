@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairgate.adapters.dataset_hub import fetch_table, hub_table
-from fairgate.adapters.embedded_names import find
 from fairgate.domain.runtime import Runtime
+from fairgate.io.dataset_hub import fetch_table, hub_table
+from fairgate.io.embedded_names import find
 
 
 def find_table(kind: str, name: str, runtime: Runtime) -> Path:

@@ -78,7 +78,7 @@ def test_the_life_of_a_baseline(job, history, capsys):
 def test_an_upgrade_that_changes_a_metric_asks_for_a_new_baseline(job, history, monkeypatch):
     from dataclasses import replace
 
-    from fairgate.engine import accept, baseline
+    from fairgate.gate import accept, baseline
 
     newer = [replace(metric, version=metric.version + 1) for metric in baseline.METRICS]
     history.branch()

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from action.repositories import POLICY, worse
 
-from fairgate.composition import several_policies
 from fairgate.domain.outcomes import Outcome
+from fairgate.github import several_policies
+from fairgate.github.report import several_head
 from fairgate.reports.markdown import length
-from fairgate.reports.pull_request import several_head
 
 BOTH = "policies/small.yaml\n  policies/other.yaml\n"
 OTHER = POLICY.replace("name: small", "name: other").replace("answers.jsonl", "others.jsonl")

@@ -32,8 +32,8 @@ from typing import Any
 from bench_prefixes import ROOT, prompts_of
 from engine_models import DEMO, TOKENIZER, take_end_away, widen
 
-from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
 
 LONG = 150
 SHAPES: dict[str, dict[str, Any]] = {
@@ -88,7 +88,7 @@ def write_model(folder: Path, shape: str, device: str) -> None:
         subprocess.run([*builder, *written, "-p", "fp16", "-e", "cuda"], check=True)
         shutil.copyfile(source / "config.json", folder / "onnx" / "config.json")
     else:
-        from fairgate.adapters.model_export import export_model
+        from fairgate.features.onnx_export.model_export import export_model
 
         export_model(str(source), folder / "onnx", say=print)
     take_end_away(source)

@@ -28,9 +28,9 @@ from engine_table import ratio
 from matrix_rate import product_rate
 
 import fairgate
-from fairgate.adapters.model_export import ExportChoice, export_model
-from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.adapters.onnx_engine.batches import padded_width
+from fairgate.features.onnx_export.model_export import ExportChoice, export_model
+from fairgate.onnx.batches import padded_width
+from fairgate.onnx.encoder import OnnxEncoder
 
 DATA = Path(fairgate.__file__).parent / "data"
 

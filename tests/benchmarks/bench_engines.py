@@ -34,7 +34,7 @@ from engine_table import OWN, Measured, table
 from engine_worker import ENGINES, tokenizer_of
 from matrix_rate import product_rate
 
-from fairgate.oracles.label import first_label
+from fairgate.relations.oracles.label import first_label
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from fakes.planted import GATES, Bench, Plant, policy_of
 
-from fairgate.engine.accept import baseline_of
-from fairgate.engine.gate import run_gate
-from fairgate.engine.ports import SILENT
+from fairgate.domain.ports import SILENT
+from fairgate.gate.accept import baseline_of
+from fairgate.gate.gate import run_gate
 from fairgate.systems.recorded import RecordedSystem
 
 PAIRS_OF_A_SOURCE = 30

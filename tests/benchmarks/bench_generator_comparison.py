@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fairgate.adapters.attribute_files import embedded_dimensions
-from fairgate.adapters.template_files import load_templates
 from fairgate.domain.cases import Source
-from fairgate.generation.catalogue import GENERATORS
-from fairgate.generation.generator import Ingredients
+from fairgate.features.generation.generator import Ingredients
+from fairgate.features.generation.generators import GENERATORS
+from fairgate.features.generation.template_files import load_templates
+from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable

@@ -66,8 +66,8 @@ def counted(model: str) -> ScriptedEmbedder:
     """Return an embedder that counts what it is asked for."""
     if model == "scripted":
         return ScriptedEmbedder()
-    from fairgate.adapters.embedded_names import find
-    from fairgate.adapters.onnx_encoder import OnnxEncoder
+    from fairgate.io.embedded_names import find
+    from fairgate.onnx.encoder import OnnxEncoder
 
     encoder = OnnxEncoder(find("models", model, Path()))
 
@@ -83,11 +83,11 @@ def counted(model: str) -> ScriptedEmbedder:
 
 def step(name: str, place: Path, queries: int, model: str) -> None:
     """Do one step in this process; print what it took as JSON."""
-    from fairgate.adapters.embedding_cache import CachedEmbedder
-    from fairgate.adapters.faiss_index.flat_index import FlatIndex
-    from fairgate.adapters.files.corpus import CorpusFile
-    from fairgate.adapters.result_store import SqliteResultStore
     from fairgate.domain.corpora import CorpusSpec
+    from fairgate.retrieval.corpus import CorpusFile
+    from fairgate.retrieval.embedding_cache import CachedEmbedder
+    from fairgate.retrieval.flat_index import FlatIndex
+    from fairgate.systems.result_store import SqliteResultStore
 
     corpus = CorpusFile(CorpusSpec(path=str(place / name.partition("-")[2])))
     embedder = counted(model)

@@ -21,10 +21,10 @@ import numpy as np
 from bench_prefixes import ROOT, chosen, prompts_of
 from engine_models import DEMO, write_precision
 
-from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
-from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.precision import Precision
-from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+from fairgate.features.onnx_export.precision import Precision
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.prompts import PromptTokenizer
 
 
 def logits_of(

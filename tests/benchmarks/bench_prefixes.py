@@ -34,11 +34,11 @@ from unittest.mock import patch
 from matrix_rate import product_rate
 
 import fairgate
-from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import decoder_graph, graph
-from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
 from fairgate.cli import main as fairgate_command
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.onnx import decoder_graph, graph
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_session import DecoderSession
 
 ROOT = Path(__file__).parents[2]
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"

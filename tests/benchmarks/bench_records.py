@@ -21,13 +21,13 @@ from pathlib import Path
 
 from bench_growth import measure as run_growth
 
-from fairgate.adapters.baseline_files import dump_baseline, load_baseline
-from fairgate.adapters.files.execution_lines import execution_lines
-from fairgate.adapters.files.recorded import read_recorded
-from fairgate.composition.presenting import report_texts, view_of
-from fairgate.composition.run_folder import RunFolder, replay, write_run
 from fairgate.domain.runtime import Runtime
+from fairgate.gate.baseline_files import dump_baseline, load_baseline
+from fairgate.gate.execution_lines import execution_lines
+from fairgate.gate.run_folder import RunFolder, replay, write_run
 from fairgate.reports.formats import chosen, known_files
+from fairgate.reports.presentation import report_texts, view_of
+from fairgate.systems.recorded_answers import read_recorded
 
 
 def seconds(work: Callable[[], object]) -> float:

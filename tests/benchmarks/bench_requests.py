@@ -12,12 +12,12 @@ import multiprocessing
 import resource
 import time
 
-from fairgate.adapters.applications.json_paths import json_path
-from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
-from fairgate.adapters.applications.replies import ReplyPaths
-from fairgate.adapters.applications.request_template import request_template
-from fairgate.adapters.http_client.messages import Limits
 from fairgate.domain.applications import Question
+from fairgate.io.http_messages import Limits
+from fairgate.io.json_paths import json_path
+from fairgate.io.replies import ReplyPaths
+from fairgate.systems.over_http import HttpAddress, HttpApplication
+from fairgate.systems.request_template import request_template
 
 DELAY, CONCURRENCY, QUESTIONS = 0.05, 16, 3200
 BODY = json.dumps({"answer": "positive"}).encode()

@@ -22,8 +22,8 @@ CALL = "import sys; sys.path.insert(0, sys.argv.pop(1)); from fairgate.cli impor
 TOKENS = """
 import sys; sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.prompts import PromptTokenizer
 folder = ModelFolder.find(Path(sys.argv[1]) / "fairgate/data/models/demo-slm")
 assert PromptTokenizer(folder).encode(["Is it good?"])
 """

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairgate.adapters.onnx_engine.precision import Precision
+    from fairgate.features.onnx_export.precision import Precision
 
 DEMO = Path(__file__).parents[2] / "fairgate" / "data" / "models" / "demo-slm"
 SHAPES = {"demo-slm": (0, 0), "30m": (8, 2048), "135m": (30, 49152)}
@@ -83,7 +83,7 @@ def take_end_away(folder: Path) -> None:
 
 def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
     """Write checkpoint and graph."""
-    from fairgate.adapters.model_export import export_model
+    from fairgate.features.onnx_export.model_export import export_model
 
     write_checkpoint(folder / "hf", shape)
     if shape == "demo-slm":
@@ -97,7 +97,7 @@ def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
 
 def write_precision(source: Path, target: Path, precision: Precision) -> Path:
     """Write what `fairgate export --precision` makes of a model; parity is not compared."""
-    from fairgate.adapters.onnx_engine.precision import change_precision
+    from fairgate.features.onnx_export.precision import change_precision
 
     shutil.copytree(source, target)
     change_precision(target / "model.onnx", precision)

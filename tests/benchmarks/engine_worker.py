@@ -34,8 +34,8 @@ Engine = Callable[[list[str], list[str], int], Work]
 
 def fairgate(folder: Path, threads: int) -> Engine:
     """Return this engine, asked as a gate asks it."""
-    from fairgate.adapters.onnx_decoder import OnnxDecoder
     from fairgate.domain.executions import Decoding, GenerationRequest
+    from fairgate.onnx.decoder import OnnxDecoder
 
     engines: dict[int, OnnxDecoder] = {}
 

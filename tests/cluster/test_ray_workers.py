@@ -13,10 +13,10 @@ import pytest
 from fakes.shards import whole
 from fakes.workers import answer_to, questions, scripted_side, side_that_cannot_start, spread
 
-from fairgate.adapters import ray_actors
-from fairgate.adapters.ray_actors import RayActors
 from fairgate.cli import main
 from fairgate.domain.errors import WorkerError
+from fairgate.features.ray import ray_actors
+from fairgate.features.ray.ray_actors import RayActors
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
 TESTS = Path(__file__).parents[1]

@@ -8,10 +8,9 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import TableEmbedder
 
-from fairgate.adapters import inner_product_index
-from fairgate.adapters.faiss_index import flat_index
-from fairgate.adapters.faiss_index.flat_index import FlatIndex
-from fairgate.adapters.inner_product_index import InnerProductIndex
+from fairgate.retrieval import flat_index, inner_product_index
+from fairgate.retrieval.flat_index import FlatIndex
+from fairgate.retrieval.inner_product_index import InnerProductIndex
 
 
 def unit(rows):

@@ -15,10 +15,10 @@ from fakes.planted import TEMPLATE, Bench, chance, policy_of
 
 from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.executions import Answer, Decoding, Document
-from fairgate.engine.blame_result import Factor
-from fairgate.engine.execute import LocalSystem, System
-from fairgate.engine.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.engine.question_limit import LimitedGenerator, QuestionLimit
+from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
+from fairgate.features.blame.question_limit import LimitedGenerator, QuestionLimit
+from fairgate.features.blame.result import Factor
+from fairgate.systems.execute import LocalSystem, System
 
 GATES = (
     {

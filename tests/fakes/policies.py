@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from fairgate.composition.loading import _load_suites, joined
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.runtime import Runtime
+from fairgate.gate.loaded_policy import _load_suites, joined
 from fairgate.policy import parse
 from fairgate.policy.assembled import policy_model
 from fairgate.policy.json_schema import policy_schema

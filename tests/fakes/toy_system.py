@@ -7,10 +7,10 @@ from fakes.following import following
 from pydantic import Field
 
 from fairgate.domain.executions import Execution
-from fairgate.engine.ports import NOTHING
-from fairgate.schema.fields import Strict
-from fairgate.schema.outside import Access
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.fields import Strict
+from fairgate.domain.outside import Access
+from fairgate.domain.ports import NOTHING
+from fairgate.domain.system import Capabilities, SystemModel
 from fairgate.systems.system_kind import SystemKind
 
 

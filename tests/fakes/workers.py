@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.engine.worker_side import WorkerSide
-from fairgate.engine.workers import Received, Team
+from fairgate.features.ray.worker_side import WorkerSide
+from fairgate.features.ray.workers import Received, Team
 
 FINGERPRINT = "scripted/1"
 

@@ -15,13 +15,13 @@ from pydantic import Field
 from fairgate.cli import main
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Stop
+from fairgate.domain.suite import SuiteModel
 from fairgate.domain.units import Judged, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
-from fairgate.schema.suite import SuiteModel
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import SuitePlan
 

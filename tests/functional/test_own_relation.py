@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.adapters.relation_files import own_relations
 from fairgate.domain.cases import Source
 from fairgate.domain.errors import UsageError
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
+from fairgate.relations.relation_files import own_relations
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-relation.md"
 CODE = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]

@@ -15,7 +15,7 @@ from canonical_results import CANONICAL, FLIPS, baseline, regression
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.keys import source_of
-from fairgate.engine.history import accepted_run
+from fairgate.gate.history import accepted_run
 from fairgate.reports import browsing
 from fairgate.reports.blocks import CaseList
 from fairgate.reports.browsing import CaseBrowser, Room, Texts

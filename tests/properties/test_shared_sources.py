@@ -15,21 +15,21 @@ from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 
-from fairgate.adapters.task_files import load_task
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked, is_repeat
-from fairgate.engine.attribution import attribute
-from fairgate.engine.constant_answers import constant_answers, readable_answers
-from fairgate.engine.crossing import Crossing
-from fairgate.engine.mutants import Kind, Mutant, Reach
-from fairgate.engine.mutated_pairs import PairVariants
-from fairgate.engine.tabulate import tabulate
-from fairgate.engine.wave import Answered
-from fairgate.oracles.verdict import code_of
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach
+from fairgate.features.mutation.mutated_pairs import PairVariants
+from fairgate.gate.attribution import attribute
+from fairgate.gate.constant_answers import constant_answers, readable_answers
+from fairgate.gate.crossing import Crossing
+from fairgate.gate.tabulate import tabulate
+from fairgate.gate.wave import Answered
+from fairgate.policy.task_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
+from fairgate.relations.oracles.verdict import code_of
 from fairgate.relations.set_equivalence import SetEquivalence
 from fairgate.suites.metamorphic.judge import is_violated, judge_pairs
 from fairgate.suites.metamorphic.plan import PlanInput, build_plan

@@ -8,10 +8,10 @@ from fakes.question_items import CORE, answered, core, many, planned, swapped, t
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.domain.outcomes import Provenance
-from fairgate.engine.baseline import Baseline, BaselineSuite
-from fairgate.engine.measure import measure, measure_slice
+from fairgate.gate.baseline import Baseline, BaselineSuite
+from fairgate.gate.baseline_files import dump_baseline, load_baseline
+from fairgate.gate.measure import measure, measure_slice
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.social_bias import check_inequalities
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.relations.genfair.examples import ENGINEER, FEMALE, example
-from fairgate.relations.genfair.person import (
+from fairgate.relations.person import (
     NO_ATTRIBUTES,
     Change,
     PersonRelation,

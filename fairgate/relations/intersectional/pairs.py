@@ -12,14 +12,8 @@ from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Source
 from fairgate.domain.units import TOGETHER
 from fairgate.relations.genfair.examples import ENGINEER, FEMALE, example
-from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS
-from fairgate.relations.genfair.person import (
-    NO_ATTRIBUTES,
-    Change,
-    PersonRelation,
-    replaced,
-    substituted,
-)
+from fairgate.relations.neutral_traits import NEUTRAL_TRAITS
+from fairgate.relations.person import NO_ATTRIBUTES, Change, PersonRelation, replaced, substituted
 from fairgate.relations.relation import CounterExample, Example
 
 _MOST_CONTROLS = 3

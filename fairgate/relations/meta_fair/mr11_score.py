@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.units import Value
-from fairgate.oracles.score import ScoreOracle, differ
+from fairgate.relations.oracles.score import ScoreOracle, differ
 from fairgate.relations.relation import (
     Asked,
     CounterExample,

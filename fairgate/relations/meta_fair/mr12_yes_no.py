@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
-from fairgate.oracles.yes_no import NO, YES, YesNoOracle
+from fairgate.relations.oracles.yes_no import NO, YES, YesNoOracle
 from fairgate.relations.relation import (
     Asked,
     CounterExample,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.units import Value
-from fairgate.oracles.ranking import LEAST_COMMON, RankingOracle, differ
+from fairgate.relations.oracles.ranking import LEAST_COMMON, RankingOracle, differ
 from fairgate.relations.relation import (
     Asked,
     CounterExample,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.units import Reason, counted
-from fairgate.engine.baseline import Baseline
+from fairgate.gate.baseline import Baseline
 from fairgate.reports import figures, judged_rows
 from fairgate.reports.blocks import Form, KeyValues, Text
 from fairgate.reports.material import Material

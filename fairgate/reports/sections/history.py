@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fairgate.domain.measurements import Measurement, Measurements
-from fairgate.engine.baseline import Baseline
+from fairgate.gate.baseline import Baseline
 from fairgate.reports import figures
 from fairgate.reports.affected import leading
 from fairgate.reports.blocks import Block, Column, Depth, Form, Row, Table, Text

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.steadiness import COLUMNS as STEADINESS
-from fairgate.oracles.judge import voted
+from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.entropy import entropy
 from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims

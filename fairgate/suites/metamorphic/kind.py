@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from fairgate.schema.suite import SuiteModel
+from fairgate.domain.suite import SuiteModel
 from fairgate.suites.metamorphic.policy import NO_TASK, SuitePolicy
 
 if TYPE_CHECKING:

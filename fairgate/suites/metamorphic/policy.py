@@ -7,11 +7,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
+from fairgate.domain.columns import Columns
+from fairgate.domain.fields import ByShape, Name, Strict, Text
+from fairgate.domain.outside import Access, Names, Role
+from fairgate.domain.suite import SuiteModel
 from fairgate.domain.wording import listed
-from fairgate.schema.columns import Columns
-from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.suite import SuiteModel
 
 NO_TASK = "none"
 NO_CONTROL = "none"

@@ -15,9 +15,9 @@ from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.metrics.table import Table
-from fairgate.oracles.judge import JudgeOracle
-from fairgate.oracles.oracle import Oracle
 from fairgate.relations.catalogue import CODE_OF
+from fairgate.relations.oracles.judge import JudgeOracle
+from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation, judge_instruction
 from fairgate.suites.metamorphic.chosen import relations_of

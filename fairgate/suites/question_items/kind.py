@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from fairgate.domain.items import NO_RETRIEVAL
-from fairgate.schema.suite import SuiteModel
+from fairgate.domain.suite import SuiteModel
 from fairgate.suites.question_items.policy import BbqSuitePolicy
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
+from fairgate.domain.fields import ByShape, Name, Strict, Text
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
-from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.suite import SuiteModel
+from fairgate.domain.outside import Access, Names, Role
+from fairgate.domain.suite import SuiteModel
 
 Setting = Literal["none", "full", "stereo", "anti"]
 TopK = Annotated[int, Field(ge=1, le=100)]

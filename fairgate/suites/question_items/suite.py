@@ -12,8 +12,8 @@ from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.social_bias import check_inequalities
 from fairgate.metrics.table import Table
-from fairgate.oracles.choice import CHOICE_RULE, ChoiceOracle
-from fairgate.oracles.oracle import Oracle
+from fairgate.relations.oracles.choice import CHOICE_RULE, ChoiceOracle
+from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.question_items.judge import COLUMNS, LETTER_COLUMNS, STEREOTYPES, judge_items

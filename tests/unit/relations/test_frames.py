@@ -7,9 +7,9 @@ import itertools
 import pytest
 from fakes.attributes import use, uses
 
-from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
+from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.articles import article_fault
 from fairgate.relations.frames import Realised, Unrealisable, realise
 

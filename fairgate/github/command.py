@@ -1,0 +1,314 @@
+"""`fairgate github run`: the gate as a step of a GitHub workflow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from fairgate.domain.errors import BudgetError, ExitCode, UsageError
+from fairgate.domain.wording import harmless
+from fairgate.github.comment_command import comment
+from fairgate.github.errors import accounted
+from fairgate.github.inputs import Inputs, input_options, read_inputs, written_folder
+from fairgate.terminal.progress import progress_for
+
+if TYPE_CHECKING:
+    from fairgate.github.api import GitHubApi
+    from fairgate.github.base_commit import BaseCommit
+    from fairgate.github.change import Evaluation, JudgedChange
+    from fairgate.github.ci_files import ChangeReport
+    from fairgate.github.event import Event, Roots
+    from fairgate.github.several_policies import SeveralReports
+    from fairgate.github.sides import Side
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """Where a comment would go."""
+
+    event: Event
+    roots: Roots
+    api: GitHubApi | None
+
+
+_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
+
+
+@click.group(short_help="The gate inside GitHub Actions.")
+def github() -> None:
+    """Do what the GitHub Action does; outside of GitHub Actions use `fairgate run`."""
+
+
+github.add_command(comment)
+
+
+@github.command()
+@input_options
+@click.option(
+    "--shard", default="", envvar="FAIRGATE_SHARD", help="Ask the I-th of N parts: `I/N`."
+)
+def run(shard: str, **options: str) -> int:
+    """Gate the pull request, push or merge group of this workflow run.
+
+    Policy and baseline are read from the base commit. Writes the report files, step outputs, job
+    summary and annotations, and keeps one comment on the pull request up to date. With --shard it
+    asks a part of the questions and decides nothing.
+    """
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)  # no process that we start needs it
+    with accounted(environment) as account:
+        if not shard:  # a part that fails is missing for the step that decides, which comments
+            account.options = options
+        inputs = read_inputs(options, environment)
+        account.place = _place(inputs, environment)
+        os.chdir(inputs.root)
+        if shard and inputs.answers:
+            raise UsageError(
+                "answers-artifact and shard are given together; a part takes no stored answers: "
+                "leave one of them out of the step's `with:`"
+            )
+        if shard:
+            return _ask_part(inputs, shard, environment)
+        return _gate(inputs, _subject(inputs, environment), environment, _evaluate())
+
+
+@github.command()
+@input_options
+@click.option("--shards", default="", envvar="FAIRGATE_SHARDS", help="Folder of the parts.")
+@click.option(
+    "--attribution", default="ask", envvar="FAIRGATE_ATTRIBUTION", help="`ask` or `skip`."
+)
+def merge(shards: str, attribution: str, **options: str) -> int:
+    """Gate the pull request, push or merge group of this workflow run by what its parts asked.
+
+    The parts are folders that `fairgate github run --shard` wrote: untrusted data, read from
+    outside of the checkout. Everything else is as without parts.
+    """
+    from fairgate.features.shards.change_parts import PartsJudge
+    from fairgate.features.shards.merge import find_shards
+    from fairgate.github.inputs import read_parts
+
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
+    with accounted(environment) as account:
+        account.options = options
+        inputs = read_inputs(options, environment)
+        account.place = _place(inputs, environment)
+        folder = read_parts(shards, attribution, inputs, environment)
+        parts = find_shards([folder])
+        os.chdir(inputs.root)
+        subject = _subject(inputs, environment)
+        judge = PartsJudge(
+            shards=parts,
+            progress=progress_for(quiet=False),
+            asks=attribution == "ask",
+            identity=_identity(inputs, subject),
+        )
+        return _gate(inputs, subject, environment, judge, judge.require_all_used)
+
+
+def _evaluate() -> Callable[[Side], Evaluation]:
+    from fairgate.github.change import evaluated
+
+    progress = progress_for(quiet=False)
+    return lambda side: evaluated(side, progress)
+
+
+def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
+    """Ask a part for every policy and every side of the change; no verdict, no comment."""
+    from fairgate.features.shards.change_parts import PartAsker
+    from fairgate.features.shards.command import parsed, sentence
+    from fairgate.github import runner
+
+    shard = parsed(named)
+    folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
+    subject = _subject(inputs, environment)
+    asker = PartAsker(
+        shard=shard,
+        folder=folder,
+        progress=progress_for(quiet=False),
+        identity=_identity(inputs, subject),
+    )
+    output = environment.get("GITHUB_OUTPUT", "")
+    try:
+        for policy in inputs.policies:
+            _judged(inputs, policy, subject, environment, asker)
+    except BudgetError:  # the folder says it to the step that decides
+        runner.write_outputs(output, {"shard-folder": str(folder)})
+        raise
+    for notice in asker.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    lines = [f"{name}: {sentence(manifest)}" for name, manifest in asker.asked.items()]
+    for line in lines:
+        click.echo(f"fairgate: {line}")
+    outputs = {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)}
+    runner.write_outputs(output, outputs)
+    shown = "".join(f"- {line}\n" for line in lines)
+    summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
+    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
+    return ExitCode.PASS
+
+
+def _subject(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
+    """Return what the event is about, once it may meet this token."""
+    from fairgate.github.event import read_event, read_roots
+    from fairgate.github.pull_requests import github_api, refuse_untrusted, resolved
+
+    roots = read_roots(environment)
+    api = github_api(roots, inputs.token)
+    event = resolved(read_event(environment, inputs.number), api)
+    refuse_untrusted(event)
+    return Posting(event=event, roots=roots, api=api)
+
+
+def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
+    from fairgate.github.pull_requests import place_in_repository
+
+    return place_in_repository(inputs.root, Path(environment.get("GITHUB_WORKSPACE") or "."))
+
+
+def _identity(inputs: Inputs, subject: Posting) -> dict[str, str]:
+    from fairgate.github.pull_requests import base_commit, identity
+
+    base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
+    return identity(subject.event, base)
+
+
+def _gate(
+    inputs: Inputs,
+    subject: Posting,
+    environment: Mapping[str, str],
+    evaluate: Callable[[Side], Evaluation],
+    finish: Callable[[], None] = lambda: None,
+) -> int:
+    """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
+    from fairgate.features.blame.change import BlamedChange
+    from fairgate.github import runner
+    from fairgate.github.ci_files import report_change
+    from fairgate.github.several_policies import SeveralReports
+
+    place = _place(inputs, environment)
+    answers = _answers(inputs, subject, environment)
+    several = len(inputs.policies) > 1
+    reports = []
+    for policy in inputs.policies:
+        blamed = BlamedChange(policy, inputs.runtime, inputs.blame, progress_for(quiet=False))
+        judged, remarks, base = _judged(inputs, policy, subject, environment, evaluate)
+        remarks += [] if base is None else blamed.remarks(judged, base, base.commit)
+        name = judged.decides.given.policy.name
+        folder = inputs.report_dir or inputs.scratch / "reports" / name
+        if several and inputs.report_dir:
+            folder = inputs.report_dir / name
+        written_folder(folder, inputs)
+        reports.append(
+            report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
+        )
+        blamed.write(folder)
+        _say(judged, folder, report_only=inputs.report_only)
+    report = SeveralReports(reports=reports, place=place) if several else reports[0]
+    finish()
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), answers())
+    _publish(report, inputs, subject, environment)
+    code = report.exit_code
+    return ExitCode.PASS if inputs.report_only and code in _VERDICTS else code
+
+
+def _answers(
+    inputs: Inputs, subject: Posting, environment: Mapping[str, str]
+) -> Callable[[], dict[str, str]]:
+    """Fetch the base branch's stored answers; return what says, at the end, what came of it."""
+    if not inputs.answers:
+        return dict
+    from fairgate.github.base_answers import fetch_answers, keep_answers
+
+    cache, ref = inputs.runtime.cache, environment.get("GITHUB_REF", "")
+    found = fetch_answers(subject.event, subject.api, inputs.answers, cache, ref)
+    if found.notice:
+        click.echo(f"fairgate: note: {harmless(found.notice)}", err=True)
+    return lambda: {
+        "answers-hit": str(bool(found.commit)).lower(),
+        "answers-commit": found.commit,
+        "answers-file": keep_answers(subject.event, cache, inputs.scratch / "answers", ref),
+    }
+
+
+def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
+    from fairgate.reports.console import render_console
+    from fairgate.reports.formats import FORMATS
+    from fairgate.reports.presentation import view_of
+
+    decides = judged.decides
+    for notice in decides.notices:
+        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
+    view = view_of(decides.run, decides.given, folder, tuple(FORMATS), report_only=report_only)
+    click.echo(render_console(view))
+
+
+def _judged(
+    inputs: Inputs,
+    policy: str,
+    subject: Posting,
+    environment: Mapping[str, str],
+    evaluate: Callable[[Side], E],
+) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
+    from fairgate.github.change import Judge
+    from fairgate.github.pull_requests import base_commit, objection_to_introduce
+    from fairgate.github.self_approval import objection_to_allow
+
+    event = subject.event
+    judge = Judge(policy, inputs.runtime, evaluate, inputs.scratch)
+    base = base_commit(event, inputs.root, inputs.workspace, subject.api)
+    if base is None:
+        return judge.checkout(), [], None
+    remarks = []
+    allow = inputs.allows_change
+    if allow:
+        objection = objection_to_allow(event, base, environment)
+        allow = not objection
+        remarks = [f"`baseline-change: allow` does not count: {objection}"] if objection else []
+    judged = judge.change(
+        base, base.commit, allow=allow, no_introduction=objection_to_introduce(event)
+    )
+    return judged, remarks, base
+
+
+def _publish(
+    report: ChangeReport | SeveralReports,
+    inputs: Inputs,
+    posting: Posting,
+    environment: Mapping[str, str],
+) -> None:
+    """Report to runner and pull request; failures in here are warnings."""
+    from fairgate.github import runner
+    from fairgate.github.pull_requests import CommentPlan, comment
+
+    event, roots = posting.event, posting.roots
+    plan = CommentPlan(
+        mode=inputs.comment,
+        key=inputs.comment_key or report.key,
+        report_url=f"{roots.server}/{event.repository}/actions/runs/{event.run_id}",
+    )
+    posted, warning = comment(report, event, plan, posting.api, roots)
+    annotations = list(report.annotations)
+    if inputs.report_only and report.exit_code != 0:
+        text = f"the gate's outcome is {report.outcome.value}; report-only keeps the build green"
+        annotations.append(
+            runner.Annotation(level="warning", title="FairGate: report-only", message=text)
+        )
+    if warning:
+        annotations.append(
+            runner.Annotation(level="warning", title="FairGate: no comment", message=warning)
+        )
+    for line in runner.annotation_lines(annotations):
+        click.echo(line)
+    outputs = {**report.outputs, "comment-url": posted.url if posted else ""}
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
+    summary = report.summary([warning] if warning else [])
+    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)

@@ -1,0 +1,221 @@
+"""The one client for HTTP: connections kept, everything bounded, secrets in no text.
+
+Bounded are the time from sending to the last byte, the size of an answer, the attempts and the
+pauses between them. A redirect is an answer like any other and never followed: it would carry a
+secret to an address that was not named. Proxies are the environment's, but never between this
+machine and itself: they would read what is sent there, and their own `localhost` is another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import ssl
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from fairgate.domain.secrets import concealed
+from fairgate.domain.wording import harmless
+from fairgate.io.event_loop import Group, close_at_exit, submitted
+from fairgate.io.http_connections import Connections, errors
+from fairgate.io.http_messages import (
+    Answer,
+    HttpError,
+    Limits,
+    Pause,
+    Request,
+    busy_pause,
+    keeps_secrets,
+    retry_after,
+)
+
+_SHOWN = 200
+
+
+class HttpClient:
+    """Asks over kept connections, from one thread at a time.
+
+    `secrets` are values that no text of an HttpError holds, and that go nowhere unencrypted.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        secrets: Sequence[str] = (),
+        pause: Pause = busy_pause,
+        sleep: Callable[[float], None] | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        """Open nothing yet. `sleep` replaces waiting; pauses of ours vary by `jitter`, 0 to 1."""
+        self._limits = limits
+        self._secrets = [*secrets, *_proxy_passwords()]
+        self._pause = pause
+        self._sleep = _waiting(sleep)
+        self._jitter = jitter
+        self._next_start = 0.0
+        self._group = Group()
+        self._connections = Connections(limits)
+        # Left to itself it is closed too, without waiting for that: this may be the loop's thread.
+        weakref.finalize(self, _close_soon, self._connections).atexit = False
+        close_at_exit(self._connections)
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close its connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        if self._connections.are_open:
+            submitted(self._connections.close()).result()
+
+    def ask(self, request: Request) -> Answer:
+        """Return the answer, whatever its status. Raises HttpError."""
+        for _, found in self.ask_all([request]):
+            if isinstance(found, HttpError):
+                raise found
+            return found
+        raise AssertionError  # pragma: no cover  (one request, one answer)
+
+    def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, Answer | HttpError]]:
+        """Yield position and answer as they come; so many at once as the limits say.
+
+        Requests are taken from the iterable as there is room. Closing the iterator, or an
+        interrupt, ends what is under way before it returns.
+        """
+        source = enumerate(requests)
+        pending: dict[Future[Answer | HttpError], int] = {}
+        done: SimpleQueue[Future[Answer | HttpError]] = SimpleQueue()
+        try:
+            while self._fill(pending, source, done):
+                answered = done.get()
+                position, found = pending.pop(answered), answered.result()
+                # Before the caller's work on this answer, so that no room is empty meanwhile.
+                self._fill(pending, source, done)
+                yield position, found
+        finally:
+            if pending:
+                self._group.end()
+
+    def _fill(
+        self,
+        pending: dict[Future[Answer | HttpError], int],
+        source: Iterator[tuple[int, Request]],
+        done: SimpleQueue[Future[Answer | HttpError]],
+    ) -> bool:
+        """Start requests while there is room; return whether any is under way."""
+        while len(pending) < self._limits.concurrency:
+            position, request = next(source, (-1, None))
+            if request is None:
+                break
+            future = self._group.submit(self._answer(request, self._start()))
+            pending[future] = position
+            future.add_done_callback(done.put)
+        return bool(pending)
+
+    def _start(self) -> float:
+        """Return when the next request may start, on the loop's clock."""
+        start = max(time.monotonic(), self._next_start)
+        if self._limits.per_second is not None:
+            self._next_start = start + 1 / self._limits.per_second
+        return start
+
+    async def _answer(self, request: Request, start: float) -> Answer | HttpError:
+        """Return the last attempt's answer, or why there is none."""
+        if (early := start - time.monotonic()) > 0:
+            await asyncio.sleep(early)
+        for attempt in range(1, self._limits.attempts + 1):
+            found = await self._attempt(request, attempt)
+            if isinstance(found, HttpError) and not found.is_lost:
+                return found
+            answer = found if isinstance(found, Answer) else None
+            pause = self._pause(request, answer, attempt)
+            is_last = attempt == self._limits.attempts
+            if pause is None or pause > self._limits.longest_pause or is_last:
+                return found
+            is_ours = answer is None or retry_after(answer) is None
+            await self._sleep(pause * (1 - self._jitter() / 4) if is_ours else pause)
+        raise AssertionError  # pragma: no cover  (the loop returns)
+
+    async def _attempt(self, request: Request, attempt: int) -> Answer | HttpError:
+        useless, lost = errors()
+        try:
+            self._check(request)
+            async with asyncio.timeout(self._limits.seconds):
+                return await self._once(request)
+        except TimeoutError:
+            text, is_lost = f"no complete answer within {self._limits.seconds:g} s", True
+        except useless as error:
+            text, is_lost = self._shown(error), False
+        except lost as error:
+            text, is_lost = self._shown(error), True
+        return HttpError(text, attempts=attempt, is_lost=is_lost)
+
+    def _check(self, request: Request) -> None:
+        """Raise ValueError for what must not be sent, or cannot be."""
+        _ = urlsplit(request.url).port  # raises where it is none
+        sent = [*request.headers.values(), request.url]
+        has_secret = any(secret in text for secret in self._secrets if secret for text in sent)
+        if has_secret and not keeps_secrets(request.url):
+            raise ValueError("a secret would be sent unencrypted")
+
+    async def _once(self, request: Request) -> Answer:
+        async with self._connections.sent(request) as arriving:
+            if arriving.headers.get("content-encoding", "identity") != "identity":
+                raise ValueError("the answer is compressed, which was not asked for")
+            body = bytearray()
+            async for chunk in arriving.chunks:
+                body += chunk
+                if len(body) > self._limits.most_bytes:
+                    raise ValueError(f"the answer is larger than {self._limits.most_bytes:,} bytes")
+            return Answer(status=arriving.status, headers=arriving.headers, body=bytes(body))
+
+    def _shown(self, error: BaseException) -> str:
+        """Return an error's own words: the system's, where it is one of the network."""
+        at: BaseException | None = error
+        text = str(error)
+        while at is not None:
+            if isinstance(at, ssl.SSLError):
+                text = str(at)  # the number of such an error is not the system's
+            elif isinstance(at, OSError) and at.errno:
+                # What asyncio makes of a refused connection does not say that it was refused.
+                text = os.strerror(at.errno) if at.errno > 0 else str(at.strerror)
+            at = at.__cause__ or at.__context__
+        return harmless(concealed(text or type(error).__name__, self._secrets)[:_SHOWN])
+
+
+def _close_soon(connections: Connections) -> None:
+    if connections.are_open:
+        submitted(connections.close())
+
+
+def _waiting(sleep: Callable[[float], None] | None) -> Callable[[float], Awaitable[None]]:
+    if sleep is None:
+        return asyncio.sleep
+
+    async def wait(seconds: float) -> None:
+        sleep(seconds)
+
+    return wait
+
+
+def _proxy_passwords() -> list[str]:
+    """Return the passwords in the addresses of proxies, which errors may repeat."""
+    found = []
+    for address in getproxies().values():
+        try:
+            found += [urlsplit(address).password or ""]
+        except ValueError:
+            found += [address]
+    return found

@@ -1,0 +1,206 @@
+"""Turns a user's message into the tokens a model expects, and tokens back into text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat
+from fairgate.domain.wording import quoted
+from fairgate.onnx.chat_template import ChatTemplate
+from fairgate.onnx.folder import ModelFolder, whole_number
+from fairgate.onnx.tokenizer_errors import named_tokenizer
+from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer
+from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
+
+NO_CHAT = Chat()
+_PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
+_BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
+
+
+class PromptTokenizer:
+    """The tokenizer of a model folder with its chat template, read from local files only."""
+
+    def __init__(self, folder: ModelFolder, chat: Chat = NO_CHAT) -> None:
+        """Load the tokenizer; code that a folder brings along is never run. Raises ModelError."""
+        self._folder = folder
+        self._tokenizer = _load(folder)
+        self._template = ChatTemplate.of(self._tokenizer, chat, str(folder.path))
+        self.has_template = self._template is not None
+        """Whether prompts go through a chat template."""
+        self._check_record(folder.mapping("provenance.json").get("parity"))
+
+    def _check_record(self, parity: object) -> None:
+        """Refuse tokens that are not those on which the folder's graph was compared."""
+        prompts = parity.get("prompts") if isinstance(parity, dict) else None
+        if not isinstance(prompts, dict):
+            return
+        texts = [self._defuse(text) for text in prompts]
+        if self._template is not None:
+            texts = [*map(replace(self._template, chat=NO_CHAT).render, texts)]
+        found = [" ".join(map(str, ids)) for ids in self._encode(texts)]
+        others = [text for text, ids in zip(prompts, found, strict=True) if prompts[text] != ids]
+        if others:
+            raise ModelError(
+                f"{len(others)} of {len(prompts)} prompts on which the export of "
+                f"{str(self._folder.path)!r} was compared with its original have other tokens now, "
+                f"the first of them {quoted(others[0])}: its tokenizer files were changed, or are "
+                "read otherwise since. What was measured then says nothing of what would be asked. "
+                "Export the model again with `fairgate export MODEL`."
+            )
+
+    def encode(self, prompts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of complete prompts: through the chat template if there is one.
+
+        A control token that the prompt's text spells out is broken up by a space, so that no
+        corpus text can end the user's turn.
+        """
+        return self._encode([self._render(self._defuse(prompt)) for prompt in prompts])
+
+    def encode_with_option(self, prompt: str, options: Sequence[str]) -> list[list[int]]:
+        """Return the prompt's tokens, then those of prompt and option together, per option.
+
+        Without a chat template a space separates prompt and option.
+        """
+        rendered = self._render(self._defuse(prompt))
+        gap = "" if self.has_template else " "
+        texts = [rendered + gap + self._defuse(option.strip()) for option in options]
+        return self._encode([rendered, *texts])
+
+    def encode_fragment(self, text: str) -> list[int]:
+        """Return the tokens of a piece of an answer, without anything around it."""
+        [ids] = self._tokenizer.encode([text], add_special_tokens=False)
+        return ids
+
+    def splits(self, text: str) -> frozenset[tuple[int, ...]]:
+        """Return the ways in which a piece of an answer is split, by the text before it.
+
+        Tokenizers that put a space before every text (SentencePiece's dummy prefix) never split
+        a text by itself as they split it after a line end or a bracket.
+        """
+        found = {tuple(self.encode_fragment(text))}
+        for before in _BEFORE_A_LABEL:
+            head, whole = self.encode_fragment(before), self.encode_fragment(before + text)
+            if whole[: len(head)] == head:
+                found.add(tuple(whole[len(head) :]))
+        return frozenset(found)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of an answer's tokens, nothing prettified.
+
+        Control tokens are left out, but for those that mark where the model thinks.
+        """
+        if not self._marks or self._marks.keys().isdisjoint(tokens):
+            return self._decode(tokens)
+        pieces: list[str] = []
+        start = 0
+        for place, token in enumerate(tokens):
+            if token in self._marks:
+                pieces += [self._decode(tokens[start:place]), self._marks[token]]
+                start = place + 1
+        return "".join([*pieces, self._decode(tokens[start:])])
+
+    def _decode(self, tokens: Sequence[int]) -> str:
+        text: str = self._tokenizer.backend.decode(list(tokens), skip_special_tokens=True)
+        return text
+
+    def text_of(self, token: int) -> str:
+        """Return how one token is written in the vocabulary."""
+        return str(self._tokenizer.backend.id_to_token(token))
+
+    def opening(self, prompt: str) -> str:
+        """Return the tag with which the prompt opens the answer's thinking; "" where it does not.
+
+        A template ends its prompts itself; without one the policy's prompt does.
+        """
+        return open_tag(prompt) if self._template is None else open_tag(self._template.ending)
+
+    @cached_property
+    def may_think(self) -> bool:
+        """Return whether the model is one that thinks: by its template, its tokens or the prompt.
+
+        Others get no tokens for it.
+        """
+        tokens = (token.content for token in self._tokenizer.added_tokens_decoder.values())
+        return (self._template is not None and self._template.mentions_thinking) or any(
+            has_tag(token) for token in tokens
+        )
+
+    @property
+    def may_close(self) -> bool:
+        """Return whether an answer may close a thinking part that nothing has opened.
+
+        True for templates that mention thinking and whose prompts neither open nor close it.
+        """
+        template = self._template
+        return template is not None and template.mentions_thinking and not has_tag(template.ending)
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Return the ids that end an answer: the first of the folder's files that names any."""
+        for file, *path in (
+            ("generation_config.json",),
+            ("genai_config.json", "model"),
+            ("config.json",),
+        ):
+            source = self._folder.mapping(file)
+            for key in path:
+                source = source.get(key) or {}
+            named = source.get("eos_token_id") if isinstance(source, dict) else None
+            ids = named if isinstance(named, list) else [] if named is None else [named]
+            if ids:
+                where = self._folder.path / file
+                return frozenset(whole_number(one, where, "eos_token_id") for one in ids)
+        own = self._tokenizer.eos_token_id
+        return frozenset() if own is None else frozenset({int(own)})
+
+    @cached_property
+    def context_tokens(self) -> int | None:
+        """Return how many tokens prompt and answer may have together; None where unknown."""
+        number = self._folder.number
+        limits = [
+            number(file, *path, name)
+            for file, *path in _PLACES
+            for name in ("context_length", "max_position_embeddings", "n_positions")
+        ]
+        limits.append(number("tokenizer_config.json", "model_max_length"))
+        known = [one for one in limits if one is not None and 0 < one < 100_000_000]
+        return min(known, default=None)
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return self._tokenizer.encode(clean, add_special_tokens=not self.has_template)
+
+    def _render(self, prompt: str) -> str:
+        return prompt if self._template is None else self._template.render(prompt)
+
+    @cached_property
+    def _marks(self) -> Mapping[int, str]:
+        """Control tokens that tags of thinking are made of, and how they are written."""
+        tags = [tag for pair in THINKING_TAGS for tag in pair]
+        return {
+            number: token.content
+            for number, token in self._tokenizer.added_tokens_decoder.items()
+            if token.special and any(token.content in tag for tag in tags)
+        }
+
+    @cached_property
+    def _control_texts(self) -> tuple[str, ...]:
+        added = self._tokenizer.added_tokens_decoder.values()
+        special = {token.content for token in added if token.special or has_tag(token.content)}
+        return tuple(sorted((text for text in special if len(text) > 1), key=len, reverse=True))
+
+    def _defuse(self, text: str) -> str:
+        for control in self._control_texts:
+            if control in text:
+                text = text.replace(control, f"{control[0]} {control[1:]}")
+        return text
+
+
+def _load(folder: ModelFolder) -> FileTokenizer:
+    with named_tokenizer(folder):
+        return file_tokenizer(folder)

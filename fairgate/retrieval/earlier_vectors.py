@@ -1,0 +1,122 @@
+"""Vectors that earlier indexes hold already: a corpus that changes by 1 % embeds 1 %.
+
+An index names each vector by the hash of embedder and text. Every vector that is taken is compared
+with its own checksum, so that a folder that was damaged elsewhere still gives what is sound.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.ports import Vectors
+from fairgate.retrieval.index_folder import MANIFEST, manifest_of, mapped
+from fairgate.retrieval.index_form import ROWS, VECTORS, DamagedIndexError, OutdatedIndexError, Rows
+from fairgate.retrieval.unfinished_vectors import unfinished
+
+LENGTH_TOLERANCE = 1e-3
+"""How far from 1 the length of a unit vector may be."""
+_ROWS_AT_ONCE = 8192
+_NONE = -1
+
+
+class EarlierVectors:
+    """Which of an index's vectors are in earlier ones of the same embedder, and where."""
+
+    def __init__(self, root: Path, embedder: str, wanted: Rows) -> None:
+        """Look for `wanted` (their keys) in the indexes below `root`, the last used first.
+
+        Then in what builds that did not end have left.
+        """
+        self.dimensions = 0
+        """Of the vectors that were found; 0 where there are none."""
+        self._sources: list[Vectors] = []
+        self._source = np.full(len(wanted), _NONE, dtype=np.int16)
+        self._row = np.zeros(len(wanted), dtype=np.int64)
+        for rows, vectors in itertools.chain(_of_embedder(root, embedder), unfinished(root)):
+            missing = np.flatnonzero(self._source == _NONE)
+            if not len(missing):
+                break
+            if self.dimensions in (0, vectors.shape[1]):
+                self._take(missing, wanted["key"][missing], rows, vectors)
+
+    @property
+    def missing(self) -> npt.NDArray[np.int64]:
+        """Return the positions of vectors that no earlier index holds, ascending."""
+        return np.flatnonzero(self._source == _NONE)
+
+    def fill(self, block: Vectors, start: int) -> None:
+        """Write into `block`, the vectors from position `start` on, those that are known."""
+        here = slice(start, start + len(block))
+        for number, vectors in enumerate(self._sources):
+            chosen = np.flatnonzero(self._source[here] == number)
+            block[chosen] = vectors[self._row[here][chosen]]
+
+    def _take(
+        self, missing: npt.NDArray[np.int64], keys: npt.NDArray[Any], rows: Rows, vectors: Vectors
+    ) -> None:
+        """Take from one index what is wanted and sound."""
+        known = rows["key"]
+        order = np.argsort(known[:, 0], kind="stable")
+        first = np.ascontiguousarray(known[order, 0])
+        # Of equal keys the last counts: it replaces one that was damaged in an unfinished build.
+        # Keys whose first 64 bits are equal and the others not are embedded again: it costs one.
+        found = order[np.maximum(np.searchsorted(first, keys[:, 0], side="right") - 1, 0)]
+        equal = np.flatnonzero((known[found] == keys).all(axis=1))
+        sound = equal[_are_sound(vectors, rows["crc"], found[equal])]
+        if len(sound):
+            self.dimensions = vectors.shape[1]
+            self._source[missing[sound]] = len(self._sources)
+            self._row[missing[sound]] = found[sound]
+            self._sources.append(vectors)
+
+
+def _of_embedder(root: Path, embedder: str) -> Iterator[tuple[Rows, Vectors]]:
+    """Yield rows and vectors of indexes whose parts have the right form, the last used first."""
+    for folder in by_use(root):
+        with contextlib.suppress(
+            OSError, ValueError, EOFError, DamagedIndexError, OutdatedIndexError
+        ):
+            if manifest_of(folder).get("embedder") != embedder:
+                continue
+            rows, vectors = mapped(folder / "rows.npy"), mapped(folder / "vectors.npy")
+            if (
+                rows.dtype == ROWS
+                and vectors.dtype == VECTORS
+                and vectors.ndim == 2
+                and vectors.flags.c_contiguous
+                and rows.shape == vectors.shape[:1]
+                and len(rows)
+            ):
+                yield rows, vectors
+
+
+def by_use(root: Path) -> list[Path]:
+    """Return the folders of indexes, the last used first; what vanishes meanwhile is left out."""
+    found: list[tuple[int, str, Path]] = []
+    for folder in root.iterdir() if root.is_dir() else ():
+        if not folder.name.startswith("."):
+            with contextlib.suppress(OSError):
+                found.append(((folder / MANIFEST).stat().st_mtime_ns, folder.name, folder))
+    return [folder for _, _, folder in sorted(found, reverse=True)]
+
+
+def _are_sound(
+    vectors: Vectors, checksums: npt.NDArray[Any], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which of these rows have their checksum and the length of a unit vector."""
+    sound = np.zeros(len(rows), dtype=np.bool_)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = rows[start : start + _ROWS_AT_ONCE]
+        block = vectors[part]
+        found = np.array([zlib.crc32(vector) for vector in block], dtype="<u4")
+        near = np.abs(np.linalg.norm(block, axis=1) - 1.0) <= LENGTH_TOLERANCE
+        sound[start : start + len(part)] = (found == checksums[part]) & near
+    return sound

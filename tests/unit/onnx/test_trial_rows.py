@@ -1,0 +1,28 @@
+"""What a session is tried out with says something about every token it is made of."""
+
+from __future__ import annotations
+
+from fairgate.onnx import joint_trial, piece_trial
+from fairgate.onnx.trial_rows import trial_row
+
+ROWS = [piece_trial._ROW, *piece_trial._OTHERS, joint_trial._ROW]
+
+
+def test_rows_of_the_trials_have_all_tokens_and_no_period():
+    for row in ROWS:
+        assert len(row) == 75
+        assert set(row) == set(range(11))
+        for period in range(1, 60):
+            assert row[period:] != row[:-period], period
+
+
+def test_rows_of_a_batch_are_unlike():
+    beside = [piece_trial._ROW, *piece_trial._OTHERS]
+    for place, row in enumerate(beside):
+        for other in beside[:place]:
+            assert sum(one == two for one, two in zip(row, other, strict=True)) < 20
+
+
+def test_a_row_is_the_same_in_every_run():
+    assert trial_row(1, 12) == [8, 5, 4, 3, 9, 6, 9, 5, 9, 5, 10, 7]
+    assert trial_row(1, 75)[:12] == trial_row(1, 12)
