@@ -18,12 +18,13 @@ from fairgate.terminal.options import (
     EXISTING_FOLDER,
     FOLDER,
     allow_python,
+    format_option,
+    place_options,
     refuse_machine_options,
     runtime_of,
     runtime_options,
-    worker_options,
 )
-from fairgate.terminal.output import FORMAT_HELP, PAGE, open_page, say_result
+from fairgate.terminal.output import PAGE, open_page, say_result
 from fairgate.terminal.progress import progress_for
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
-@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option("--profile", is_flag=True, help="Show on stderr where the time went.")
@@ -43,37 +44,14 @@ if TYPE_CHECKING:
     "--limit", type=click.IntRange(1), metavar="N",
     help="Ask about at most N sources or items a suite: a first look, not the gate.",
 )  # fmt: skip
-@click.option(
-    "--shard", metavar="I/N",
-    help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when done.",
-)  # fmt: skip
-@click.option(
-    "--after", type=EXISTING_FOLDER, metavar="PARTS",
-    help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
-)  # fmt: skip
 @allow_python
-@worker_options
 @runtime_options
-def run(policy: Path, **options: Any) -> int:
+def run(policy: Path, **options: Any) -> int:  # noqa: PLR0915 (step by step)
     """Run the gate of POLICY and exit with its verdict.
 
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
-    With --shard it asks a part of the questions and has no verdict.
     """
-    if options["shard"] is not None:
-        if options["profile"]:
-            raise UsageError("--profile times a whole run; leave out --profile or --shard")
-        from fairgate.features.shards.command import run_part
-
-        return run_part(policy, options, runtime_of(options))
-    if options["after"] is not None:
-        raise UsageError("--after is for a part of a run; name which with --shard")
-    return _run_whole(policy, options)
-
-
-def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (step by step)
-    from fairgate.features.ray.team import team_for
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.composition import Composition, on_its_machines
     from fairgate.gate.gate import run_gate
@@ -88,7 +66,7 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
     with profile.part("read policy and plan"):
         loaded, named = _loaded(policy, runtime, limit, options["baseline"])
     folder = output_folder(options["out"], runtime, loaded)
-    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
+    composition = Composition(loaded, runtime, progress)
     with composition.until_it_ends():
         with composition.serving():
             with profile.part("read baseline, identify system"):
@@ -126,7 +104,7 @@ def _loaded(
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
-@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@format_option
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @runtime_options
 def rescore(run: Path, policy: Path | None, **options: Any) -> int:
@@ -161,44 +139,19 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
 
 @click.command(short_help="Validate a policy.")
 @click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
-@click.option(
-    "--quality", is_flag=True, help="Show diversity, perplexity and coherence of generated cases."
-)
-@click.option(
-    "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
-    help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
-)  # fmt: skip
-@runtime_options
+@place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
 
     Finds everything that can be found without running: model folders, the corpus, and which
     questions a recording answers, too.
-
-    A file of generated cases (`.jsonl`) may take the place of a policy: its texts, attributes and
-    coverage are shown, with --quality also a table of all such files.
     """
     from fairgate.gate.examination import examine
 
     runtime = runtime_of(options)
-    generated = [file for file in files if file.suffix.lower() == ".jsonl"]
-    if not options["quality"]:
-        refuse_machine_options("--quality")
-    if options["quality"] and not generated:
-        raise UsageError("--quality is of generated cases; name a .jsonl file of them")
     for file in files:
-        if file in generated:
-            from fairgate.features.generation.cases import check_cases
-
-            click.echo("\n".join(check_cases(file, runtime)))
-        else:
-            found = examine(file, runtime)
-            click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
-    if options["quality"]:
-        from fairgate.features.generation.case_quality import quality_table
-
-        for line in quality_table(generated, options["perplexity_model"], runtime):
-            click.echo(line)
+        found = examine(file, runtime)
+        click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
     return ExitCode.PASS
 
 

@@ -48,9 +48,10 @@ class Catalogue(Generic[Entry]):
         self._package = package
         self._by_id: dict[str, Entry | str] = dict(places)
         for entry in entries:
-            self._add(entry)
+            self.add(entry)
 
-    def _add(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
+        """Hold one more entry. Raises ValueError where its id is taken."""
         if entry.id in self._by_id:
             raise ValueError(f"there is already a {self._noun} called {entry.id!r}")
         self._by_id[entry.id] = entry
@@ -103,7 +104,7 @@ class Catalogue(Generic[Entry]):
     @contextmanager
     def added(self, entry: Entry) -> Iterator[None]:
         """Hold one more entry for a while: how tests and extensions register their own."""
-        self._add(entry)
+        self.add(entry)
         try:
             yield
         finally:

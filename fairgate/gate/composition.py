@@ -13,7 +13,7 @@ from fairgate import __version__
 from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.outside import Role
-from fairgate.domain.ports import Progress, ResultStore, SystemUnderTest, Team
+from fairgate.domain.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.baseline import must_match, plan_hash, with_texts_of
 from fairgate.gate.environment import environment_notices, of_machines
@@ -40,19 +40,17 @@ if TYPE_CHECKING:
 class Composition:
     """Builds what a run needs from a loaded policy; every part at most once, when it is asked."""
 
-    def __init__(
-        self,
-        loaded: LoadedPolicy,
-        runtime: Runtime,
-        progress: Progress,
-        team: Team | None = None,
-    ) -> None:
-        """Take a loaded policy and how to run it; without a team this process asks the models."""
+    def __init__(self, loaded: LoadedPolicy, runtime: Runtime, progress: Progress) -> None:
+        """Take a loaded policy and how to run it; without workers this process asks the models.
+
+        Raises UsageError where workers would have nothing to do.
+        """
         self.loaded = loaded
         self.runtime = runtime
         self.progress = progress
         self._kind = kind_of(loaded.policy.system)
-        self._team = team
+        hire = None if runtime.workers is None else runtime.workers.team
+        team = self._team = None if hire is None else hire(loaded, runtime)
         self._resources = Resources(
             runtime,
             progress,

@@ -14,7 +14,7 @@ from fairgate.github.report import Edits, Notes, job_summary, pull_request_comme
 from fairgate.github.runner import SUMMARY_BYTES, Annotation
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports.affected import leading
-from fairgate.reports.formats import FORMATS, known_files
+from fairgate.reports.formats import formats
 from fairgate.reports.markdown import COMMENT_LIMIT
 from fairgate.reports.present import present
 from fairgate.reports.presentation import gate_lines, report_texts
@@ -87,10 +87,11 @@ def report_change(
     result = decides.run.result
     loaded = decides.side.loaded
     notes = Notes(remarks=[*judged.remarks, *remarks], edits=_edits(judged, place))
-    texts = dict(report_texts(view, decides.run, decides.given, loaded, tuple(FORMATS)))
+    written = tuple(formats())
+    texts = dict(report_texts(view, decides.run, decides.given, loaded, written))
     report = texts["report.md"]
     texts["report.md"] = lambda: with_notes("".join(report()), notes)
-    write_run(RunFolder(path=folder), loaded, decides.run, texts, known_files())
+    write_run(RunFolder(path=folder), loaded, decides.run, texts, [one.file for one in written])
     lines = gate_lines(loaded)
     failed = [rule for rule in result.rules if rule.outcome is Outcome.FAIL and not rule.advisory]
     regressions = sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)
@@ -101,7 +102,7 @@ def report_change(
         "regressions": str(regressions),
         **_headline(result),
         "run-folder": str(folder),
-        **{one.output: str(folder / one.file) for one in FORMATS if one.output},
+        **{one.output: str(folder / one.file) for one in written if one.output},
     }
     return ChangeReport(
         view=view,

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fairgate.domain.errors import BudgetError, ExitCode, UsageError
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.feature import FEATURES, at
 from fairgate.domain.wording import harmless
 from fairgate.github.comment_command import comment
 from fairgate.github.errors import accounted
@@ -49,6 +50,22 @@ def github() -> None:
 github.add_command(comment)
 
 
+def step(name: str) -> Any:
+    """Return what does the step that an input of the action asks for. Raises UsageError.
+
+    `shard` is called with inputs, the part's name and the environment, and returns the exit code.
+    `blame` is called for a policy with its path, how to run, the most questions and the progress;
+    `remarks(judged, base, commit)` returns what the comment says, `write(folder)` keeps it.
+    """
+    place = next((one.steps[name] for one in FEATURES if name in one.steps), None)
+    if place is None:
+        raise UsageError(
+            f"the input {name} asks for a feature that is not installed here; leave it out of the "
+            "step's `with:`"
+        )
+    return at(place)
+
+
 @github.command()
 @input_options
 @click.option(
@@ -67,7 +84,7 @@ def run(shard: str, **options: str) -> int:
         if not shard:  # a part that fails is missing for the step that decides, which comments
             account.options = options
         inputs = read_inputs(options, environment)
-        account.place = _place(inputs, environment)
+        account.place = place_of(inputs, environment)
         os.chdir(inputs.root)
         if shard and inputs.answers:
             raise UsageError(
@@ -75,43 +92,8 @@ def run(shard: str, **options: str) -> int:
                 "leave one of them out of the step's `with:`"
             )
         if shard:
-            return _ask_part(inputs, shard, environment)
-        return _gate(inputs, _subject(inputs, environment), environment, _evaluate())
-
-
-@github.command()
-@input_options
-@click.option("--shards", default="", envvar="FAIRGATE_SHARDS", help="Folder of the parts.")
-@click.option(
-    "--attribution", default="ask", envvar="FAIRGATE_ATTRIBUTION", help="`ask` or `skip`."
-)
-def merge(shards: str, attribution: str, **options: str) -> int:
-    """Gate the pull request, push or merge group of this workflow run by what its parts asked.
-
-    The parts are folders that `fairgate github run --shard` wrote: untrusted data, read from
-    outside of the checkout. Everything else is as without parts.
-    """
-    from fairgate.features.shards.change_parts import PartsJudge
-    from fairgate.features.shards.merge import find_shards
-    from fairgate.github.inputs import read_parts
-
-    environment = dict(os.environ)
-    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
-    with accounted(environment) as account:
-        account.options = options
-        inputs = read_inputs(options, environment)
-        account.place = _place(inputs, environment)
-        folder = read_parts(shards, attribution, inputs, environment)
-        parts = find_shards([folder])
-        os.chdir(inputs.root)
-        subject = _subject(inputs, environment)
-        judge = PartsJudge(
-            shards=parts,
-            progress=progress_for(quiet=False),
-            asks=attribution == "ask",
-            identity=_identity(inputs, subject),
-        )
-        return _gate(inputs, subject, environment, judge, judge.require_all_used)
+            return int(step("shard")(inputs, shard, environment))
+        return gate_change(inputs, subject_of(inputs, environment), environment, _evaluate())
 
 
 def _evaluate() -> Callable[[Side], Evaluation]:
@@ -121,42 +103,7 @@ def _evaluate() -> Callable[[Side], Evaluation]:
     return lambda side: evaluated(side, progress)
 
 
-def _ask_part(inputs: Inputs, named: str, environment: Mapping[str, str]) -> int:
-    """Ask a part for every policy and every side of the change; no verdict, no comment."""
-    from fairgate.features.shards.change_parts import PartAsker
-    from fairgate.features.shards.command import parsed, sentence
-    from fairgate.github import runner
-
-    shard = parsed(named)
-    folder = inputs.scratch / "shards" / f"{shard.number}-of-{shard.of}"
-    subject = _subject(inputs, environment)
-    asker = PartAsker(
-        shard=shard,
-        folder=folder,
-        progress=progress_for(quiet=False),
-        identity=_identity(inputs, subject),
-    )
-    output = environment.get("GITHUB_OUTPUT", "")
-    try:
-        for policy in inputs.policies:
-            _judged(inputs, policy, subject, environment, asker)
-    except BudgetError:  # the folder says it to the step that decides
-        runner.write_outputs(output, {"shard-folder": str(folder)})
-        raise
-    for notice in asker.notices:
-        click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    lines = [f"{name}: {sentence(manifest)}" for name, manifest in asker.asked.items()]
-    for line in lines:
-        click.echo(f"fairgate: {line}")
-    outputs = {"outcome": "part", "exit-code": "0", "shard-folder": str(folder)}
-    runner.write_outputs(output, outputs)
-    shown = "".join(f"- {line}\n" for line in lines)
-    summary = f"### FairGate: part {shard.number} of {shard.of}, not a verdict\n\n{shown}"
-    runner.append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
-    return ExitCode.PASS
-
-
-def _subject(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
+def subject_of(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
     """Return what the event is about, once it may meet this token."""
     from fairgate.github.event import read_event, read_roots
     from fairgate.github.pull_requests import github_api, refuse_untrusted, resolved
@@ -168,20 +115,14 @@ def _subject(inputs: Inputs, environment: Mapping[str, str]) -> Posting:
     return Posting(event=event, roots=roots, api=api)
 
 
-def _place(inputs: Inputs, environment: Mapping[str, str]) -> str:
+def place_of(inputs: Inputs, environment: Mapping[str, str]) -> str:
+    """Return where the gate's root lies in the repository: `services/shop/`."""
     from fairgate.github.pull_requests import place_in_repository
 
     return place_in_repository(inputs.root, Path(environment.get("GITHUB_WORKSPACE") or "."))
 
 
-def _identity(inputs: Inputs, subject: Posting) -> dict[str, str]:
-    from fairgate.github.pull_requests import base_commit, identity
-
-    base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
-    return identity(subject.event, base)
-
-
-def _gate(
+def gate_change(
     inputs: Inputs,
     subject: Posting,
     environment: Mapping[str, str],
@@ -189,19 +130,21 @@ def _gate(
     finish: Callable[[], None] = lambda: None,
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
-    from fairgate.features.blame.change import BlamedChange
     from fairgate.github import runner
     from fairgate.github.ci_files import report_change
     from fairgate.github.several_policies import SeveralReports
 
-    place = _place(inputs, environment)
+    explains = step("blame") if inputs.blame else None
+    place = place_of(inputs, environment)
     answers = _answers(inputs, subject, environment)
     several = len(inputs.policies) > 1
     reports = []
     for policy in inputs.policies:
-        blamed = BlamedChange(policy, inputs.runtime, inputs.blame, progress_for(quiet=False))
-        judged, remarks, base = _judged(inputs, policy, subject, environment, evaluate)
-        remarks += [] if base is None else blamed.remarks(judged, base, base.commit)
+        progress = progress_for(quiet=False)
+        explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
+        judged, remarks, base = judge_policy(inputs, policy, subject, environment, evaluate)
+        if explained is not None and base is not None:
+            remarks += explained.remarks(judged, base, base.commit)
         name = judged.decides.given.policy.name
         folder = inputs.report_dir or inputs.scratch / "reports" / name
         if several and inputs.report_dir:
@@ -210,7 +153,8 @@ def _gate(
         reports.append(
             report_change(judged, folder, remarks, place=place, report_only=inputs.report_only)
         )
-        blamed.write(folder)
+        if explained is not None:
+            explained.write(folder)
         _say(judged, folder, report_only=inputs.report_only)
     report = SeveralReports(reports=reports, place=place) if several else reports[0]
     finish()
@@ -241,23 +185,24 @@ def _answers(
 
 def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
     from fairgate.reports.console import render_console
-    from fairgate.reports.formats import FORMATS
+    from fairgate.reports.formats import formats
     from fairgate.reports.presentation import view_of
 
     decides = judged.decides
     for notice in decides.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
-    view = view_of(decides.run, decides.given, folder, tuple(FORMATS), report_only=report_only)
+    view = view_of(decides.run, decides.given, folder, tuple(formats()), report_only=report_only)
     click.echo(render_console(view))
 
 
-def _judged(
+def judge_policy(
     inputs: Inputs,
     policy: str,
     subject: Posting,
     environment: Mapping[str, str],
     evaluate: Callable[[Side], E],
 ) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
+    """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
     from fairgate.github.change import Judge
     from fairgate.github.pull_requests import base_commit, objection_to_introduce
     from fairgate.github.self_approval import objection_to_allow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
+import inspect
 import json
 import math
 import os
@@ -14,7 +16,8 @@ import click
 from click.core import ParameterSource
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.runtime import Runtime, Workers
+from fairgate.domain.feature import FEATURES
+from fairgate.domain.runtime import Runtime
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -93,28 +96,6 @@ _MACHINE = (
 )
 
 
-_WORKERS = (
-    click.option(
-        "--workers",
-        type=click.IntRange(1, 1000),
-        metavar="N",
-        help="Ask models in N processes, by source; never changes a result.",
-    ),
-    click.option(
-        "--executor",
-        type=click.Choice(["local", "ray"]),
-        default="local",
-        show_default=True,
-        help="Where --workers run: on this machine, or as actors of a Ray cluster.",
-    ),
-    click.option(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="Ray's head as HOST:PORT; `local` starts a cluster of its own for the run.",
-    ),
-)
-
-
 def place_options(command: Command) -> Command:
     """Add the options of `Runtime` for a command that runs no model: where its files are."""
     return _with(_PLACES, command)
@@ -163,11 +144,6 @@ def refuse_machine_options(unless: str) -> None:
             )
 
 
-def worker_options(command: Command) -> Command:
-    """Add who asks the models: several workers, never another result."""
-    return _with(_WORKERS, command)
-
-
 def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
@@ -198,22 +174,34 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
         allow_python=options.pop("allow_python", False),
         confined=confined or root is not None,
         today=now.date(),
-        workers=_workers_of(options),
+        workers=options.pop("workers", None),
     )
 
 
-def _workers_of(options: dict[str, Any]) -> Workers | None:
-    count: int | None = options.pop("workers", None)
-    is_ray = options.pop("executor", "local") == "ray"
-    address: str | None = options.pop("ray_address", None)
-    if address is not None and not is_ray:
-        raise UsageError("--ray-address names a Ray cluster; add --executor ray, or leave it out")
-    if is_ray and (count is None or address is None):
-        lacking = "--workers N" if count is None else "--ray-address HOST:PORT (or `local`)"
-        raise UsageError(f"--executor ray needs {lacking}: how many actors, in which cluster")
-    if count is None or (count == 1 and not is_ray):
-        return None
-    return Workers(count=count, ray_address=address)
+def format_option(command: Command) -> Command:
+    """Add `--format LIST`, which names the formats of the core and of features."""
+    named = ["md", "html", *(name for feature in FEATURES for name in feature.formats)]
+    option = click.option(
+        "--format", "formats", default="", metavar="LIST",
+        help=f"Reports to write, comma-separated: {', '.join(named)} (default: md,html).",
+    )  # fmt: skip
+    return option(command)
+
+
+def extended(
+    command: click.Command, callback: Callable[..., Any], *, before: str = "root", says: str = ""
+) -> click.Command:
+    """Return a command that `callback` takes the call of, with the options it is decorated with.
+
+    They stand `before` one of its own, or last. `says` ends the command's help.
+    """
+    own, found = click.command()(callback), copy.copy(command)
+    names = [one.name for one in command.params]
+    place = names.index(before) if before in names else len(names)
+    found.params = [*command.params[:place], *own.params, *command.params[place:]]
+    found.callback = own.callback
+    found.help = inspect.cleandoc(command.help or "") + says
+    return found
 
 
 def json_option(command: Command) -> Command:

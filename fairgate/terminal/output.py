@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from fairgate.gate.gate import GateRun
     from fairgate.reports.view import View
 
-FORMAT_HELP = (
-    "Reports to write, comma-separated: md, html, sarif, junit, badge, cyclonedx, every-eval-ever, "
-    "controls (default: md,html)."
-)
 PAGE = "report.html"
 _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 _ESCAPES = "fairgate.escapes"

@@ -12,7 +12,10 @@ from fairgate.domain.runtime import Runtime
 from fairgate.terminal.options import (
     EXISTING_FILE,
     MACHINE,
+    extended,
     given_options,
+    machine_options,
+    refuse_machine_options,
     runtime_of,
     runtime_options,
 )
@@ -110,3 +113,47 @@ def _by_model(
     for line in generate_pairs(ModelChoice(**own, **chosen), out, runtime, progress):
         say(line)
     return ExitCode.PASS
+
+
+def check_cases_too(check: click.Command) -> click.Command:
+    """Return `fairgate check` for files of generated cases, too."""
+    of_policies: Any = check.callback
+
+    @click.option(
+        "--quality", is_flag=True,
+        help="Show diversity, perplexity and coherence of generated cases.",
+    )  # fmt: skip
+    @click.option(
+        "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
+        help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
+    )  # fmt: skip
+    @machine_options
+    def check_(
+        files: tuple[Path, ...], *, quality: bool, perplexity_model: str, **options: Any
+    ) -> int:
+        generated = [file for file in files if file.suffix.lower() == ".jsonl"]
+        if not quality:
+            refuse_machine_options("--quality")
+        if quality and not generated:
+            raise UsageError("--quality is of generated cases; name a .jsonl file of them")
+        runtime = runtime_of({**options})
+        for file in files:
+            if file in generated:
+                from fairgate.features.generation.cases import check_cases
+
+                click.echo("\n".join(check_cases(file, runtime)))
+            else:
+                of_policies(files=(file,), **options)
+        if quality:
+            from fairgate.features.generation.case_quality import quality_table
+
+            for line in quality_table(generated, perplexity_model, runtime):
+                click.echo(line)
+        return ExitCode.PASS
+
+    return extended(
+        check,
+        check_,
+        says="\n\nA file of generated cases (`.jsonl`) may take the place of a policy: its texts, "
+        "attributes and coverage are shown, with --quality also a table of all such files.",
+    )

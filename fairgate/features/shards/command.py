@@ -17,11 +17,12 @@ from fairgate.terminal.options import (
     EXISTING_FOLDER,
     FOLDER,
     allow_python,
+    extended,
+    format_option,
     runtime_of,
     runtime_options,
-    worker_options,
 )
-from fairgate.terminal.output import FORMAT_HELP, PAGE, open_page, say, say_result
+from fairgate.terminal.output import PAGE, open_page, say, say_result
 from fairgate.terminal.progress import progress_for
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _OF_MERGE = {
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
-@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option(
@@ -52,7 +53,6 @@ _OF_MERGE = {
     help="Ask nothing: changes are not attributed to retriever or generator.",
 )  # fmt: skip
 @allow_python
-@worker_options
 @runtime_options
 def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     """Judge by POLICY what `fairgate run POLICY --shard i/n` asked, and exit with the verdict.
@@ -64,7 +64,6 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     No model is loaded, unless attribution has questions: they follow from the answers of all parts,
     and are asked here.
     """
-    from fairgate.features.ray.team import team_for
     from fairgate.features.shards.merge import find_shards
     from fairgate.features.shards.merge import merge as merged
     from fairgate.gate.accepted_runs import locate_references
@@ -84,7 +83,7 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     folder = output_folder(options["out"], runtime, loaded)
     references = locate_references(loaded, policy, options["baseline"])
     progress = progress_for(quiet=options["quiet"])
-    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
+    composition = Composition(loaded, runtime, progress)
     done = merged(found, composition, references, asks=not options["no_attribution"])
     report_only = options["report_only"]
     view = view_of(done.run, done.given, folder.path, formats, report_only=report_only)
@@ -94,6 +93,33 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     if options["open_page"]:
         open_page(folder.path / PAGE)
     return code
+
+
+def run_in_parts(run: click.Command) -> click.Command:
+    """Return `fairgate run` with `--shard` and `--after`."""
+    whole: Any = run.callback
+
+    @click.option(
+        "--shard", metavar="I/N",
+        help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when "
+        "done.",
+    )  # fmt: skip
+    @click.option(
+        "--after", type=EXISTING_FOLDER, metavar="PARTS",
+        help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
+    )  # fmt: skip
+    def run_(policy: Path, shard: str | None, after: Path | None, **options: Any) -> int:
+        if shard is None:
+            if after is not None:
+                raise UsageError("--after is for a part of a run; name which with --shard")
+            return int(whole(policy=policy, **options))
+        if options["profile"]:
+            raise UsageError("--profile times a whole run; leave out --profile or --shard")
+        runtime = runtime_of(options)
+        return _run_part(policy, {**options, "shard": shard, "after": after}, runtime)
+
+    says = "\nWith --shard it asks a part of the questions and has no verdict."
+    return extended(run, run_, before="allow_python", says=says)
 
 
 def parsed(text: str) -> Shard:
@@ -111,9 +137,8 @@ def parsed(text: str) -> Shard:
     )
 
 
-def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
+def _run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
-    from fairgate.features.ray.team import team_for
     from fairgate.features.shards.attribution import run_attribution
     from fairgate.features.shards.merge import find_shards
     from fairgate.features.shards.part import run_shard, shard_folder
@@ -130,7 +155,7 @@ def run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     progress = progress_for(quiet=options["quiet"])
     loaded = load_policy(policy, runtime)
     folder = shard_folder(options["out"], runtime, loaded, shard)
-    composition = Composition(loaded, runtime, progress, team_for(loaded, runtime))
+    composition = Composition(loaded, runtime, progress)
     if options["after"] is None:
         done, notices = run_shard(composition, shard, folder)
     else:
