@@ -38,6 +38,11 @@ class Feature:
     subcommands. The last feature of the list sees a call first."""
     formats: Mapping[str, str] = field(default_factory=dict)
     """By what `--format` names, the place of a `reports.formats.Format`."""
+    sections: Mapping[str, str] = field(default_factory=dict)
+    """By id, the place of a `reports.sections.catalogue.SectionKind`; they follow the core's."""
+    policy_keys: Mapping[str, str] = field(default_factory=dict)
+    """By key of a policy, the place of its type and `pydantic.Field`, which has a default; sections
+    find the value in `material.options.of_features`."""
     steps: Mapping[str, str] = field(default_factory=dict)
     """By input of the action, the place of what does it: see `github.command.step`."""
 

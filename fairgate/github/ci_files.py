@@ -17,7 +17,7 @@ from fairgate.reports.affected import leading
 from fairgate.reports.formats import formats
 from fairgate.reports.markdown import COMMENT_LIMIT
 from fairgate.reports.present import present
-from fairgate.reports.presentation import gate_lines, report_texts
+from fairgate.reports.presentation import gate_lines, of_features, report_texts
 from fairgate.reports.spans import Inline, Kind, Span
 from fairgate.reports.view import ReportOptions, View
 
@@ -149,6 +149,7 @@ def _view(evaluation: Evaluation, place: str = "", *, report_only: bool) -> View
         redact=policy.redact,
         confidence=policy.confidence,
         report_only=report_only,
+        of_features=of_features(policy),
         run_path=_RUN_FOLDER,
         run_command=f"cd {shlex.quote(place)} && {command}" if place else command,
         place=place,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from fairgate.domain.feature import FEATURES, at
 from fairgate.domain.judge import JudgeModel
 from fairgate.domain.suite import SuiteModel
 from fairgate.domain.system import SystemModel
@@ -50,7 +51,7 @@ def policy_model(parts: PolicyParts) -> type[Policy]:
     Its `suites` are of the kinds in the catalogue.
     """
     systems = tuple(part.model() for part in parts.systems)
-    return _assembled(systems, parts.judge(), _suites(SUITE_KINDS.ids))
+    return _assembled(systems, parts.judge(), _suites(SUITE_KINDS.ids), _of_features())
 
 
 def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
@@ -68,7 +69,11 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
         return policy_model(parts)
     judge = None if given.get("judge") is None else parts.judge()
     kinds = [name for name in SUITE_KINDS.ids if name in (default, *named)]
-    return _assembled((meant[0].model(),), judge, _suites(kinds))
+    return _assembled((meant[0].model(),), judge, _suites(kinds), _of_features())
+
+
+def _of_features() -> tuple[tuple[str, str], ...]:
+    return tuple(key for feature in FEATURES for key in feature.policy_keys.items())
 
 
 def _suites(names: Sequence[str]) -> Suites:
@@ -77,7 +82,10 @@ def _suites(names: Sequence[str]) -> Suites:
 
 @lru_cache(maxsize=16)
 def _assembled(
-    systems: tuple[type[SystemModel], ...], judge: type[JudgeModel] | None, suites: Suites
+    systems: tuple[type[SystemModel], ...],
+    judge: type[JudgeModel] | None,
+    suites: Suites,
+    keys: tuple[tuple[str, str], ...],
 ) -> type[Policy]:
     branches = tuple(Annotated[model, Tag(_tag(model))] for model in systems)
 
@@ -109,6 +117,7 @@ def _assembled(
             judges,
             Field(default=None, description=Policy.model_fields["judge"].description),
         ),
+        **{name: at(place) for name, place in keys},
     )
 
 

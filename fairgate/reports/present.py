@@ -17,7 +17,7 @@ from fairgate.reports.material import Material
 from fairgate.reports.reasons import why
 from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.sections.cases import case_items, explain_command, unreadable_answers
-from fairgate.reports.sections.catalogue import SECTIONS
+from fairgate.reports.sections.catalogue import section_kinds
 from fairgate.reports.since import since_then
 from fairgate.reports.spans import Inline, Words, command, spans, strong
 from fairgate.reports.steps import cause_step, next_step, run_command
@@ -60,7 +60,7 @@ def present(
         remarks=list(_remarks(material)),
         standing=summary.standing(material),
         rules=material.rules,
-        sections=[section for kind in SECTIONS for section in kind.sections(material)],
+        sections=[section for kind in section_kinds() for section in kind.sections(material)],
         examples=case_items(material, _EXAMPLES),
         alerts=rule_rows([alert.rule for alert in alerts(result)]),
         problems=result.evidence.problems,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from fairgate.domain.feature import FEATURES
 from fairgate.gate.gate import GateInput, GateRun
 from fairgate.gate.loaded_policy import LoadedPolicy
+from fairgate.policy.schema import Policy
 from fairgate.reports.formats import Finished, Format
 from fairgate.reports.present import present
 from fairgate.reports.view import ReportOptions, View
@@ -30,9 +32,15 @@ def view_of(
         limit=limit,
         run_path=str(out),
         has_explain=True,
+        of_features=of_features(given.policy),
         files={one.shown_as: str(out / one.file) for one in formats if one.shown_as},
     )
     return present(run, options, given.baseline, given.anchor)
+
+
+def of_features(policy: Policy) -> dict[str, object]:
+    """Return what a policy says by the keys that features bring."""
+    return {key: getattr(policy, key) for feature in FEATURES for key in feature.policy_keys}
 
 
 def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:

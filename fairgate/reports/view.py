@@ -44,6 +44,8 @@ class ReportOptions:
     """Whether a reader has the run's folder, and so can use `fairgate explain`."""
     files: Mapping[str, str] = field(default_factory=dict)
     """What was written, by name (`report`, `record`, …), for the console."""
+    of_features: Mapping[str, object] = field(default_factory=dict)
+    """What the policy says by the keys of features."""
     cases: int = 5
 
 

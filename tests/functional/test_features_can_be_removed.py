@@ -1,4 +1,7 @@
-"""A feature is its folder and its entry in the catalogue: without both everything else stays."""
+"""A feature is its folder and its entry in the catalogue: without both everything else stays.
+
+One more is one file and one entry.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,53 @@ assert not [name for name in sys.modules if name.startswith("fairgate.features.{
 """
 
 
+TOY = """
+import click
+from pydantic import Field
+from fairgate.reports.blocks import Text
+from fairgate.reports.formats import Format
+from fairgate.reports.section import Section
+from fairgate.reports.sections.catalogue import SectionKind
+from fairgate.terminal.options import extended
+
+GREETING = (str, Field(default="", description="What the toy says."))
+SHOUTED = Format(id="shouted", file="shouted.txt", render=lambda view, done: view.word.upper())
+
+
+@click.command()
+def wave():
+    click.echo("the toy waves")
+
+
+def _section(material):
+    if greeting := material.options.of_features["greeting"]:
+        yield Section(id="toy", title="Toy", blocks=[Text(lines=[greeting])])
+
+
+SECTION = SectionKind("toy", _section)
+
+
+def loud(run):
+    @click.option("--loud", is_flag=True, help="Say it.")
+    def called(loud, **options):
+        click.echo("LOUD" if loud else "quiet")
+        return run.callback(**options)
+
+    return extended(run, called)
+"""
+ENTRY = """
+    Feature(
+        id="toy",
+        commands={"wave": Command("fairgate.features.toy:wave", "Wave.")},
+        extends={"run": "fairgate.features.toy:loud"},
+        formats={"shouted": "fairgate.features.toy:SHOUTED"},
+        sections={"toy": "fairgate.features.toy:SECTION"},
+        policy_keys={"greeting": "fairgate.features.toy:GREETING"},
+    ),
+)
+"""
+
+
 def house_without(removed, folder):
     """Put the package into a folder, by links, without a feature's folder and entry."""
     features = folder / "fairgate" / "features"
@@ -40,7 +90,7 @@ def house_without(removed, folder):
         if one.name not in (removed, "catalogue.py", "__pycache__"):
             (features / one.name).symlink_to(one)
     text = (PACKAGE / "features" / "catalogue.py").read_text()
-    (features / "catalogue.py").write_text(without_entry(text, removed))
+    (features / "catalogue.py").write_text(without_entry(text, removed) if removed else text)
     return folder
 
 
@@ -123,3 +173,32 @@ def test_an_input_of_the_action_whose_feature_is_removed_is_refused(removed, nam
     assert f"the input {name} asks for a feature that is not installed here" in said
     assert "code 2 of github run" in said
     assert "\nerror\n" in (workspace.root / "outputs").read_text()
+
+
+def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
+    workspace.answers(lambda key: "positive")
+    house = house_without("", tmp_path / "house")
+    features = house / "fairgate" / "features"
+    (features / "toy.py").write_text(TOY)
+    text = (features / "catalogue.py").read_text()
+    (features / "catalogue.py").write_text(text.removesuffix(")\n") + ENTRY)
+
+    (tmp_path / "policy.yaml").write_text(workspace.policy() + "greeting: good morning\n")
+    run = ["run", "policy.yaml", "--out", "out", "--baseline", "none", "--loud"]
+    said = called(
+        house, "none", ["--help"], ["wave"], [*run, "--format", "md,shouted"], ["run", "--help"]
+    )
+    assert "  wave       Wave.\n" in said
+    assert "the toy waves\ncode 0" in said
+    assert "LOUD\n" in said
+    assert "--loud" in said.split("code 0 of run policy.yaml")[1]
+    assert "controls, shouted (default" in " ".join(said.split())
+    assert (tmp_path / "out" / "shouted.txt").read_text() == "PASS"
+    assert "good morning" in (tmp_path / "out" / "report.md").read_text()
+
+    (tmp_path / "policy.yaml").write_text(workspace.policy() + "greeting: [good morning]\n")
+    refused = called(house, "none", ["check", "policy.yaml"])
+    assert "code 2 of check" in refused
+    assert "greeting" in refused
+    assert workspace.run("check", "policy.yaml") == 2
+    assert "greeting" in workspace.err

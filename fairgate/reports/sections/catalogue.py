@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.feature import FEATURES, at
 from fairgate.reports.material import Material
 from fairgate.reports.section import Chapter, Section
 from fairgate.reports.sections.case_tables import answers, changed_cases
@@ -54,3 +55,8 @@ SECTIONS = Catalogue(
         SectionKind("reproduce", reproduce),
     ),
 )
+
+
+def section_kinds() -> list[SectionKind]:
+    """Return the sections of the core, then those of features."""
+    return [*SECTIONS, *(at(one) for feature in FEATURES for one in feature.sections.values())]
