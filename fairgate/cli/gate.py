@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.profile import Profile
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
@@ -52,6 +51,7 @@ def run(policy: Path, **options: Any) -> int:  # noqa: PLR0915 (step by step)
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
     """
+    from fairgate.cli.profile import Profile
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.composition import Composition, on_its_machines
     from fairgate.gate.gate import run_gate
