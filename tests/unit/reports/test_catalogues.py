@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
+import fairgate.cli  # noqa: F401 (which finds the formats of features)
 from fairgate.domain.errors import UsageError
 from fairgate.reports.blocks import (
     Bar,
