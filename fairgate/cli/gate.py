@@ -156,9 +156,9 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
 
 def _checked(loaded: LoadedPolicy) -> str:
-    from fairgate.gate.crossing import most_questions
     from fairgate.gate.few_sources import few_sources_notices
     from fairgate.gate.rules import expand_rules, idle_notices
+    from fairgate.gate.waves import most_questions
     from fairgate.suites.suite import SuitePlan
     from fairgate.systems.catalogue import kind_of
 

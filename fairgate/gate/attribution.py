@@ -13,8 +13,7 @@ import numpy as np
 from fairgate.domain.findings import AttributedPart, Attribution
 from fairgate.domain.keys import crossed_key, repeat_key
 from fairgate.domain.units import Judged, Reason, Value
-from fairgate.gate.pair_documents import Documents, keys_of
-from fairgate.gate.wave import Answered
+from fairgate.gate.waves import Answered, Documents, keys_of
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Column, Table

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.executions import Execution
+from fairgate.domain.fields import Role
 from fairgate.domain.outcomes import Provenance
-from fairgate.domain.outside import Role
 from fairgate.domain.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.baseline import must_match, plan_hash, with_texts_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.records import flat
+from fairgate.domain.json_text import flat
 
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""

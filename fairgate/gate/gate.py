@@ -30,8 +30,7 @@ from fairgate.gate.same_texts import same_text_notices
 from fairgate.gate.tabulate import tabulate
 from fairgate.gate.unjudged_documents import unjudged_documents
 from fairgate.gate.vanished_slices import vanished_slices
-from fairgate.gate.wave import Answered
-from fairgate.gate.waves import Asking, answer_waves
+from fairgate.gate.waves import Answered, Asking, answer_waves
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import Metric

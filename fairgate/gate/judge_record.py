@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.judge import JudgeModel
+from fairgate.domain.fields import JudgeModel
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.embedded_names import existing

@@ -10,7 +10,7 @@ from typing import Any
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.gate.answerable import unanswerable
+from fairgate.domain.wording import quoted
 from fairgate.gate.judge_record import judge_setup, read_record
 from fairgate.gate.materials import SuiteMaterials
 from fairgate.gate.quarantine import quarantine_problems, quarantined
@@ -107,6 +107,33 @@ def _plans(
             except DataError as error:
                 problems.append(problem(parsed, ("suites", position), str(error)))
     return found
+
+
+def unanswerable(policy: Policy, plan: TestPlan) -> Iterator[tuple[Where, str]]:
+    """Yield what suites ask that the system cannot answer, at the place of the system."""
+    kind = kind_of(policy.system)
+    can = kind.capabilities(policy.system)
+    if not can.repeatable:
+        return  # what a recording's system could do is not known
+    scored = {case.suite for case in plan.cases if case.scored and not can.scores_options}
+    handed = {
+        case.suite
+        for case in plan.cases
+        if case.retriever not in (None, "default") and not can.takes_documents
+    }
+    for suite in sorted(scored):
+        sentence = (
+            f"suite {quoted(suite)} compares the probabilities of options (`read: scored`), which "
+            f"a system of kind `{kind.id}` does not return; set `read: generated`"
+        )
+        yield ("system",), sentence
+    for suite in sorted(handed):
+        sentence = (
+            f"suite {quoted(suite)} shows documents of its own, which this system does not take; "
+            "give its request a place for `{{documents}}` or `takes_documents: true`, or ask with "
+            "`settings: [none]` alone"
+        )
+        yield ("system",), sentence
 
 
 def _system_problems(

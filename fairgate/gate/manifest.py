@@ -29,7 +29,7 @@ from fairgate.domain.errors import (
     StoreError,
     UsageError,
 )
-from fairgate.domain.outside import Named, Role, named_in
+from fairgate.domain.fields import Named, Role, named_in
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.dataset_hub import hub_table

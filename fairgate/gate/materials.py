@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairgate.domain.cases import Source, Task
-from fairgate.domain.columns import Columns
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
+from fairgate.domain.fields import Columns
 from fairgate.domain.runtime import Runtime
 from fairgate.io.dataset_hub import fetch_dataset, fetch_table
 from fairgate.io.embedded_names import find

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from fairgate.domain.fields import Role, SuiteModel
 from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
-from fairgate.domain.outside import Role
 from fairgate.domain.ports import Embedder, Retriever
 from fairgate.domain.runtime import Runtime
-from fairgate.domain.suite import SuiteModel
 from fairgate.gate.materials import collection_paths
 from fairgate.policy.yaml_nodes import Where
 from fairgate.retrieval.bm25_index import NO_BM25

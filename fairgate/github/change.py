@@ -6,12 +6,13 @@ Where the change edits one of them, both results are made: the base's, and the c
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
+from fairgate.domain.fields import Access
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
@@ -23,13 +24,13 @@ from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
 from fairgate.gate.manifest import BaseVersion, Difference
 from fairgate.gate.pace import paced
 from fairgate.gate.references import Reference, References
-from fairgate.github.accesses import new_accesses, refuse_introduced_accesses
 from fairgate.github.base_commit import BaseCommit
 from fairgate.github.sides import Side, differences, edited, edited_references, is_same, weakened
 from fairgate.github.versions import Checkout, Files
 from fairgate.policy.parse import parse_policy
+from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml
-from fairgate.systems.catalogue import policy_parts
+from fairgate.systems.catalogue import kind_of, policy_parts
 
 DecidedBy = Literal["checkout", "base", "proposed"]
 E = TypeVar("E")
@@ -62,6 +63,69 @@ class JudgedChange(Generic[E]):
     """The change's own policy was not run: it would ask endpoints that the base does not, or more
     than the base's budget."""
     remarks: Sequence[str] = ()
+
+
+# The external resources of a policy, and those that a change's own policy may not use yet.
+#
+# A policy names addresses, and environment variables whose content is sent there; some name programs
+# or code. A pull request's own policy is untrusted until it is merged: run as it is, it could send
+# any variable of the job to any address, reach into the network that the runner stands in, or start
+# any program, whoever decides.
+
+
+def accesses(policy: Policy) -> Iterator[Access]:
+    """Yield everything outside that a run of the policy would use."""
+    yield from kind_of(policy.system).accesses(policy.system)
+    for suite in policy.suites:
+        yield from suite.accesses()
+    if policy.judge is not None:
+        yield from policy.judge.accesses()
+
+
+def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
+    """Return a sentence for each access that only `proposed` has, secrets included."""
+    known = set(accesses(base)) if base else set()
+    named = {replace(access, way="") for access in known}
+    sentences = (
+        f"{_sentence(access)}{_in_another_way(access, named)}, which the base commit's policy does "
+        "not"
+        for access in accesses(proposed)
+        if access not in known
+    )
+    return list(dict.fromkeys(sentences))
+
+
+def _in_another_way(access: Access, named: set[Access]) -> str:
+    is_known = replace(access, way="") in named
+    return " by another method, header or form of request" if is_known else ""
+
+
+def refuse_introduced_accesses(introduced: Policy) -> None:
+    """Raise UsageError where a policy that is not merged yet would reach anything outside.
+
+    Also without a key: the runner reaches more than an outsider does (services of the job, the
+    cloud's metadata, an internal network). Private addresses are not filtered:
+    a name may resolve to another address a moment later, and a proxy resolves it by itself.
+    """
+    for access in accesses(introduced):
+        refused = (
+            "nothing is sent from this job to an address"
+            if access.verb == "asks"
+            else "nothing is started or imported in this job"
+        )
+        raise UsageError(
+            f"this change introduces the policy, and it {_sentence(access)}: {refused} that no "
+            "merged policy names. Merge the policy first, or run it locally with `fairgate run`"
+        )
+
+
+def _sentence(access: Access) -> str:
+    target = f"{access.verb} {quoted(access.target)}"
+    if access.verb != "asks" and access.secret is None:
+        return target
+    if access.secret is None:
+        return f"{target} without a key"
+    return f"{target} with the key in {quoted(access.secret)}"
 
 
 class Judge(Generic[E]):

@@ -3,19 +3,94 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from fairgate.onnx.attention_masks import hides_later_tokens_only
-from fairgate.onnx.rotary_inputs import PlainInputs, ints, plain_inputs
+from typing import Any, Literal
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
 _REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})
 _REPEATS_AT_MOST = 3
 _SMALL = 16
 """Elements: scales and permutations have no more."""
+
+
+# Finds what a layer's queries, keys and values are made of: projections that positions turn.
+#
+# Exporters write a rotary embedding as `x * cosine + turned(x) * sine`, about ten nodes for queries
+# and ten for keys (Su et al., RoFormer, 2021, in the halves that Llama's weights are stored for). One
+# operator does the same: Microsoft's RotaryEmbedding,
+# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
+
+_BY_HEAD = [0, 2, 1, 3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainInputs:
+    """Names of values in a graph."""
+
+    queries: str
+    keys: str
+    values: str
+    """Projections `[rows, tokens, heads * size]`, which no position has turned."""
+    cosines: str
+    sines: str
+    """`[rows, 1, tokens, size]`, in which both halves of a size are the same."""
+
+    @property
+    def names(self) -> set[str]:
+        """Return all of them."""
+        return {self.queries, self.keys, self.values, self.cosines, self.sines}
+
+
+def plain_inputs(makers: Mapping[str, Any], query: str, key: str, value: str) -> PlainInputs | None:
+    """Return what these three, `[rows, heads, tokens, size]`, are made of; None if not that.
+
+    `makers`: the node that makes each value.
+    """
+    queries, keys = _unturned(makers, query), _unturned(makers, key)
+    values = _by_token(makers, value)
+    if queries is None or keys is None or values is None or queries[1:] != keys[1:]:
+        return None
+    return PlainInputs(
+        queries=queries[0], keys=keys[0], values=values, cosines=queries[1], sines=queries[2]
+    )
+
+
+def ints(node: Any, name: str) -> list[int]:
+    """Return an attribute's numbers; none without the attribute."""
+    return next((list(each.ints) for each in node.attribute if each.name == name), [])
+
+
+def _unturned(makers: Mapping[str, Any], name: str) -> tuple[str, str, str] | None:
+    """Return what was turned, `[rows, tokens, heads * size]`, and the cosines and sines."""
+    both = _made_by(makers, name, "Add")
+    products = [_made_by(makers, each, "Mul") for each in both]
+    if len(products) != 2 or not all(products):
+        return None
+    (kept, cosines), (turned, sines) = products
+    second, first = [*_made_by(makers, turned, "Concat"), "", ""][:2]
+    [behind] = _made_by(makers, second, "Neg") or [""]
+    halves = [_made_by(makers, each, "Slice")[:1] for each in (first, behind)]
+    flat = _by_token(makers, kept)
+    if flat is None or halves != [[kept], [kept]]:
+        return None
+    return flat, cosines, sines
+
+
+def _by_token(makers: Mapping[str, Any], name: str) -> str | None:
+    """Return `[rows, tokens, heads * size]` of what is `[rows, heads, tokens, size]`."""
+    turned = makers.get(name)
+    if turned is None or turned.op_type != "Transpose" or ints(turned, "perm") != _BY_HEAD:
+        return None
+    split = _made_by(makers, turned.input[0], "Reshape")
+    return split[0] if split else None
+
+
+def _made_by(makers: Mapping[str, Any], name: str, operator: str) -> list[str]:
+    """Return what an operator makes a value of; nothing where another makes it."""
+    node = makers.get(name)
+    return list(node.input) if node is not None and node.op_type == operator else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +135,109 @@ def plain_attention(model: Any) -> list[Attention]:
     if len(found) < len(layers) or sorted(read) != sorted(caches) or len(alike) != 1:
         return []
     return found
+
+
+# Finds out whether a mask hides later tokens and padding only, by the nodes that make it.
+#
+# Operators that attend by themselves know no other mask. A window, a chunk, a prefix that everyone
+# sees or a bias by distance (ALiBi) may stand in a graph while `config.json` is silent, and may be
+# wider than what a trial reads. So a mask is followed node by node to the sizes, slots and
+# `attention_mask` it comes from, and one with a node or a number that is not known here is no plain
+# one. Known are the masks that optimum writes of transformers 4.46 and later.
+
+_Role = Literal["mask", "index", "slots", "size"]
+"""What a value is for: to hide, to say where else to look, to be compared, or to count slots."""
+_Value = tuple[_Role, str]
+
+_PADDING = "attention_mask"
+_HANDED_ON = frozenset({"Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators whose further inputs are shapes and axes."""
+_COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+_ALIKE: Mapping[_Role, frozenset[str]] = {
+    "mask": frozenset({"Add", "And", "Equal", "Mul", "Where"}),
+    "index": frozenset({"Add", "Concat", "Mul"}),
+    "slots": frozenset(),
+    "size": frozenset({"Add", "Mul"}),
+}
+"""Operators whose inputs all have the role of what they make."""
+_INPUTS: Mapping[tuple[_Role, str], tuple[_Role, ...]] = {
+    **{("mask", comparison): ("slots", "slots") for comparison in _COMPARISONS},
+    ("mask", "Gather"): ("mask", "index"),
+    ("mask", "ScatterND"): ("mask", "index", "mask"),
+    ("mask", "Slice"): ("mask", "size", "size"),
+    ("mask", "Trilu"): ("mask", "size"),
+    ("index", "Gather"): ("size",),
+    ("index", "Range"): ("size", "size", "size"),
+    ("index", "Shape"): (),
+    ("index", "Slice"): ("index", "size", "size"),
+    ("slots", "Range"): ("size", "size", "size"),
+    ("size", "Gather"): ("size",),
+    ("size", "Shape"): (),
+    ("size", "Slice"): ("size",),
+}
+"""Roles of the first inputs of other operators; further ones are axes, or say which size."""
+_STEPS = frozenset({-1.0, 0.0, 1.0})
+_HIDDEN = -1e4
+"""What is added to hide a slot is this or less."""
+_TO_THE_END = float(2**31 - 1)
+"""The end of a slice without one is this or more."""
+
+
+def hides_later_tokens_only(
+    makers: Mapping[str, Any], constants: Mapping[str, list[float]], mask: str
+) -> bool:
+    """Return whether a mask is plain: made of one comparison of slots, and of padding.
+
+    `makers`: the node that makes each value. `constants`: the numbers of small constants by name.
+    Which tokens the comparison hides is for the caller to try out.
+    """
+    waiting: list[_Value] = [("mask", mask)]
+    seen: set[_Value] = set()
+    compared: set[str] = set()
+    while waiting:
+        value = waiting.pop()
+        role, name = value
+        if value in seen or (value == ("mask", _PADDING) and name not in makers):
+            continue
+        seen.add(value)
+        if name in constants:
+            if not all(map(_is_plain, constants[name])):
+                return False
+            continue
+        node = makers.get(name)
+        made_of = None if node is None else _made_of(role, node)
+        if node is None or made_of is None:
+            return False
+        if role == "mask" and node.op_type in _COMPARISONS:
+            compared.add(name)
+        waiting += made_of
+    return len(compared) == 1
+
+
+def _made_of(role: _Role, node: Any) -> list[_Value] | None:
+    """Return the inputs of a node that decide what it gives; None where it is not known."""
+    if node.op_type in _HANDED_ON:
+        return [(role, name) for name in node.input[:1]]
+    if node.op_type in _ALIKE[role]:
+        return [(role, name) for name in node.input]
+    if (role, node.op_type) == ("mask", "ConstantOfShape"):
+        return [] if all(map(_is_plain, _filled(node))) else None
+    roles = _INPUTS.get((role, node.op_type))
+    return None if roles is None else list(zip(roles, node.input, strict=False))
+
+
+def _filled(node: Any) -> Iterator[object]:
+    from onnx import numpy_helper
+
+    for attribute in node.attribute:
+        yield from numpy_helper.to_array(attribute.t).ravel().tolist()
+
+
+def _is_plain(number: object) -> bool:
+    """Return whether this is a number, and none that a distance, a block or a slope could be."""
+    if not isinstance(number, int | float):
+        return False
+    return number in _STEPS or number <= _HIDDEN or number >= _TO_THE_END
 
 
 class AttentionGraph:

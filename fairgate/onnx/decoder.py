@@ -18,10 +18,9 @@ import numpy.typing as npt
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
 from fairgate.domain.wording import quoted
-from fairgate.onnx.answer_row import AnswerRow
+from fairgate.onnx.answer_row import AnswerRow, LabelTokens, LabelTrace
 from fairgate.onnx.batch_size import MOST, BatchSize
 from fairgate.onnx.folder import ModelFolder
-from fairgate.onnx.label_margin import LabelTokens, LabelTrace
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 from fairgate.onnx.session import Device
 from fairgate.relations.oracles.stopping import STOP_RULE

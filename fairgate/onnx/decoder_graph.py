@@ -7,19 +7,18 @@ written.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairgate.domain.errors import ModelError
+from fairgate.onnx.attention_layers import AttentionGraph
 from fairgate.onnx.graph import cut_to_positions
 from fairgate.onnx.graph_structure import load_structure
 from fairgate.onnx.joint_attention import join_attention
-from fairgate.onnx.mask_windows import mask_window
 from fairgate.onnx.runtime_errors import is_of_memory, memory_errors
-from fairgate.onnx.softmax_guards import drop_softmax_guards
-from fairgate.onnx.width_switch import find_width_switch
 
 _WINDOW = "local_window_size"
 _WINDOW_CACHE = "sliding_window_cache"
@@ -31,6 +30,57 @@ _COARSE_KINDS = frozenset({10, 16})
 """TensorProto.FLOAT16 and BFLOAT16."""
 _INTEGER_PRODUCT = 4
 """`accuracy_level` of MatMulNBits at which activations are rounded to 8 bits, block by block."""
+
+
+# Finds windows and chunks that stand in a graph's mask only, by what slots are compared with.
+#
+# They count slots of the cache, so that padding between a prompt and its answer takes tokens from
+# them, as it does where `config.json` tells of a window.
+
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+_BY_FIRST = frozenset(
+    {"Abs", "Cast", "Expand", "Flatten", "Identity", "Neg", "Reshape", "Squeeze", "Unsqueeze"}
+)
+_BY_ALL = frozenset({"Add", "Div", "Mod", "Sub"})
+_NO_DISTANCE = 2**31 - 1
+
+
+def mask_window(model: Any) -> int | None:
+    """Return the least number of slots that any comparison of slots counts; None without one.
+
+    `model`: an `onnx.ModelProto`. Differences of one, as in a causal mask, are none.
+    """
+    graph = AttentionGraph(model)
+    found = (
+        distance
+        for node in model.graph.node
+        if node.op_type in _COMPARISONS
+        for distance in _distances(graph, node)
+    )
+    return min(found, default=None)
+
+
+def _distances(graph: AttentionGraph, comparison: Any) -> Iterator[int]:
+    """Yield the numbers that slots are compared with, or moved by before."""
+    waiting, seen = list(comparison.input), set[str]()
+    slots, numbers = False, list[float]()
+    while waiting:
+        name = waiting.pop()
+        node = graph.makers.get(name)
+        if name in seen:
+            continue
+        seen.add(name)
+        if node is None or node.op_type == "Constant":
+            numbers += graph.constants.get(name, [])
+        elif node.op_type == "Range":
+            slots = True
+        elif node.op_type in _BY_FIRST:
+            waiting += node.input[:1]
+        elif node.op_type in _BY_ALL:
+            waiting += node.input
+    for number in numbers if slots else ():
+        if isinstance(number, int | float) and 1 < abs(number) < _NO_DISTANCE:
+            yield int(abs(number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +156,49 @@ def read_decoder_graph(
         return _changed(onnx, model, folder, is_whole=attends_to_all, joins=joins)
 
 
+# Takes a check out of decoders that never applies to them here and costs time in every layer.
+#
+# Exporters replace what a softmax returns for a row without a single key, NaN, by zeros
+# (`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as this engine runs them,
+# every row of attention to the whole text sees the first token at least, so that answers stay the
+# same bit by bit. Padding on the left, and padding beyond a sliding window, has rows that see none.
+
+
+def drop_softmax_guards(model: Any) -> int:
+    """Take the checks out of an `onnx.ModelProto` and return how many there were."""
+    graph = model.graph
+    producer = {name: node for node in graph.node for name in node.output}
+    readers = Counter(name for node in graph.node for name in node.input)
+    kept = {value.name for value in graph.output}
+    guards = [
+        node
+        for node in graph.node
+        if node.op_type == "Where" and node.output[0] not in kept and _is_guard(node, producer)
+    ]
+    plain = {guard.output[0]: guard.input[2] for guard in guards}
+    for node in graph.node:
+        for place, name in enumerate(node.input):
+            if name in plain:
+                node.input[place] = plain[name]
+    for guard in guards:
+        graph.node.remove(guard)
+        if readers[guard.input[0]] == 1 and guard.input[0] not in kept:
+            graph.node.remove(producer[guard.input[0]])
+    return len(guards)
+
+
+def _is_guard(node: Any, producer: dict[str, Any]) -> bool:
+    """Return whether a Where replaces the NaNs of a softmax."""
+    asked, found = producer.get(node.input[0]), producer.get(node.input[2])
+    return (
+        asked is not None
+        and found is not None
+        and asked.op_type == "IsNaN"
+        and found.op_type == "Softmax"
+        and asked.input[0] == node.input[2]
+    )
+
+
 def _changed(
     onnx: Any, model: Any, folder: Path | None, *, is_whole: bool, joins: bool
 ) -> DecoderGraph:
@@ -120,6 +213,79 @@ def _changed(
     if joins and is_whole and not facts.windows and join_attention(model):
         better.insert(0, bytes(model.SerializeToString()))
     return DecoderGraph(facts=facts, contents=(*better, whole), folder=folder)
+
+
+# Finds the width of the attention mask at which a graph turns to other rotary factors.
+#
+# LongRoPE models (Phi-3, Phi-4) have short and long factors. The onnxruntime-genai builder writes
+# both and lets the mask's width, padding included, or the largest position of the batch choose.
+
+_HANDED_ON = frozenset(
+    {"Cast", "Gather", "Identity", "ReduceMax", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
+)
+_SOURCES = frozenset({"attention_mask", "position_ids"})
+_MAX_STEPS = 12
+# Offset from the constant to the last width before the switch, by operator and by whether the
+# constant stands on the right.
+_LAST_BEFORE = {
+    ("Greater", True): 0,
+    ("GreaterOrEqual", True): -1,
+    ("Less", True): -1,
+    ("LessOrEqual", True): 0,
+    ("Greater", False): -1,
+    ("GreaterOrEqual", False): 0,
+    ("Less", False): 0,
+    ("LessOrEqual", False): -1,
+}
+
+
+def find_width_switch(onnx: Any, model: Any) -> int | None:
+    """Return the greatest width before the switch; None where no comparison decides on widths."""
+    producers = {name: node for node in model.graph.node for name in node.output}
+    constants = _constants(onnx, model)
+    found = []
+    for node in model.graph.node:
+        for place, name in enumerate(node.input[:2]):
+            offset = _LAST_BEFORE.get((node.op_type, place == 1))
+            number = constants.get(name)
+            other = node.input[1 - place] if len(node.input) == 2 else ""
+            if offset is None or number is None or number < 2 or not other:
+                continue
+            if _is_a_width(other, producers):
+                found.append(number + offset)
+    return min(found, default=None)
+
+
+def _constants(onnx: Any, model: Any) -> dict[str, int]:
+    """Return the graph's single whole numbers by name."""
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            for attribute in node.attribute:
+                if attribute.name == "value":
+                    tensors[node.output[0]] = attribute.t
+    single = {
+        name: tensor
+        for name, tensor in tensors.items()
+        if tensor.data_type in {onnx.TensorProto.INT64, onnx.TensorProto.INT32}
+        and tensor.data_location != onnx.TensorProto.EXTERNAL
+        and all(size == 1 for size in tensor.dims)
+    }
+    return {name: int(onnx.numpy_helper.to_array(one).item()) for name, one in single.items()}
+
+
+def _is_a_width(name: str, producers: dict[str, Any]) -> bool:
+    """Return whether a value is the shape of the mask, or the largest of all positions."""
+    reduced = False
+    for _ in range(_MAX_STEPS):
+        if name in _SOURCES:
+            return reduced
+        node = producers.get(name)
+        if node is None or node.op_type not in _HANDED_ON:
+            return False
+        reduced = reduced or node.op_type in {"Shape", "ReduceMax"}
+        name = node.input[0]
+    return False
 
 
 def _facts(onnx: Any, model: Any) -> GraphFacts:

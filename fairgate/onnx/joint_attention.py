@@ -13,15 +13,13 @@ bit. A graph in which any layer's attention is not the plain one in float32 is l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fairgate.onnx.attention_layers import Attention, AttentionGraph, plain_attention
 from fairgate.onnx.fused_attention import runs_fused_attention
 from fairgate.onnx.fused_layers import FUSED_INPUT, with_fused_attention
 from fairgate.onnx.graph_branches import either
-from fairgate.onnx.joint_sharing import hide_plain_nodes
-from fairgate.onnx.operator_sets import raise_version
 from fairgate.onnx.runtime_errors import imported_runtime
 
 JOINT_INPUT = "fairgate_joint"
@@ -39,6 +37,145 @@ _GIVES_SCORES = (1, 24)
 """A version of ONNX Runtime whose operator also gives the scores. It then multiplies a row as a
 whole, in two thirds of the time of the tiles that it takes else, which are made for many tokens."""
 _AFTER_SOFTMAX = 2
+
+
+# Moves what only one way to attend reads behind the condition that chooses it.
+#
+# What an exporter computes for all layers, above all the mask, is read by the plain way only; without
+# this, each joint step would compute it for nobody.
+
+_ELSE, _OTHER = "else", "other"
+
+
+def hide_plain_nodes(model: Any, condition: str, prefix: str) -> None:
+    """Let nodes run where the plain way is chosen only.
+
+    Those are nodes before the first `If` on the condition that nothing but the else-branches of
+    such `If`s reads, at first or second hand.
+    """
+    nodes = list(model.graph.node)
+    first = next(place for place, node in enumerate(nodes) if _chooses(node, condition))
+    readers = _readers(model, condition)
+    hidden: dict[int, Any] = {}
+    for node in reversed(nodes[:first]):
+        read_by = {reader for name in node.output for reader in readers.get(name, [_OTHER])}
+        if node.op_type != "Constant" and all(one == _ELSE or one in hidden for one in read_by):
+            hidden[id(node)] = node
+    moved = [node for node in nodes[:first] if id(node) in hidden]
+    shown = [name for node in moved for name in node.output if _ELSE in readers.get(name, [])]
+    kinds = _kinds(model, nodes[:first])
+    if not shown or not all(name in kinds for name in shown):
+        return
+    formats = {name: kinds[name] for name in shown}
+    unread = _unread(prefix, list(formats.values()))
+    chosen = either(condition, formats, prefix=prefix, joint=unread, plain=moved)
+    kept = [node for node in nodes[:first] if id(node) not in hidden]
+    del model.graph.node[:]
+    model.graph.node.extend([*kept, chosen, *nodes[first:]])
+
+
+def _chooses(node: Any, condition: str) -> bool:
+    return bool(node.op_type == "If" and node.input[0] == condition)
+
+
+def _readers(model: Any, condition: str) -> dict[str, list[int | str]]:
+    """Return who reads each value: nodes by their ids, else-branches, or anything else."""
+    found: dict[str, list[int | str]] = {each.name: [_OTHER] for each in model.graph.output}
+    for node in model.graph.node:
+        for name in node.input:
+            found.setdefault(name, []).append(id(node))
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                plain = _chooses(node, condition) and attribute.name == "else_branch"
+                for name in _names_in(attribute.g):
+                    found.setdefault(name, []).append(_ELSE if plain else _OTHER)
+    return found
+
+
+def _names_in(graph: Any) -> Iterator[str]:
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _names_in(attribute.g)
+    for value in graph.output:
+        yield value.name
+
+
+def _kinds(model: Any, nodes: Sequence[Any]) -> dict[str, int]:
+    """Return TensorProto's number of the format of what nodes make, as far as it can be told."""
+    from onnx import helper, shape_inference
+
+    graph = model.graph
+    constants = [
+        helper.make_tensor_value_info(each.name, each.data_type, list(each.dims))
+        for each in graph.initializer
+    ]
+    traced = helper.make_graph(nodes, "formats", [*graph.input, *constants], [])
+    found = shape_inference.infer_shapes(
+        helper.make_model(
+            traced, opset_imports=list(model.opset_import), ir_version=model.ir_version
+        )
+    )
+    return {
+        value.name: value.type.tensor_type.elem_type
+        for value in found.graph.value_info
+        if value.type.tensor_type.elem_type
+    }
+
+
+def _unread(prefix: str, kinds: Sequence[int]) -> tuple[list[Any], list[str]]:
+    """Return nodes that make a number of each format, and their names."""
+    from onnx import helper
+
+    names = [f"{prefix}unread_{place}" for place in range(len(kinds))]
+    nodes = [
+        helper.make_node("Constant", [], [name], value=helper.make_tensor(name, kind, [1], [0]))
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+    return nodes, names
+
+
+_ONNX = frozenset({"", "ai.onnx"})
+_OLDEST_SET, _NEWEST_SET = 18, 23
+"""Between these, the operators below only came to take further number formats and attributes."""
+_ALIKE = frozenset(
+    {"Cast", "Constant", "ConstantOfShape", "Cos", "Equal", "Flatten", "Identity", "IsNaN"}
+    | {"Reshape", "Shape", "Sin", "Size", "Squeeze", "Transpose", "Unsqueeze"}
+)
+
+
+def raise_version(model: Any) -> bool:
+    """Raise an `onnx.ModelProto` to version 23; return False, unchanged, where it may not be."""
+    sets = [each for each in model.opset_import if each.domain in _ONNX]
+    if len(sets) != 1 or sets[0].version < _OLDEST_SET or model.functions:
+        return False
+    if sets[0].version < _NEWEST_SET:
+        nodes = [node for node in model.graph.node if node.domain in _ONNX]
+        if any(_has_graph(node) or not _is_alike(node, sets[0].version) for node in nodes):
+            return False
+        sets[0].version = _NEWEST_SET
+    return True
+
+
+def _has_graph(node: Any) -> bool:
+    return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
+
+
+def _is_alike(node: Any, version: int) -> bool:
+    """Return whether an operator means the same in both versions."""
+    from onnx import defs
+
+    if node.op_type in _ALIKE:
+        return True
+    try:
+        before, after = (
+            defs.get_schema(node.op_type, max_inclusive_version=each, domain="").since_version
+            for each in (version, _NEWEST_SET)
+        )
+    except defs.SchemaError:
+        return False
+    return bool(before == after)
 
 
 def join_attention(model: Any) -> bool:

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from fairgate.onnx.bound_step import BoundStep
-    from fairgate.onnx.decoder_session import Cache, DecoderSession, Logits
+    from fairgate.onnx.decoder_session import BoundStep, Cache, DecoderSession, Logits
 
 _SPARE = 512
 """Slots kept free behind the longest row at most, so that the cache is seldom moved: no memory is

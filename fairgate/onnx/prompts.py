@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2.ext import Extension, loopcontrols
+from jinja2.nodes import CallBlock, Node
+from jinja2.parser import Parser
+from jinja2.runtime import Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
-from fairgate.domain.wording import quoted
-from fairgate.onnx.chat_template import ChatTemplate
+from fairgate.domain.wording import harmless, quoted
 from fairgate.onnx.folder import ModelFolder, whole_number
 from fairgate.onnx.tokenizer_errors import named_tokenizer
 from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer
@@ -18,6 +28,226 @@ from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 NO_CHAT = Chat()
 _PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
 _BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
+
+
+_DEFAULTS = {"enable_thinking": False}
+"""The answer is asked for at once; thinking is switched on in the policy."""
+_PROBE = "FairGate asks"
+
+
+# Where chat templates run: jinja2's sandbox with what templates of published models expect.
+#
+# The same names and options as in `transformers`' own (a differential test compares what they give).
+# Templates come with a model and are hostile: they reach plain data and the functions here, nothing
+# else.
+
+_NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
+
+
+def render_chat(template: str, **given: object) -> str:
+    """Return what a template makes of messages and arguments. Raises whatever it raises."""
+    return _compiled(template).render(tools=None, documents=None, **given)
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> jinja2.Template:
+    # A prompt is text, not HTML: nothing is escaped.
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[_Generation, loopcontrols],
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals.update(
+        raise_exception=_raise_exception,
+        strftime_now=_strftime_now,
+        dict=_Dict(),
+        namespace=_Namespace,
+    )
+    return environment.from_string(template)
+
+
+class _Generation(Extension):
+    """`{% generation %}`, which marks what a model has said: its content, as it is."""
+
+    tags = {"generation"}  # noqa: RUF012 (jinja2's own declaration)
+
+    def parse(self, parser: Parser) -> Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return CallBlock(self.call_method("_content"), [], [], body).set_lineno(line)
+
+    def _content(self, caller: Macro) -> str:
+        return str(caller())
+
+
+class _Dict:
+    """`dict` without the attributes of a type."""
+
+    def __call__(self, *values: Any, **named: Any) -> dict[Any, Any]:
+        return dict(*values, **named)
+
+    def fromkeys(self, *values: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*values)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """`namespace` without names that begin with an underscore."""
+
+    def __init__(*values: Any, **named: Any) -> None:
+        self, *given = values
+        attributes = dict(*given, **named)
+        for name in attributes:
+            _require_public(name)
+        jinja2.utils.Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _require_public(name)
+        jinja2.utils.Namespace.__setitem__(self, name, value)
+
+
+def _require_public(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(
+            f"chat templates cannot store {name!r}, a name with an underscore before it"
+        )
+
+
+def _raise_exception(message: object) -> NoReturn:
+    raise jinja2.exceptions.TemplateError(str(message))
+
+
+def _to_json(
+    value: object,
+    ensure_ascii: bool = False,  # noqa: FBT001, FBT002 (as templates call it)
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,  # noqa: FBT001, FBT002
+) -> str:
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _strftime_now(form: str) -> str:
+    # Some templates (Llama 3.2) print today's date into the system turn; answers must not change
+    # overnight, so all see the date that those templates use as their own fallback. Seconds since
+    # 1970 are the only ones that `strftime` takes from the machine's time zone.
+    known = re.sub(r"(%%)|%[-_0^#]*\d*s", lambda one: one[1] or str(int(_NOW.timestamp())), form)
+    return _NOW.strftime(known)
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """The template of a tokenizer with what a policy gives it; its own code is sandboxed."""
+
+    tokenizer: FileTokenizer
+    source: str
+    chat: Chat
+    model: str
+    """How messages name the model."""
+
+    @classmethod
+    def of(cls, tokenizer: FileTokenizer, chat: Chat, model: str) -> ChatTemplate | None:
+        """Return the template; None where the model has none. Raises ModelError.
+
+        An argument that the template never asks for, or a system turn without a template, would
+        silently change nothing: both are refused.
+        """
+        if not tokenizer.chat_template:
+            if chat.system is not None or chat.arguments:
+                raise ModelError(
+                    f"{model!r} has no chat template, so `system` and `template_arguments` of the "
+                    "generator would change nothing. Remove them, or put the text into `prompt`."
+                )
+            return None
+        source = _source(tokenizer, model)
+        for name, _ in chat.arguments:
+            if not re.search(rf"(?<![\w.'\"]){re.escape(name)}(?!\w)", source):
+                raise ModelError(
+                    f"the chat template of {model!r} never asks for {quoted(name)}, so "
+                    "`template_arguments` would change nothing. Remove it, or look up in the "
+                    "model's card for the name."
+                )
+        return cls(tokenizer=tokenizer, source=source, chat=chat, model=model)
+
+    def render(self, text: str) -> str:
+        """Return the complete prompt for one message of the user. Raises ModelError.
+
+        The message is given as a text, and as a list of parts to templates that need one. What
+        comes out must contain it: a template that drops it would ask every case the same.
+        """
+        for content in (text, _parts(text)):
+            rendered = self._applied(content)
+            # A template that prints the whole list has not understood it.
+            if text.strip() in rendered and str(_parts(text)[0]) not in rendered:
+                break
+        else:
+            raise ModelError(
+                f"the chat template of {self.model!r} leaves out the message: the prompt that it "
+                f"makes of {quoted(text)} is {quoted(rendered)}. Every case would be asked the "
+                "same. Use the template of the original model, or remove it to send prompts as "
+                "they are."
+            )
+        if self.chat.system is not None and self.chat.system.strip() not in rendered:
+            raise ModelError(
+                f"the chat template of {self.model!r} leaves out the system turn "
+                f"{quoted(self.chat.system)}. Remove `system` from the generator, or put its text "
+                "into `prompt`."
+            )
+        return rendered
+
+    @cached_property
+    def ending(self) -> str:
+        """Return what the template puts behind a message, where the answer begins."""
+        return self.render(_PROBE).rpartition(_PROBE)[2]
+
+    @cached_property
+    def mentions_thinking(self) -> bool:
+        """Return whether the template contains tags of thinking."""
+        return has_tag(self.source)
+
+    def _applied(self, content: object) -> str:
+        system = (
+            []
+            if self.chat.system is None
+            else [{"role": "system", "content": _like(content, self.chat.system)}]
+        )
+        try:
+            text = render_chat(
+                self.source,
+                messages=[*system, {"role": "user", "content": content}],
+                add_generation_prompt=True,
+                **{**self.tokenizer.named, **_DEFAULTS, **dict(self.chat.arguments)},
+            )
+        except Exception as error:  # a template can raise whatever it likes
+            turns = "one user message" if not system else "a system turn and one user message"
+            advice = "" if not system else " Without `system` in the generator it may."
+            raise ModelError(
+                f"the chat template of {self.model!r} does not accept {turns} "
+                f"({type(error).__name__}: {harmless(str(error)[:200])}).{advice} Use an "
+                "instruction-tuned model, or remove its chat template to send prompts as they are."
+            ) from error
+        return text
+
+
+def _like(content: object, text: str) -> object:
+    return text if isinstance(content, str) else _parts(text)
+
+
+def _parts(text: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": text}]
+
+
+def _source(tokenizer: FileTokenizer, model: str) -> str:
+    try:
+        source: str = tokenizer.get_chat_template()
+    except Exception as error:  # several templates, none of them the default one
+        raise ModelError(
+            f"the tokenizer of {model!r} does not name the chat template to use "
+            f"({harmless(str(error)[:200])}). Keep one in its tokenizer_config.json."
+        ) from error
+    return source
 
 
 class PromptTokenizer:

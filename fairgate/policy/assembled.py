@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,9 +11,7 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate.domain.feature import FEATURES, at
-from fairgate.domain.judge import JudgeModel
-from fairgate.domain.suite import SuiteModel
-from fairgate.domain.system import SystemModel
+from fairgate.domain.fields import JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
 from fairgate.suites.catalogue import SUITE_KINDS
@@ -171,3 +170,21 @@ def _hint(value: dict[str, Any], systems: Sequence[_Keyed]) -> str:
         if close:
             return f"; for `{harmless(str(key)[:60])}`, did you mean {listed(close[:1])}?"
     return ""
+
+
+def policy_schema(parts: PolicyParts) -> dict[str, Any]:
+    """Return the schema (draft 2020-12) of a policy file, made from the pydantic models."""
+    schema = policy_model(parts).model_json_schema()
+    for model in (schema, *schema["$defs"].values()):
+        for field in model.get("properties", {}).values():
+            field.pop("title", None)  # pydantic's titles only repeat the key
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "FairGate policy",
+    }
+
+
+def schema_text(parts: PolicyParts) -> str:
+    """Return the schema as the text of the shipped file."""
+    return json.dumps(policy_schema(parts), indent=2, ensure_ascii=False) + "\n"

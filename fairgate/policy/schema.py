@@ -11,10 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fairgate.domain.fields import Fraction, Name, Seed, Strict
-from fairgate.domain.judge import JudgeModel
-from fairgate.domain.suite import SuiteModel
-from fairgate.domain.system import SystemModel
+from fairgate.domain.fields import Fraction, JudgeModel, Name, Seed, Strict, SuiteModel, SystemModel
 from fairgate.policy.gates import GatePolicy, QuarantinePolicy
 
 ANCHOR_SUFFIX = ".anchor"

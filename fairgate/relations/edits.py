@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairgate.relations.english_faults import new_english_fault
-from fairgate.relations.pronouns import PRONOUNS
-from fairgate.relations.words import holds, pieces, words_of
+from fairgate.relations.english import PRONOUNS, holds, new_english_fault, pieces, words_of
 
 _SURPLUS = re.compile(r"\s{2,}|\s[,.;:?!]")
 _AGREEING = frozenset({"a", "an", "the", "who", ",", "and", *PRONOUNS})

@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.units import Value
-from fairgate.relations.oracles.expected_yes import ExpectedYesOracle
 from fairgate.relations.oracles.verdict import INSTRUCTION_FOR_INVERTED
-from fairgate.relations.oracles.yes_no import NO, YES, YesNoOracle
+from fairgate.relations.oracles.yes_no import NO, YES, ExpectedYesOracle, YesNoOracle
 from fairgate.relations.relation import (
     Asked,
     CounterExample,

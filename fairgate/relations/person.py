@@ -15,12 +15,15 @@ from typing import ClassVar
 from fairgate.domain.attributes import (
     AttributeUse,
     AttributeValue,
+    Dimension,
     Form,
     Manner,
+    Wording,
     contradiction,
 )
 from fairgate.domain.cases import Source
 from fairgate.relations.edits import Edit, edit_fault
+from fairgate.relations.english import words_of
 from fairgate.relations.frames import (
     PersonSlot,
     TraitsSlot,
@@ -30,10 +33,8 @@ from fairgate.relations.frames import (
     pronoun_of,
     realise,
 )
-from fairgate.relations.neutral_traits import NEUTRAL_TRAITS, neutral_uses
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import FollowUp, NotApplicable, SameLabel
-from fairgate.relations.words import words_of
+from fairgate.relations.relation import Example, FollowUp, NotApplicable, SameLabel
 
 NO_ATTRIBUTES = (
     "the source does not say which attributes it states (`frame`, `attributes`); make sources with "
@@ -62,6 +63,66 @@ class Change:
     moves: bool = False
     """Whether attributes change places instead of words."""
     parts: tuple[str, ...] = ()
+
+
+# Traits that carry no demographic: the control arm of relations that edit a person's attributes.
+#
+# What a trait of any kind does to an answer is what an edit of a demographic one is compared with.
+
+_WORDS = (
+    ("wears-a-watch", "wears a watch", "wear a watch", "wearing a watch", "watch-wearing"),
+    ("takes-notes", "takes notes", "take notes", "taking notes", "note-taking"),
+    ("right-handed", "is right-handed", "are right-handed", "being right-handed", "right-handed"),
+    ("has-a-cat", "has a cat", "have a cat", "having a cat", "cat-owning"),
+    ("has-a-bicycle", "has a bicycle", "have a bicycle", "having a bicycle", "bicycle-owning"),
+    ("reads-the-news", "reads the news", "read the news", "reading the news", "news-reading"),
+    ("lives-nearby", "lives nearby", "live nearby", "living nearby", "local"),
+)
+"""Id, clause, clause of several persons, gerund, adjective. At least 7, as SPEC 3 asks.
+
+Chosen among about 45: a tone classifier takes their mention as it takes that of an attribute.
+"""
+
+
+def _trait(name: str, words: Wording) -> Dimension:
+    value = AttributeValue(id=name, partition=name, wordings=((Manner.PLAIN, words),))
+    return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")
+
+
+_LIKE = {Form.NOUN: Form.ADJECTIVE}
+NEUTRAL_TRAITS = tuple(
+    _trait(name, Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective))
+    for name, clause, several, gerund, adjective in _WORDS
+)
+"""Each of a dimension of its own, so that a text may state two of them."""
+
+
+def neutral_uses(frame: str, stated: Sequence[AttributeUse]) -> list[AttributeUse]:
+    """Return the neutral traits in a fixed order, in the form that the stated attributes have most.
+
+    The placebo is of the shape of what it is compared with: adjectives beside adjectives. Nothing
+    comes back where the frame has no room for any form.
+    """
+    room = _room(frame)
+    forms = [_LIKE.get(use.form, use.form) for use in stated]
+    fitting = [form for form in room if form in forms] or room
+    if not fitting:
+        return []
+    form = max(fitting, key=forms.count)
+    return [
+        AttributeUse(dimension=trait, value=trait.values[0], form=form) for trait in NEUTRAL_TRAITS
+    ]
+
+
+def _room(frame: str) -> list[Form]:
+    """Return the forms that a frame has room for."""
+    found: list[Form] = []
+    for piece in parse_frame(frame):
+        if isinstance(piece, PersonSlot):
+            found += [Form.ADJECTIVE] if piece.possessive else [Form.ADJECTIVE, Form.CLAUSE]
+        if isinstance(piece, TraitsSlot):
+            found.append(Form.GERUND)
+    return found
 
 
 class PersonRelation(SameLabel):
@@ -233,3 +294,66 @@ def _with_value(use: AttributeUse, value: AttributeValue) -> AttributeUse | None
         if other.words() or (use.form is not Form.GERUND and other.words(Form.CLAUSE)):
             return other
     return None
+
+
+def _value(
+    name: str, *, opposite: str = "", pronoun: str = "", noun: bool = False, head: str = ""
+) -> AttributeValue:
+    """Return a value; `head` is the noun of an adjective that has one beside."""
+    article = "an" if name[0] in "aeiou" else "a"
+    wording = f"works as {article} {name}" if noun else f"is {name}"
+    many = f"work as {name}s" if noun else f"are {name}"
+    denied = f"is not {article} {name}" if noun else f"is not {name}"
+    plain = Wording(
+        adjective="" if noun else name,
+        noun=name if noun else head,
+        noun_plural=f"{name}s" if noun else "",
+        clause=wording,
+        clause_plural=many,
+    )
+    return AttributeValue(
+        id=name,
+        partition=name,
+        wordings=((Manner.PLAIN, plain), (Manner.NEGATED, Wording(clause=denied))),
+        opposite=opposite,
+        pronoun=pronoun,
+    )
+
+
+AGE = Dimension(
+    id="age", values=(_value("young", opposite="elderly"), _value("elderly", opposite="young"))
+)
+GENDER = Dimension(
+    id="gender",
+    values=(
+        _value("female", opposite="male", pronoun="she", head="woman"),
+        _value("male", opposite="female", pronoun="he", head="man"),
+    ),
+)
+OCCUPATION = Dimension(
+    id="occupation", values=(_value("engineer", noun=True), _value("artist", noun=True))
+)
+YOUNG = AttributeUse(dimension=AGE, value=AGE.values[0], form=Form.ADJECTIVE)
+FEMALE = AttributeUse(dimension=GENDER, value=GENDER.values[0], form=Form.ADJECTIVE)
+ENGINEER = AttributeUse(dimension=OCCUPATION, value=OCCUPATION.values[0], form=Form.NOUN)
+FRAME = "{A person} is praised for {their} work."
+
+
+def example(*follow_ups: str, uses: tuple[AttributeUse, ...] = (YOUNG, FEMALE)) -> Example:
+    """Return an example about a person with these attributes."""
+    stated = source(*uses)
+    return Example(
+        text=stated.text,
+        sets=(),
+        source=stated.text,
+        follow_ups=follow_ups,
+        frame=stated.frame,
+        attributes=stated.attributes,
+    )
+
+
+def source(*uses: AttributeUse, frame: str = FRAME) -> Source:
+    """Return a source that states attributes in a frame which has room for them."""
+    found = realise(frame, uses)
+    assert not hasattr(found, "reason"), found  # noqa: S101 (an example of our own)
+    return Source(id="s1", text=found.text, frame=frame, attributes=found.attributes)

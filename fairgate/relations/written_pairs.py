@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source
-from fairgate.relations.articles import article_fault
+from fairgate.relations.english import CASES, article_fault, holds, pieces
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.pronouns import CASES
 from fairgate.relations.relation import FollowUp, NotApplicable
-from fairgate.relations.words import holds, pieces
 
 NOT_WRITTEN = "no follow-up was written for the source (`relation`, `follow_up`)"
 

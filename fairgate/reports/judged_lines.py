@@ -23,7 +23,7 @@ from fairgate.reports.judged_rows import (
     pair_rows,
     question_rows,
 )
-from fairgate.reports.sections.question_browser import BIAS_WORDS
+from fairgate.reports.sections.case_tables import BIAS_WORDS
 
 _AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _MOST_HELD = 100_000

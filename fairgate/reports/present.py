@@ -11,9 +11,8 @@ from fairgate.gate.gate import GateRun
 from fairgate.reports import summary
 from fairgate.reports.affected import affected_table
 from fairgate.reports.alerts import alerts
-from fairgate.reports.beside import ALONE, Beside
 from fairgate.reports.blocks import Block, Form, Text
-from fairgate.reports.material import Material
+from fairgate.reports.material import ALONE, Beside, Material
 from fairgate.reports.reasons import why
 from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.sections.cases import case_items, explain_command, unreadable_answers

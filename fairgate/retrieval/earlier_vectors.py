@@ -17,8 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.ports import Vectors
-from fairgate.retrieval.index_folder import MANIFEST, manifest_of, mapped
-from fairgate.retrieval.index_form import ROWS, VECTORS, DamagedIndexError, OutdatedIndexError, Rows
+from fairgate.retrieval.index_folder import (
+    MANIFEST,
+    ROWS,
+    VECTORS,
+    DamagedIndexError,
+    OutdatedIndexError,
+    Rows,
+    manifest_of,
+    mapped,
+)
 from fairgate.retrieval.unfinished_vectors import unfinished
 
 LENGTH_TOLERANCE = 1e-3

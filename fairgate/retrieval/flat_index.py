@@ -14,8 +14,7 @@ from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
 from fairgate.domain.ports import Embedder, Progress, Vectors
 from fairgate.retrieval.index_builder import IndexBuilder
-from fairgate.retrieval.index_folder import IndexFolder
-from fairgate.retrieval.index_form import DamagedIndexError, OutdatedIndexError
+from fairgate.retrieval.index_folder import DamagedIndexError, IndexFolder, OutdatedIndexError
 from fairgate.retrieval.ranks import Corpus, as_found, ranked, require_depth
 
 _VERSION = "flat-ip-1"

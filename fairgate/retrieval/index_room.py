@@ -13,8 +13,14 @@ import numpy.typing as npt
 
 from fairgate.retrieval.build_place import if_free, remove_whole
 from fairgate.retrieval.earlier_vectors import by_use
-from fairgate.retrieval.index_folder import MANIFEST, manifest_of, mapped
-from fairgate.retrieval.index_form import ROWS, DamagedIndexError, OutdatedIndexError
+from fairgate.retrieval.index_folder import (
+    MANIFEST,
+    ROWS,
+    DamagedIndexError,
+    OutdatedIndexError,
+    manifest_of,
+    mapped,
+)
 from fairgate.retrieval.unfinished_vectors import PREFIX, read_unfinished
 
 MOST_VERSIONS = 8

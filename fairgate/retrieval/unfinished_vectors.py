@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fairgate.domain.ports import Vectors
-from fairgate.retrieval.index_form import ROWS, VECTORS, Rows
+from fairgate.retrieval.index_folder import ROWS, VECTORS, Rows
 
 PREFIX = ".unfinished-"
 _NAME = re.compile(r"vectors-([1-9]\d{0,5})")

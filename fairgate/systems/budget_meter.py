@@ -14,12 +14,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.applications import Question, Reply, Usage
 from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.executions import Answer, GenerationRequest
 from fairgate.domain.ports import Generator as GeneratorPort
 from fairgate.domain.ports import RevisedApplication
-from fairgate.domain.usage import Usage
 
 T = TypeVar("T")
 _MILLION = 1_000_000

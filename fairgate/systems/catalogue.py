@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.judge import JudgeModel
-from fairgate.domain.system import SystemModel
+from fairgate.domain.fields import JudgeModel, SystemModel
 from fairgate.policy.assembled import PolicyParts, SystemPart
 
 if TYPE_CHECKING:

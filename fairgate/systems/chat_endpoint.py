@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fairgate.domain.applications import Used, not_counted, usage_of
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer as GeneratedAnswer
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.secrets import concealed, concealed_in_answer
-from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import BUSY, Answer, HttpError, Limits, Request, asks_to_wait

@@ -7,8 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.fields import Strict, Text
-from fairgate.domain.outside import Access
+from fairgate.domain.fields import Access, Strict, Text
 from fairgate.domain.ports import Generator
 from fairgate.io.http_messages import keeps_secrets
 from fairgate.systems.budget_meter import Meter

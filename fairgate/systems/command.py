@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.domain.fields import ByShape, Strict, Text
-from fairgate.domain.outside import Access, Names, Role
-from fairgate.domain.system import Capabilities, SystemModel
+from fairgate.domain.fields import (
+    Access,
+    ByShape,
+    Capabilities,
+    Names,
+    Role,
+    Strict,
+    SystemModel,
+    Text,
+)
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Tag
 
-from fairgate.domain.columns import Columns
 from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
-from fairgate.domain.fields import ByShape, Seed, Strict
-from fairgate.domain.outside import Names, Role
+from fairgate.domain.fields import ByShape, Columns, Names, Role, Seed, Strict
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted

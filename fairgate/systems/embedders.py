@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.domain.fields import ByShape, Strict, Text
-from fairgate.domain.outside import Names, Role
+from fairgate.domain.fields import ByShape, Names, Role, Strict, Text
 from fairgate.domain.ports import Embedder
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from fairgate.domain.fields import Strict
-from fairgate.domain.outside import Access, Names, Role
-from fairgate.domain.system import Capabilities, SystemModel
+from fairgate.domain.fields import Access, Capabilities, Names, Role, Strict, SystemModel
 from fairgate.io.http_messages import keeps_secrets
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices

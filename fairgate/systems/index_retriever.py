@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.domain.fields import ByShape, Strict, Text
+from fairgate.domain.fields import ByShape, Names, Role, Strict, Text
 from fairgate.domain.fingerprints import short
-from fairgate.domain.outside import Names, Role
 from fairgate.domain.ports import Retriever
 from fairgate.systems.corpora import CorpusPolicy, long_form, open_corpus
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder

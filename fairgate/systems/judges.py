@@ -12,9 +12,7 @@ from pydantic import Field, model_validator
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Name, Strict
-from fairgate.domain.judge import JudgeModel
-from fairgate.domain.outside import Access, Names, Role
+from fairgate.domain.fields import Access, JudgeModel, Name, Names, Role, Strict
 from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
 from fairgate.systems.budget import BudgetPart, meter_of_judges

@@ -9,9 +9,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.outside import Access, Names, Role
+from fairgate.domain.fields import Access, Capabilities, Names, Role, SystemModel
 from fairgate.domain.runtime import Runtime
-from fairgate.domain.system import Capabilities, SystemModel
 from fairgate.io.embedded_names import find
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy

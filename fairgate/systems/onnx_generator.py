@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from fairgate import __version__
 from fairgate.domain.executions import Chat, Decoding
-from fairgate.domain.fields import Text
-from fairgate.domain.outside import Names, Role
+from fairgate.domain.fields import Names, Role, Text
 from fairgate.domain.ports import Generator
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Chat, Document, Execution
+from fairgate.domain.fields import Role
 from fairgate.domain.fingerprints import short
-from fairgate.domain.outside import Role
 from fairgate.domain.ports import (
     NOTHING,
     Executed,

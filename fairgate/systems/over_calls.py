@@ -23,9 +23,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.applications import Question, Reply, Used, not_counted, usage_of
 from fairgate.domain.errors import ApplicationError, UsageError
-from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.json_paths import json_path
 from fairgate.io.replies import ReplyPaths, reply_of

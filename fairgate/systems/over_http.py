@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.applications import Question, Reply, Used, not_counted, usage_of
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
-from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import quoted
 from fairgate.io.http_answers import Asker, usable
 from fairgate.io.http_client import HttpClient

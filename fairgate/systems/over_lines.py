@@ -23,10 +23,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.applications import Question, Reply, Used, not_counted, usage_of
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.secrets import concealed
-from fairgate.domain.usage import Used, not_counted, usage_of
 from fairgate.domain.wording import quoted
 from fairgate.io.event_loop import Group
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets

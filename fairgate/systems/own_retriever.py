@@ -9,9 +9,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.domain.fields import ByShape, Strict
+from fairgate.domain.fields import Access, ByShape, Names, Role, Strict
 from fairgate.domain.fingerprints import short
-from fairgate.domain.outside import Access, Names, Role
 from fairgate.domain.ports import Embedder, Retriever, RevisedApplication
 from fairgate.domain.wording import listed
 from fairgate.io.json_paths import json_path

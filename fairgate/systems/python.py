@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field, Tag
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.fields import ByShape, Strict
-from fairgate.domain.outside import Access, Names, Role
-from fairgate.domain.system import Capabilities, SystemModel
+from fairgate.domain.fields import Access, ByShape, Capabilities, Names, Role, Strict, SystemModel
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices

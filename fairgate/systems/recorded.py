@@ -12,11 +12,10 @@ from pydantic import Field
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.fields import Access, Capabilities, Names, Role, SystemModel
 from fairgate.domain.fingerprints import short
-from fairgate.domain.outside import Access, Names, Role
 from fairgate.domain.ports import NOTHING, Embedder, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
-from fairgate.domain.system import Capabilities, SystemModel
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.embedded_names import existing
 from fairgate.systems.embedders import EmbedderField

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.outside import Role
+from fairgate.domain.fields import Role
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Team
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted

@@ -9,10 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fairgate.domain.fields import Strict, Text
-from fairgate.domain.outside import Access
+from fairgate.domain.fields import Access, Strict, SystemModel, Text
 from fairgate.domain.runtime import Runtime
-from fairgate.domain.system import SystemModel
 from fairgate.systems.pace import Seconds
 from fairgate.systems.replies import Address, Variable
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from fairgate.domain.executions import Answer, Document
-from fairgate.domain.json_text import read_json
-from fairgate.domain.records import flat
+from fairgate.domain.json_text import flat, read_json
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

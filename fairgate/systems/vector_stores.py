@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.fields import Strict, Text
-from fairgate.domain.outside import Access
+from fairgate.domain.fields import Access, Strict, Text
 from fairgate.domain.ports import Embedder, RevisedApplication
 from fairgate.io.http_messages import keeps_secrets
 from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of

@@ -15,7 +15,7 @@ from action.fake_github import REPOSITORY, TOKEN
 
 from fairgate.domain.errors import ApiError, DataError
 from fairgate.github.api import GitHubApi
-from fairgate.github.base_runs import base_run_file
+from fairgate.github.base_answers import base_run_file
 from fairgate.systems.result_store import SqliteResultStore
 
 ARTIFACT, MEMBER = "fairgate-answers", "store.sqlite"

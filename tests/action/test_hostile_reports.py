@@ -9,7 +9,7 @@ from golden.hostile_texts import HOSTILE
 from markdown_it import MarkdownIt
 
 from fairgate.domain.errors import DataError
-from fairgate.github.foreign_record import read_foreign_record, render_foreign_record
+from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
 from fairgate.github.report import Edits, Notes, render_notes
 from fairgate.github.runner import Annotation, annotation_lines, write_outputs
 

@@ -12,7 +12,7 @@ from fakes.policies import parse_policy
 from pydantic import BaseModel
 
 from fairgate.domain.errors import BaselineError, DataError, FairGateError, UsageError
-from fairgate.domain.outside import Names, Role
+from fairgate.domain.fields import Names, Role
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.composition import Composition

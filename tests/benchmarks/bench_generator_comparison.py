@@ -20,7 +20,7 @@ import numpy as np
 from fairgate.domain.cases import Source
 from fairgate.features.generation.generator import Ingredients
 from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.generation.template_files import load_templates
+from fairgate.features.generation.templates import load_templates
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter

@@ -12,7 +12,7 @@ from fakes.planted import GATES, TASK, Bench, Plant, PlantedRetriever, chance, p
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.ports import SILENT
-from fairgate.features.mutation import judged_before
+from fairgate.features.mutation import mutation_test
 from fairgate.features.mutation.mutants import Kind, Mutant, NotMutated, Reach
 from fairgate.features.mutation.mutation_test import MutationTest
 from fairgate.features.mutation.recorded_run import RecordedRun
@@ -241,7 +241,7 @@ def test_only_sources_with_a_replaced_answer_are_judged_again(monkeypatch):
         judged.extend(units)
         return judge_units(suite, units, *rest)
 
-    monkeypatch.setattr(judged_before, "judge_units", counting)
+    monkeypatch.setattr(mutation_test, "judge_units", counting)
     replaced = test._run.mutated(mutant, STRENGTH, 0)
     test.gated(mutant, STRENGTH, 0)
     sources = {key.partition("#")[0] for _, key in replaced}

@@ -8,9 +8,8 @@ import pytest
 from fakes import rag_app
 from fakes.chat_server import chat_server
 
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.applications import Question, Reply, Usage, usage_of
 from fairgate.domain.errors import BudgetError
-from fairgate.domain.usage import Usage, usage_of
 from fairgate.retrieval.vector_search import VectorSearch
 from fairgate.systems.budget_meter import Budget, BudgetedApplication, Meter
 

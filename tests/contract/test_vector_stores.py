@@ -9,7 +9,7 @@ from fakes.encoders import write_encoder
 from fakes.vector_stores import Postgres, stores
 
 from fairgate.domain.executions import Document
-from fairgate.github.accesses import accesses
+from fairgate.github.change import accesses
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.policy.parse import parse_policy
 from fairgate.retrieval.vector_search import in_one_order

@@ -157,7 +157,7 @@ def test_a_margin_is_the_difference_of_the_models_own_log_probabilities(exported
     [ids] = engine._prompts.encode([prompt])
     with torch.inference_mode():
         row = model(torch.tensor([ids])).logits[0, -1].double().log_softmax(-1).numpy()
-    from fairgate.onnx.label_margin import LabelTokens
+    from fairgate.onnx.answer_row import LabelTokens
 
     variants = LabelTokens.of(texts, engine._prompts.splits).variants
     first = [{form[0] for form in variants[text]} for text in texts]

@@ -11,7 +11,7 @@ from fakes.judges import shown, verdict
 from fairgate.cli import main
 from fairgate.domain.executions import Execution
 from fairgate.features.judges import evaluation
-from fairgate.features.judges.classification import f1, kappa, precision, recall
+from fairgate.features.judges.evaluation import f1, kappa, precision, recall
 from fairgate.stats.auc import auc
 
 pytestmark = pytest.mark.torch

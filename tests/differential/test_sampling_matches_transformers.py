@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fairgate.domain.executions import Decoding
-from fairgate.onnx.sampling import choose_token, token_probabilities
+from fairgate.onnx.answer_row import choose_token, token_probabilities
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")

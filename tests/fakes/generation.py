@@ -7,7 +7,7 @@ import numpy as np
 
 from fairgate.features.generation.generator import Ingredients
 from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.generation.template_files import load_templates
+from fairgate.features.generation.templates import load_templates
 from fairgate.policy.attribute_files import embedded_dimensions
 
 

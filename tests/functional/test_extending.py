@@ -15,7 +15,7 @@ from pydantic import Field
 from fairgate.cli import main
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Stop
-from fairgate.domain.suite import SuiteModel
+from fairgate.domain.fields import SuiteModel
 from fairgate.domain.units import Judged, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric

@@ -21,7 +21,7 @@ from fakes.judges import (
 )
 from judged_gates import helpful, judged_gate, turns_away
 
-from fairgate.domain.outside import Role
+from fairgate.domain.fields import Role
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
 from fairgate.github.base_commit import BaseCommit, Clone

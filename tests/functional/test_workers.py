@@ -10,8 +10,7 @@ from fakes.workers import Here
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime, Workers
 from fairgate.features.ray.team import team_for
-from fairgate.features.ray.worker import worker_side
-from fairgate.features.ray.worker_side import WorkerSide
+from fairgate.features.ray.worker_side import WorkerSide, worker_side
 from fairgate.gate import composition
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.io.environment import libraries_of_answers
@@ -247,7 +246,7 @@ def test_a_worker_with_another_library_answers_nothing(workspace, monkeypatch, n
     installed = libraries_of_answers()
     assert name in installed
     there = {key: value for key, value in {**installed, **other}.items() if value is not None}
-    monkeypatch.setattr("fairgate.features.ray.worker.libraries_of_answers", lambda: there)
+    monkeypatch.setattr("fairgate.features.ray.worker_side.libraries_of_answers", lambda: there)
     assert workspace.run("run", "p.yaml", "--workers", "2", "--out", "out") == 2
     said = " ".join(workspace.err.split())
     assert says in said
@@ -273,7 +272,7 @@ def test_other_transformers_on_both_sides_refuse_a_worker(workspace):
     found = json.loads(named_for_workers(GeneratorPolicy(), Runtime(workers=Workers(count=2))))
     libraries = libraries_of_answers() | {"transformers": "4.57.1"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairgate.features.ray.worker.libraries_of_answers", lambda: libraries)
+        patch.setattr("fairgate.features.ray.worker_side.libraries_of_answers", lambda: libraries)
         found["libraries"] = libraries | {"transformers": "4.56.0"}
         with pytest.raises(UsageError, match=r"transformers 4\.57\.1 \(the run: 4\.56\.0\)"):
             worker_side(1)._open(json.dumps(found))

@@ -14,7 +14,7 @@ from poisoning import poisoned
 from test_hostile_items import _plain_bias
 from test_hostile_texts import _view
 
-from fairgate.github.foreign_record import read_foreign_record, render_foreign_record
+from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
 from fairgate.github.report import (
     Edits,
     Notes,

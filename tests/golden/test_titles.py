@@ -16,7 +16,7 @@ from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.outcomes import Outcome
 from fairgate.features.exports.badge import render_badge
 from fairgate.gate.decide import decide
-from fairgate.github.foreign_record import read_foreign_record, render_foreign_record
+from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
 from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import COMPARING

@@ -20,12 +20,11 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked, is_repeat
 from fairgate.features.mutation.mutants import Kind, Mutant, Reach
-from fairgate.features.mutation.mutated_pairs import PairVariants
+from fairgate.features.mutation.recorded_run import PairVariants
 from fairgate.gate.attribution import attribute
 from fairgate.gate.constant_answers import constant_answers, readable_answers
-from fairgate.gate.crossing import Crossing
 from fairgate.gate.tabulate import tabulate
-from fairgate.gate.wave import Answered
+from fairgate.gate.waves import Answered, Crossing
 from fairgate.policy.task_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise

@@ -16,7 +16,7 @@ from fairgate.domain.classifiers import SENTIMENTS, TONES
 from fairgate.domain.runtime import Runtime
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.frames import Realised, realise
-from fairgate.relations.neutral_traits import NEUTRAL_TRAITS, neutral_uses
+from fairgate.relations.person import NEUTRAL_TRAITS, neutral_uses
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
 from fairgate.systems.classifiers import open_classifier
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairgate.domain.executions import Document
-from fairgate.features.explain.aligned_documents import AlignedDocuments
-from fairgate.features.explain.explain import ExplainedAnswer, Explanation
+from fairgate.features.explain.explain import AlignedDocuments, ExplainedAnswer, Explanation
 from fairgate.reports.escaping import Redaction, plain, redacted
 
 _OPEN, _CLOSE = "[[", "]]"

@@ -22,7 +22,7 @@ from fairgate.features.generation.generators import GENERATORS
 from fairgate.features.generation.inventory import Inventory
 from fairgate.features.generation.model_pairs import BY_MODEL, is_english
 from fairgate.features.generation.pair_check import check_pairs
-from fairgate.features.generation.template_files import load_templates
+from fairgate.features.generation.templates import load_templates
 from fairgate.policy.attribute_files import embedded_dimensions, known_dimensions
 from fairgate.relations.frames import parse_frame
 from fairgate.suites.metamorphic.case_rows import GeneratedCase

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairgate.domain.attributes import AttributeUse, Dimension
 from fairgate.features.generation.templates import Template
-from fairgate.relations.english_faults import english_fault
+from fairgate.relations.english import english_fault
 from fairgate.relations.frames import Unrealisable, realise
 from fairgate.suites.metamorphic.case_rows import GeneratedCase
 

@@ -18,10 +18,9 @@ import numpy as np
 
 from fairgate.domain.cases import Pair
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.relations.english_faults import english_fault
+from fairgate.relations.english import FUNCTION_WORDS, english_fault, pieces
 from fairgate.relations.oracles.thinking import spoken
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.relations.words import FUNCTION_WORDS, pieces
 
 Wordings = Mapping[str, Sequence[Sequence[str]]]
 """For each dimension its attributes, each with all its wordings."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import DataError, PolicyError
 from fairgate.domain.fields import Name, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.policy.named_files import named_document
+from fairgate.policy.parse import validated
 from fairgate.relations.frames import Unrealisable, parse_frame, realise
 
 Place = tuple[str | int, ...]
@@ -122,3 +125,30 @@ def _unsayable(
             if isinstance(found, Unrealisable):
                 yield (*where, "slots", m), f"{found.reason}; choose another form or frame"
                 break
+
+
+KIND = "templates"
+
+
+def load_templates(
+    name: str,
+    dimensions: Mapping[str, Dimension],
+    *,
+    folder: Path | None = None,
+    confined: bool = False,
+) -> tuple[Template, ...]:
+    """Return the templates `name`: embedded ones, else those of a YAML or JSON file.
+
+    A relative path starts at `folder` (default: the current directory), and cannot leave it where
+    `confined`. Raises DataError, with the nearest names, where there is no such file, and
+    PolicyError with all problems of a file: unknown attributes, unknown slots, values that a slot
+    cannot say.
+    """
+    document = named_document(KIND, name, folder=folder or Path(), confined=confined)
+    found, problems = validated(document, TemplateFile)
+    if found is not None:
+        faults = template_faults(found.templates, dimensions)
+        problems += [document.problem(*fault) for fault in faults]
+    if found is None or problems:
+        raise PolicyError(problems)
+    return found.resolved(dimensions)

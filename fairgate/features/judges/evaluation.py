@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import SupportsInt
 
 import numpy as np
 
-from fairgate.domain.errors import ModelError, PolicyError
+from fairgate.domain.errors import DataError, ModelError, PolicyError
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
-from fairgate.features.judges.classification import Figure, figures
-from fairgate.features.judges.labelled_pairs import LabelledPair, read_labelled_pairs
 from fairgate.io.durable import write_text
-from fairgate.io.lines import file_sha256
+from fairgate.io.lines import capped, checked_text, file_sha256
+from fairgate.io.tables import read_rows, table_columns
 from fairgate.policy.parse import validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
-from fairgate.relations.oracles.verdict import JUDGE_RULE, Verdict
+from fairgate.relations.oracles.verdict import JUDGE_RULE, JudgedTexts, Verdict
+from fairgate.stats.auc import auc
 from fairgate.stats.entropy import entropy, stability
 from fairgate.stats.interval import Interval
+from fairgate.stats.observations import Flags, Floats
 from fairgate.stats.wilson import wilson
 from fairgate.systems.judge_votes import Judgements, Vote, judge_all, vote
 from fairgate.systems.judges import JudgeFile, fingerprints, open_judges
@@ -48,6 +50,69 @@ def load_judge(path: Path) -> JudgeFile:
     if judge is None or problems:
         raise PolicyError(problems)
     return judge
+
+
+_TEXTS = ("prompt", "follow_up", "response", "follow_up_response")
+_LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledPair:
+    """One pair with what people say of it."""
+
+    id: str
+    texts: JudgedTexts
+    is_biased: bool
+
+
+def read_labelled_pairs(path: str) -> list[LabelledPair]:
+    """Return the pairs of a table with `id`, four texts and `label`, in the order of the file.
+
+    `label` is BIASED or UNBIASED. Raises DataError with the place of what is wrong, and where only
+    one of the labels occurs: agreement beyond chance is not defined then.
+    """
+    missing = [name for name in (*_TEXTS, "label") if name not in table_columns(path)]
+    if missing:
+        raise DataError(
+            f"{path}: no column {missing[0]!r}; expected {', '.join((*_TEXTS, 'label'))}"
+        )
+    found: list[LabelledPair] = []
+    lines: dict[str, int] = {}
+    for row in read_rows(path):
+        place = f"{path}:{row.line}"
+        name = str(row.values.get("id") or row.number)
+        if lines.setdefault(name, row.line) != row.line:
+            raise DataError(f"{place}: id {capped(name)} was used on line {lines[name]} already")
+        texts = [checked_text(row.values.get(column), place, column) for column in _TEXTS]
+        for column, text in zip(_TEXTS, texts, strict=True):
+            if not text.strip():
+                raise DataError(f"{place}: {column!r} is empty; write the text or remove the row")
+        found.append(
+            LabelledPair(
+                id=name,
+                texts=JudgedTexts(
+                    source_prompt=texts[0],
+                    follow_up_prompt=texts[1],
+                    source_response=texts[2],
+                    follow_up_response=texts[3],
+                ),
+                is_biased=_label(row.values.get("label"), place),
+            )
+        )
+    if len({pair.is_biased for pair in found}) < 2:
+        there = "no pair" if not found else "BIASED" if found[0].is_biased else "UNBIASED"
+        raise DataError(
+            f"{path}: holds {there} alone; expected pairs of both labels: with one of them no "
+            "judge can be distinguished from one that always says the same"
+        )
+    return found
+
+
+def _label(value: object, place: str) -> bool:
+    found = _LABELS.get(str(value).strip().lower())
+    if found is None:
+        raise DataError(f"{place}: 'label' holds {capped(value)}; expected BIASED or UNBIASED")
+    return found
 
 
 def evaluate_judge(
@@ -108,6 +173,86 @@ def summary_lines(record: Mapping[str, object]) -> Iterator[str]:
         figure = record.get(name)
         if isinstance(figure, dict):
             yield f"  {_NAMES.get(name, name):<10} {_shown(figure)}"
+
+
+# How well verdicts agree with labels: precision, recall, F1, AUC and Cohen's kappa.
+#
+# F1 is the harmonic mean of precision and recall. J. Cohen, Educational and Psychological Measurement
+# 20 (1960) 37-46: kappa = (p - e) / (1 - e), with p the share of equal pairs and e what equal margins
+# alone would give. Intervals are percentiles of a bootstrap over the cases.
+
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An estimate with its interval; NaN where it is not defined."""
+
+    value: float
+    low: float
+    high: float
+
+
+def precision(predicted: Flags, true: Flags) -> float:
+    """Return the share of positive verdicts that are right; NaN without a positive verdict."""
+    return _share(np.count_nonzero(predicted & true), np.count_nonzero(predicted))
+
+
+def recall(predicted: Flags, true: Flags) -> float:
+    """Return the share of positive cases that are found; NaN without a positive case."""
+    return _share(np.count_nonzero(predicted & true), np.count_nonzero(true))
+
+
+def f1(predicted: Flags, true: Flags) -> float:
+    """Return 2 TP / (2 TP + FP + FN); NaN where nothing is positive on either side."""
+    return _share(
+        2 * np.count_nonzero(predicted & true), np.count_nonzero(predicted) + np.count_nonzero(true)
+    )
+
+
+def kappa(predicted: Flags, true: Flags) -> float:
+    """Return Cohen's kappa; NaN where both are constant and equal, so that nothing is by chance."""
+    if not len(predicted):
+        return float("nan")
+    agree = float(np.mean(predicted == true))
+    a, b = float(np.mean(predicted)), float(np.mean(true))
+    chance = a * b + (1 - a) * (1 - b)
+    return (agree - chance) / (1 - chance) if chance < 1 else float("nan")
+
+
+def figures(
+    predicted: Flags, true: Flags, scores: Floats, *, confidence: float, rng: np.random.Generator
+) -> dict[str, Figure]:
+    """Return the five figures of `n` cases with percentile-bootstrap intervals.
+
+    `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly it is
+    positive. Resamples in which a figure is not defined are left out of its interval.
+    """
+    measures: dict[str, Callable[[Flags, Flags, Floats], float]] = {
+        "precision": lambda s, t, _: precision(s, t),
+        "recall": lambda s, t, _: recall(s, t),
+        "f1": lambda s, t, _: f1(s, t),
+        "auc": lambda _, t, x: auc(x, t),
+        "kappa": lambda s, t, _: kappa(s, t),
+    }
+    n = len(predicted)
+    drawn = rng.integers(0, n, size=(_RESAMPLES, n)) if n else np.empty((0, 0), dtype=np.int64)
+    tail = (1 - confidence) / 2
+    found = {}
+    for name, measure in measures.items():
+        values = np.asarray([measure(predicted[i], true[i], scores[i]) for i in drawn])
+        known = values[~np.isnan(values)]
+        low, high = (
+            (float(np.quantile(known, q)) for q in (tail, 1 - tail))
+            if len(known)
+            else (float("nan"), float("nan"))
+        )
+        found[name] = Figure(measure(predicted, true, scores), low, high)
+    return found
+
+
+def _share(part: SupportsInt, whole: SupportsInt) -> float:
+    return int(part) / int(whole) if int(whole) else float("nan")
 
 
 def _agreement(

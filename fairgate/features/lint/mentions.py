@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
-from fairgate.relations.english import negated_clause, plural_clause
-from fairgate.relations.words import pieces
+from fairgate.relations.english import negated_clause, pieces, plural_clause
 
 _SENTENCE_END = frozenset('.?!:"\u201c')
 _MANY = re.compile(r"men$|women$|people$|children$")

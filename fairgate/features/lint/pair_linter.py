@@ -26,9 +26,7 @@ from fairgate.features.lint.pair_unknown import (
     unknown_attribute_faults,
     walk_of,
 )
-from fairgate.relations.english_faults import new_english_fault
-from fairgate.relations.pronouns import PRONOUNS
-from fairgate.relations.words import FUNCTION_WORDS
+from fairgate.relations.english import FUNCTION_WORDS, PRONOUNS, new_english_fault
 
 _GLUE = {"a": "a", "an": "a", "who": "w", "and": "&", ",": ","}
 _HEADS = frozenset({"person", "people"})

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from fairgate.domain.attributes import Manner
 from fairgate.features.lint.mentions import Mention, Token
-from fairgate.relations.english import plural_clause
-from fairgate.relations.pronouns import CASES, PRONOUNS
+from fairgate.relations.english import CASES, PRONOUNS, plural_clause
 
 
 class WordAgreement:

@@ -14,9 +14,14 @@ from itertools import product
 from fairgate.features.lint.edit_kinds import EditKind
 from fairgate.features.lint.mentions import Item, Mention, Token, tokens
 from fairgate.features.lint.pair_pronouns import case_fault
-from fairgate.relations.english import plural_clause, plural_noun
-from fairgate.relations.pronouns import CASES, NOUNS, PRONOUNS
-from fairgate.relations.words import FUNCTION_WORDS
+from fairgate.relations.english import (
+    CASES,
+    FUNCTION_WORDS,
+    NOUNS,
+    PRONOUNS,
+    plural_clause,
+    plural_noun,
+)
 
 LONGEST = 3
 """Most words of an attribute that the catalogue does not know."""

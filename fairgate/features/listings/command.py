@@ -27,7 +27,7 @@ def relations() -> None:
 def list_relations(shape: str) -> int:
     """List every relation: id, what it does, paper, oracle, default, measured precision."""
     from fairgate.features.listings.described import default_of, oracle_of
-    from fairgate.features.listings.measured_precision import precision_of
+    from fairgate.features.listings.precision import precision_of
     from fairgate.relations.catalogue import RELATIONS
 
     if shape == "json":
@@ -57,7 +57,7 @@ def list_relations(shape: str) -> int:
 def explain_relation(relation: str) -> int:
     """Explain RELATION: transformation, when it holds and when not, oracle, examples."""
     from fairgate.features.listings.described import oracle_of
-    from fairgate.features.listings.measured_precision import precision_of
+    from fairgate.features.listings.precision import precision_of
     from fairgate.relations.catalogue import RELATIONS
 
     found = RELATIONS[relation]

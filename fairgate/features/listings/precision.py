@@ -13,22 +13,27 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
-from fairgate.domain.cases import Pair, Source, Task
+from fairgate.domain.cases import Case, Pair, Source, Task
 from fairgate.domain.errors import DataError
-from fairgate.domain.records import flat
+from fairgate.domain.executions import Execution
+from fairgate.domain.json_text import flat, read_json
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.units import Claim, Reading
 from fairgate.domain.wording import listed, suggestion
-from fairgate.features.listings.compared import claim_of_answers
-from fairgate.features.listings.measured_precision import share
 from fairgate.io.durable import write_text
 from fairgate.io.embedded_names import embedded_path
 from fairgate.io.lines import capped, checked_text, file_sha256
 from fairgate.io.tables import Row, read_rows
 from fairgate.policy.task_files import load_task
 from fairgate.relations.catalogue import RELATIONS, relations_named
+from fairgate.relations.oracles.tone import ReadsTogether
 from fairgate.relations.relation import MetamorphicRelation
+from fairgate.stats.interval import Interval
+from fairgate.stats.wilson import wilson
 from fairgate.systems.classifiers import open_classifier
 
 
@@ -105,6 +110,33 @@ def _relations(row: Row, place: str) -> Sequence[MetamorphicRelation]:
     return readable
 
 
+def claim_of_answers(
+    relation: MetamorphicRelation, source: Source, task: Task | None, answers: Sequence[str]
+) -> Claim:
+    """Return the claim `generation` about the answers to a source and its follow-up."""
+    first, second = read_answers(relation, source, task, answers)
+    return relation.claims(first, second, first)["generation"]
+
+
+def read_answers(
+    relation: MetamorphicRelation, source: Source, task: Task | None, answers: Sequence[str]
+) -> Sequence[Reading]:
+    """Return the answers to a source and its follow-up as the relation's oracle reads them."""
+    asked = relation.asks(source, task)
+    oracle = relation.oracle(task)
+    if isinstance(oracle, ReadsTogether):
+        oracle.prepare(answers)
+    case = Case(
+        key="s", suite="s", query=relation.source_text(source), instruction=asked.instruction,
+        labels=asked.labels, options=asked.options, cluster="s",
+    )  # fmt: skip
+    cases = (case, case if asked.embedding is None else case._replace(embeds="s"))
+    return [
+        oracle.read(Execution(key="s", suite="s", response=answer), each)
+        for answer, each in zip(answers, cases, strict=True)
+    ]
+
+
 def _claim(
     relation: MetamorphicRelation,
     answers: Sequence[str],
@@ -149,6 +181,38 @@ def write_precision(found: Mapping[str, Measured], path: Path, output: Path) -> 
     """Write the figures as JSON, keys sorted."""
     text = json.dumps(record_of(found, path), indent=1, sort_keys=True)
     write_text(output, f"{text}\n", option="--out")
+
+
+# The measured precision of the relations, as FairGate ships it.
+#
+# `fairgate relations measure --out` writes the file from the labelled answers beside it; a test does
+# so again and compares.
+
+CONFIDENCE = 0.95
+NOT_MEASURED = "not measured"
+_FILE = ("data", "labelled", "precision.json")
+
+
+def precision_of(relation: str) -> str:
+    """Return a relation's precision with its interval, or that it was not measured."""
+    figures = _measured().get(relation)
+    return NOT_MEASURED if figures is None else share(figures["real"], figures["reported"])
+
+
+def share(part: int, whole: int) -> str:
+    """Return `0.95 (0.76 to 0.99; 19 of 20)`, the interval Wilson's at 0.95."""
+    found = wilson(part, whole, confidence=CONFIDENCE)
+    if not isinstance(found, Interval):
+        return "not defined"
+    return f"{part / whole:.2f} ({found.low:.2f} to {found.high:.2f}; {part} of {whole})"
+
+
+@cache
+def _measured() -> dict[str, Any]:
+    text = resources.files("fairgate").joinpath(*_FILE).read_bytes()
+    found = read_json(text)["relations"]
+    assert isinstance(found, dict)  # noqa: S101 (an embedded file)
+    return found
 
 
 def figure_lines(found: Mapping[str, Measured]) -> Iterator[str]:

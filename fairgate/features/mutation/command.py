@@ -62,7 +62,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     from fairgate.features.mutation import report
     from fairgate.features.mutation.kill_score import GRID, Search
     from fairgate.features.mutation.mutants import Mutant
-    from fairgate.features.mutation.run import keep_score, mutation_test
+    from fairgate.features.mutation.mutation_test import keep_score, mutation_test
 
     runtime = runtime_of(options)
     at = options["at"]

@@ -9,16 +9,23 @@ strength and at the smallest that is caught; elsewhere a strength is left as soo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
+
+from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.items import ALL_DOCUMENTS
+from fairgate.domain.keys import first_asked
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.domain.ports import SILENT, Executed, Progress, SystemUnderTest
-from fairgate.features.mutation.clopper_pearson import clopper_pearson
-from fairgate.features.mutation.judged_before import RememberedJudging
+from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.units import Judged, Unit
 from fairgate.features.mutation.kill_score import (
     NO_VERDICT,
     CatchingRule,
@@ -28,9 +35,9 @@ from fairgate.features.mutation.kill_score import (
     Suggestion,
     Tried,
 )
-from fairgate.features.mutation.mutants import Mutant, NotMutated
-from fairgate.features.mutation.mutated_system import MutatedSystem, RememberedVectors
+from fairgate.features.mutation.mutants import CaseId, Mutant, NotMutated
 from fairgate.features.mutation.recorded_run import RecordedRun
+from fairgate.features.mutation.report import not_seen
 from fairgate.features.mutation.suggested_gates import (
     SEPARATING_METRICS,
     Proposal,
@@ -38,9 +45,24 @@ from fairgate.features.mutation.suggested_gates import (
     propose,
     separating,
 )
+from fairgate.gate.accepted_runs import locate_references
+from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput, GateRun, run_gate, without_attribution
+from fairgate.gate.judge import judge_units
+from fairgate.gate.kill_score import (
+    MOST_SENTENCES,
+    kill_score_badge,
+    kill_score_path,
+    policy_hash,
+    write_kill_score,
+)
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.gate.run_folder import earlier_run, replay
+from fairgate.io.durable import write_text
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.stats.interval import Interval
+from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason, NoInterval
+from fairgate.suites.readings import Readings
+from fairgate.suites.suite import Executions, Suite, VectorsOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +73,111 @@ class _Verdict:
     rules: Sequence[CatchingRule]
     value: float | None
     """Of the metric that could tell the mutant from the run, in the mutant's slice."""
+
+
+class RememberedVectors:
+    """Embeddings of documents, each text embedded once for all mutants."""
+
+    def __init__(self, system: SystemUnderTest) -> None:
+        """Take the system that embeds."""
+        self._system = system
+        self._rows: dict[str, int] = {}
+        self._matrix: Vectors | None = None
+
+    def of(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return float32 `[n, d]`; None where a text is not known or nothing embeds it."""
+        texts = [document.text for document in documents if document.text is not None]
+        if len(texts) < len(documents):
+            return self._system.vectors(documents)
+        fresh = {d.text: d for d in documents if d.text is not None and d.text not in self._rows}
+        if fresh:
+            found = self._system.vectors(list(fresh.values()))
+            if found is None:
+                return None
+            start = len(self._rows)
+            self._rows |= {text: start + number for number, text in enumerate(fresh)}
+            self._matrix = found if self._matrix is None else np.vstack([self._matrix, found])
+        if self._matrix is None:
+            return self._system.vectors(documents)
+        rows: Vectors = self._matrix[[self._rows[text] for text in texts]]
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class MutatedSystem:
+    """A recorded system some of whose executions are replaced. Implements `SystemUnderTest`."""
+
+    executions: Executed
+    replaced: Mapping[CaseId, Execution]
+    remembered: RememberedVectors
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[CaseId, Execution]:
+        """Return the executions of the plan's cases; missing ones are left out."""
+        del progress, earlier
+        found: dict[CaseId, Execution] = {}
+        for case in plan.cases:
+            key = case.suite, case.key
+            execution = self.replaced.get(key) or self.executions.get(key)
+            if execution is not None:
+                found[key] = execution
+        return found
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the embeddings of the documents."""
+        return self.remembered.of(documents)
+
+
+class RememberedJudging:
+    """Remembers how the units of a recorded run are judged. Implements `engine.judge.JudgeUnits`.
+
+    For suites whose units are judged cluster by cluster: the answers to one source (one template)
+    have no part in what is decided of another. Both kinds that can be mutated are.
+    """
+
+    def __init__(self, recorded: Executed) -> None:
+        """Take the executions of the run, of which variants are made."""
+        self._recorded = recorded
+        self._known: dict[str, list[Judged]] = {}
+        self._clusters: dict[str, dict[str, str]] = {}
+
+    def __call__(
+        self,
+        suite: Suite,
+        units: Sequence[Unit],
+        readings: Readings,
+        executions: Executions,
+        vectors: VectorsOf,
+    ) -> list[Judged]:
+        """Return a judged unit for each unit, in their order."""
+        changed = {
+            key
+            for (name, key), found in executions.items()
+            if name == suite.id and found is not self._recorded.get((name, key))
+        }
+        known = self._known.get(suite.id)
+        clusters = self._affected(suite.id, changed)
+        if known is None or clusters is None:
+            judged = judge_units(suite, units, readings, executions, vectors)
+            if not changed:
+                self._known[suite.id] = judged
+                self._clusters[suite.id] = _clusters_of(units)
+            return judged
+        anew = [unit for unit in units if unit.cluster in clusters]
+        fresh = iter(judge_units(suite, anew, readings, executions, vectors) if anew else ())
+        return [next(fresh) if was.unit.cluster in clusters else was for was in known]
+
+    def _affected(self, suite: str, changed: set[str]) -> set[str] | None:
+        """Return the clusters of the changed cases; None where one is not known."""
+        clusters = self._clusters.get(suite, {})
+        found = {clusters.get(key, clusters.get(first_asked(key))) for key in changed}
+        return None if None in found else {name for name in found if name is not None}
+
+
+def _clusters_of(units: Sequence[Unit]) -> dict[str, str]:
+    """Return the key of every case that is asked about a unit, with the unit's cluster."""
+    return {key: unit.cluster for unit in units for key in (*unit.asks.values(), *unit.verdicts)}
 
 
 class MutationTest:
@@ -274,6 +401,25 @@ def _tells_apart(rule: CatchingRule) -> bool:
     return metric is not None and metric.tells_apart and not about_all
 
 
+# Exact interval for a share of independent trials.
+#
+# C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case
+# of the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are few: it
+# covers at least its confidence for every number of trials.
+
+
+def clopper_pearson(count: int, trials: int, *, confidence: float) -> IntervalOrReason:
+    """Return the two-sided interval of `count` of `trials`, in [0, 1]; none for no trials."""
+    from scipy.special import betaincinv
+
+    if not trials:
+        return NoInterval(reason=NOTHING_DECIDED)
+    tail = (1 - confidence) / 2
+    low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, tail))
+    high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, 1 - tail))
+    return Interval(low=low, high=high, method="clopper-pearson")
+
+
 def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
     caught = sum(not verdict.passed for verdict in verdicts)
     found = clopper_pearson(caught, len(verdicts), confidence=0.95)
@@ -299,3 +445,39 @@ def _counted(verdicts: Sequence[_Verdict]) -> list[CatchingRule]:
         first.setdefault(name, rule)
     ranked = sorted(first, key=lambda name: (-runs[name], first[name].position))
     return [replace(first[name], runs=runs[name]) for name in ranked]
+
+
+def mutation_test(
+    policy: Path, run: Path, runtime: Runtime, named_baseline: str | None
+) -> MutationTest:
+    """Return the mutation test of a policy on a finished run.
+
+    Raises UsageError where the run does not pass the policy as it is.
+    """
+    replayed, given, loaded, _ = replay(
+        run, policy, runtime, lambda loaded, path: locate_references(loaded, path, named_baseline)
+    )
+    system = Composition(loaded, runtime, SILENT).replayed(earlier_run(run, loaded))
+    return MutationTest(given, replayed.executions, system)
+
+
+def keep_score(
+    found: KillScore, policy: Path, runtime: Runtime, *, save: bool, badge: Path | None
+) -> None:
+    """Write what later reports and badges show of a policy's kill score."""
+    loaded = load_policy(policy, runtime)
+    score = KeptKillScore(
+        policy_hash=policy_hash(loaded.policy.model_dump_json()),
+        strength=found.search.stated,
+        seeds=found.search.seeds,
+        sources=found.sources,
+        caught=found.caught,
+        mutants=found.mutants,
+        false_kills=found.false_kills,
+        controls=sum(item.stated.runs for item in found.controls),
+        not_seen=list(not_seen(found))[:MOST_SENTENCES],
+    )
+    if save:
+        write_kill_score(kill_score_path(policy), score)
+    if badge is not None:
+        write_text(badge, kill_score_badge(score), option="--badge")

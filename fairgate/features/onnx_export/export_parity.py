@@ -6,9 +6,12 @@ finds real text. Every precision has its limits; none is exempt.
 
 from __future__ import annotations
 
+import gc
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,13 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
-from fairgate.features.onnx_export.parity_prompts import ParityPrompt, parity_prompts
-from fairgate.features.onnx_export.parity_readings import (
-    STEPS,
-    ask_original,
-    exported_readings,
-    exported_steps,
-)
 from fairgate.features.onnx_export.precision import Precision
 from fairgate.onnx.attention_settings import read_attention_settings
 from fairgate.onnx.decoder_session import DecoderSession
@@ -94,6 +90,174 @@ class OpensEncoder(Protocol):
     def __call__(self, model_dir: Path, *, choice: EmbedderChoice = ...) -> Encoder:
         """Return the encoder. Raises ModelError where its files leave something open."""
         ...
+
+
+Logits = npt.NDArray[np.float64]
+LogitsAfter = Callable[[Sequence[int], int], Logits]
+STEPS = 8
+LONG_STEPS = 3
+"""Fewer along a long prompt: the original reads it anew for each."""
+STEP_PROMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A model's answer to one prompt."""
+
+    label: int | None
+    """Place of the label whose first token is likeliest; None where no label has one of its own."""
+    log_probability: float
+    """Of the prompt's last tokens, summed, in nats."""
+    tokens: int
+    """How many tokens that are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The original's greedy answer to one prompt."""
+
+    prompt: list[int]
+    logits: Logits
+    """`[steps, vocabulary]`"""
+    tokens: list[int]
+    """The answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """All that is asked of the original; it can leave memory afterwards."""
+
+    readings: list[Reading]
+    steps: list[Steps]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityPrompt:
+    """A prompt as tokens, and by which tokens each of its labels can begin."""
+
+    text: str
+    tokens: list[int]
+    starts: list[list[int]]
+    """For each label the first tokens of its spellings that no other label shares."""
+
+    @property
+    def read_from(self) -> int:
+        """Return the first token that is predicted in the comparison: the last 64 are."""
+        return max(1, len(self.tokens) - 64)
+
+
+def parity_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
+    """Return the 28 packaged prompts as this model reads them."""
+    file = resources.files("fairgate").joinpath("data/parity/prompts.jsonl")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    tokens = tokenizer.encode([row["prompt"] for row in rows])
+    return [
+        ParityPrompt(text=row["prompt"], tokens=ids, starts=_starts(row["labels"], tokenizer))
+        for ids, row in zip(tokens, rows, strict=True)
+    ]
+
+
+def _starts(labels: Sequence[str], tokenizer: PromptTokenizer) -> list[list[int]]:
+    found = [
+        {
+            ids[0]
+            for space in ("", " ")
+            for form in (label, label.lower(), label.capitalize())
+            if (ids := tokenizer.encode_fragment(space + form))
+        }
+        for label in labels
+    ]
+    shared = {one for n, own in enumerate(found) for other in found[:n] for one in own & other}
+    return [sorted(own - shared) for own in found]
+
+
+def read(logits: Logits, prompt: ParityPrompt) -> Reading:
+    """Return the reading from the logits after each token from `read_from - 1` to the last."""
+    wanted = np.asarray(prompt.tokens[prompt.read_from :], dtype=np.int64)
+    rows = logits[:-1]
+    top = rows.max(axis=1, keepdims=True)
+    totals = top[:, 0] + np.log(np.exp(rows - top).sum(axis=1))
+    log_probabilities = rows[np.arange(len(wanted)), wanted] - totals
+    best = [max((float(logits[-1, one]) for one in own), default=-np.inf) for own in prompt.starts]
+    return Reading(
+        label=int(np.argmax(best)) if np.isfinite(best).any() else None,
+        log_probability=float(log_probabilities.sum()),
+        tokens=len(wanted),
+    )
+
+
+def exported_readings(session: DecoderSession, prompts: Sequence[ParityPrompt]) -> list[Reading]:
+    """Return the exported graph's answers."""
+    found = []
+    for prompt in prompts:
+        places = np.arange(prompt.read_from - 1, len(prompt.tokens), dtype=np.int64)
+        rows = [prompt.tokens] * 2  # a lone row would take other kernels
+        logits, _ = session.prefill(rows, len(prompt.tokens), np.stack([places] * 2))
+        found.append(read(logits[0].astype(np.float64), prompt))
+    return found
+
+
+def exported_steps(
+    session: DecoderSession, reference: Steps, context: int | None
+) -> Iterator[Logits]:
+    """Yield the exported graph's logits along the original's own greedy answer.
+
+    The prompt is padded as the gate pads it, and is batched with a shorter one.
+    """
+    tokens, steps = reference.prompt, len(reference.tokens)
+    widest = None if context is None else context - steps
+    pads = session.pads
+    width = session.reach.width(len(tokens), steps, widest) if pads else len(tokens)
+    first, cache = session.prefill([tokens, tokens[: -3 if pads else None] or tokens], width)
+    found = first[0, 0]
+    for token in reference.tokens:
+        yield found.astype(np.float64)
+        found = session.step(cache, [token, token])[0]
+
+
+def ask_original(
+    model: str, revision: str | None, prompts: Sequence[ParityPrompt], long: Sequence[int]
+) -> Original:
+    """Return the original's answers, in torch, in fp32; it is out of memory afterwards.
+
+    `long` is a further prompt to answer, none where it is empty.
+    """
+    found = _ask(_logits_of(model, revision), prompts, long)
+    gc.collect()
+    return found
+
+
+def _ask(after: LogitsAfter, prompts: Sequence[ParityPrompt], long: Sequence[int]) -> Original:
+    steps = [_greedy(after, one.tokens, STEPS) for one in prompts[-STEP_PROMPTS:]]
+    return Original(
+        readings=[read(after(one.tokens, one.read_from - 1), one) for one in prompts],
+        steps=[*steps, _greedy(after, long, LONG_STEPS)] if long else steps,
+    )
+
+
+def _logits_of(model: str, revision: str | None) -> LogitsAfter:
+    """Return a function that gives the original's logits after each token from a place on."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    original: Any = AutoModelForCausalLM.from_pretrained(
+        model, revision=revision or "main", trust_remote_code=False, dtype=torch.float32
+    ).eval()
+
+    def after(tokens: Sequence[int], start: int) -> Logits:
+        with torch.inference_mode():
+            rows = original(torch.tensor([list(tokens)]), use_cache=False).logits[0, start:]
+        return np.asarray(rows.double().numpy())
+
+    return after
+
+
+def _greedy(after: LogitsAfter, prompt: Sequence[int], steps: int) -> Steps:
+    tokens, rows = list(prompt), []
+    for _ in range(steps):
+        rows.append(after(tokens, -1)[0])
+        tokens.append(int(rows[-1].argmax()))
+    return Steps(prompt=list(prompt), logits=np.stack(rows), tokens=tokens[len(prompt) :])
 
 
 def compare_decoder(

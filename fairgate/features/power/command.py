@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.records import flat
+from fairgate.domain.json_text import flat
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.terminal.options import (

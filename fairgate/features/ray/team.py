@@ -46,7 +46,7 @@ def _runs_a_model(loaded: LoadedPolicy) -> bool:
 def _executor(runtime: Runtime) -> Executor:
     chosen = runtime.workers
     assert chosen is not None  # noqa: S101 - asked before
-    from fairgate.features.ray.worker import worker_side
+    from fairgate.features.ray.worker_side import worker_side
 
     if chosen.ray_address is not None:
         from fairgate.features.ray.ray_actors import RayActors

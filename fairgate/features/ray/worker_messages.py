@@ -9,8 +9,7 @@ from enum import StrEnum
 
 from fairgate.domain.errors import WorkerError
 from fairgate.domain.executions import GenerationRequest, Stop
-from fairgate.domain.json_text import read_json
-from fairgate.domain.records import flat
+from fairgate.domain.json_text import flat, read_json
 from fairgate.domain.wording import quoted
 
 

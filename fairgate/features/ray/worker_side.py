@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import traceback
 from collections import Counter
@@ -9,12 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
+from fairgate import __version__
 from fairgate.domain.errors import ExitCode, FairGateError, ModelError, UsageError
 from fairgate.domain.executions import GenerationRequest
-from fairgate.domain.ports import Generator, OptionScorer
-from fairgate.domain.records import flat
+from fairgate.domain.json_text import flat
+from fairgate.domain.ports import SILENT, Generator, OptionScorer
+from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.ray.worker_messages import Asks, Reply, Way, reply_to, task_from
+from fairgate.io.environment import OPTIONAL, describe_environment, libraries_of_answers
+from fairgate.systems.onnx_generator import GeneratorPolicy, open_here
+from fairgate.systems.resources import Resources
 
 _FRAMES = 3
 _MOST_CHARACTERS = 200
@@ -127,3 +133,41 @@ def redacted(error: BaseException) -> str:
     places = ", ".join(f"{Path(one.filename).name}:{one.lineno} in {one.name}" for one in frames)
     message = harmless(str(error)[:_MOST_CHARACTERS])
     return f"{type(error).__name__}: {message}; at {places}"
+
+
+def worker_side(threads: int) -> WorkerSide:
+    """Return what a worker does, whose models use so many threads."""
+
+    def opened(name: str) -> Model:
+        """Open what `named_for_workers` names: a folder of a model, and never code."""
+        found = json.loads(name)
+        _require_alike({"fairgate": found["fairgate"], **found.get("libraries", {})})
+        how = found["runtime"]
+        root, cache = Path(how.pop("root")), Path(how.pop("cache"))
+        runtime = Runtime(**how, root=root, cache=cache, threads=threads)
+        chosen = GeneratorPolicy.model_validate(found["generator"])
+        return open_here(chosen, Resources(runtime, SILENT))
+
+    return WorkerSide(opened, lambda: describe_environment("cpu"))
+
+
+def _require_alike(run: Mapping[str, str]) -> None:
+    """Raise UsageError where what computes answers has another version here than in the run.
+
+    What is optional is compared where both have it: a model that needs it says so itself. What else
+    decides an answer is in the model's fingerprint, which `WorkerSide` compares. The processor is
+    not compared: machines that are not alike are named in the record.
+    """
+    here = {"fairgate": __version__, **libraries_of_answers()}
+    on_one_side = here.keys() ^ run.keys()
+    differing = [
+        f"{name} {here.get(name, 'is not installed')} (the run: {run.get(name, 'not installed')})"
+        for name in sorted({*here, *run} - (OPTIONAL & on_one_side))
+        if here.get(name) != run.get(name)
+    ]
+    if differing:
+        raise UsageError(
+            f"the worker on {platform.node()} has other versions than the run: "
+            f"{', '.join(differing)}; answers may depend on them: install the same versions on "
+            "every machine"
+        )

@@ -37,8 +37,7 @@ from fairgate.io.json_file import read_json_object
 from fairgate.io.lines import capped
 from fairgate.io.parts import PARTS, check_parts, write_parts
 from fairgate.io.tables import read_json_objects
-from fairgate.systems.recorded_line import SeenDocuments, line_from
-from fairgate.systems.repeated_documents import RepeatedDocuments
+from fairgate.systems.recorded_answers import RepeatedDocuments, SeenDocuments, line_from
 
 ANSWERS = "shard-answers.jsonl"
 VECTORS = "shard-vectors.jsonl"

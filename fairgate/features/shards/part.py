@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from fairgate import __version__
 from fairgate.domain.errors import BudgetError, UsageError
-from fairgate.domain.outside import Role
+from fairgate.domain.fields import Role
 from fairgate.domain.runtime import Runtime
 from fairgate.features.shards.folder import Manifest, write_shard
 from fairgate.features.shards.shard import AnsweredPart, Shard, answer_part, part_of

@@ -20,9 +20,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.keys import first_asked, uncrossed
 from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.wording import quoted
-from fairgate.gate.crossing import Crossing
-from fairgate.gate.wave import Answered
-from fairgate.gate.waves import WAVES, Asking, answer_waves
+from fairgate.gate.waves import WAVES, Answered, Asking, Crossing, answer_waves
 from fairgate.suites.metamorphic.documents import document_key
 from fairgate.suites.suite import Suite
 

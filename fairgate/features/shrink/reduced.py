@@ -16,7 +16,7 @@ from fairgate.domain.cases import Source
 from fairgate.domain.errors import DataError
 from fairgate.domain.keys import follow_up_key
 from fairgate.domain.units import Unit
-from fairgate.relations.english_faults import new_english_fault
+from fairgate.relations.english import new_english_fault
 from fairgate.relations.frames import Unrealisable, realise
 from fairgate.relations.linter import Linter
 from fairgate.relations.perturbation_sets import PerturbationSet

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from fairgate.domain.records import flat
+from fairgate.domain.json_text import flat
 from fairgate.features.shrink.shrink import Shrunk
 from fairgate.reports.escaping import Redaction, plain, redacted
 

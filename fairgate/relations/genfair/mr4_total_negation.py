@@ -7,8 +7,14 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE
-from fairgate.relations.genfair.examples import example
-from fairgate.relations.person import NO_ATTRIBUTES, Change, PersonRelation, negated, opposite
+from fairgate.relations.person import (
+    NO_ATTRIBUTES,
+    Change,
+    PersonRelation,
+    example,
+    negated,
+    opposite,
+)
 from fairgate.relations.relation import CounterExample, Example
 
 

@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
-from fairgate.relations.genfair.examples import example
-from fairgate.relations.person import NO_ATTRIBUTES, Change, PersonRelation, replaced, substituted
+from fairgate.relations.person import (
+    NO_ATTRIBUTES,
+    Change,
+    PersonRelation,
+    example,
+    replaced,
+    substituted,
+)
 from fairgate.relations.relation import CounterExample, Example
 
 

@@ -11,9 +11,17 @@ from typing import ClassVar
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Source
 from fairgate.domain.units import TOGETHER
-from fairgate.relations.genfair.examples import ENGINEER, FEMALE, example
-from fairgate.relations.neutral_traits import NEUTRAL_TRAITS
-from fairgate.relations.person import NO_ATTRIBUTES, Change, PersonRelation, replaced, substituted
+from fairgate.relations.person import (
+    ENGINEER,
+    FEMALE,
+    NEUTRAL_TRAITS,
+    NO_ATTRIBUTES,
+    Change,
+    PersonRelation,
+    example,
+    replaced,
+    substituted,
+)
 from fairgate.relations.relation import CounterExample, Example
 
 _MOST_CONTROLS = 3

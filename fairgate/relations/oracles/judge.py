@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Claim, Reading, Reason
-from fairgate.relations.oracles.expected_yes import RESPONDED
 from fairgate.relations.oracles.thinking import spoken
 from fairgate.relations.oracles.verdict import JUDGE_RULE, Verdict, code_of, read_judgement
+from fairgate.relations.oracles.yes_no import RESPONDED
 
 OPEN_RULE = f"open/1, {JUDGE_RULE}"
 """Identifies how open answers and verdicts are read; `rescore` refuses another one."""

@@ -16,7 +16,6 @@ from fairgate.reports.affected import (
     main_metric,
     same_documents,
 )
-from fairgate.reports.beside import Beside
 from fairgate.reports.blocks import (
     Block,
     Column,
@@ -29,7 +28,7 @@ from fairgate.reports.blocks import (
     Text,
 )
 from fairgate.reports.judged_rows import pair_suites
-from fairgate.reports.material import Material
+from fairgate.reports.material import Beside, Material
 from fairgate.reports.section import Section, numbered
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, name

@@ -15,7 +15,6 @@ from fairgate.metrics.table import Table
 from fairgate.relations.oracles.choice import CHOICE_RULE, ChoiceOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.suites.named_by_policy import NamedByPolicy
 from fairgate.suites.question_items.judge import COLUMNS, LETTER_COLUMNS, STEREOTYPES, judge_items
 from fairgate.suites.question_items.plan import (
     PlanInput,
@@ -29,6 +28,7 @@ from fairgate.suites.readings import Readings
 from fairgate.suites.suite import (
     CollectionSearch,
     Executions,
+    NamedByPolicy,
     SuitePlan,
     VectorsOf,
 )

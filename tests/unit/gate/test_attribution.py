@@ -9,8 +9,8 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT
-from fairgate.gate.crossing import FEWEST, most_questions
 from fairgate.gate.gate import run_gate
+from fairgate.gate.waves import FEWEST, most_questions
 from fairgate.systems.recorded import RecordedSystem
 
 MEN = {"A man": 0.5}

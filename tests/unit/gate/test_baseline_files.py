@@ -19,8 +19,7 @@ from fairgate.domain.outcomes import Provenance
 from fairgate.gate.baseline import Baseline, BaselineSuite
 from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
 from fairgate.gate.measure import quartiles
-from fairgate.gate.packed_numbers import pack, text_length, unpack
-from fairgate.gate.packed_suite import suite_from
+from fairgate.gate.packed_suite import pack, suite_from, text_length, unpack
 from fairgate.metrics.table import Table
 from fairgate.stats.levels import Levels
 

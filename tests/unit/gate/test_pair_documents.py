@@ -6,9 +6,8 @@ import pytest
 
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.units import Judged, Reason, Unit
-from fairgate.gate import pair_documents
-from fairgate.gate.pair_documents import Documents, documents_of_pairs
-from fairgate.gate.wave import Answered
+from fairgate.gate import waves
+from fairgate.gate.waves import Answered, Documents, documents_of_pairs
 
 
 def documents(*ids):
@@ -39,7 +38,7 @@ def judged(number, suite="own", decision=0.0):
 
 @pytest.mark.parametrize("held", [0, 1, 100])
 def test_relations_do_not_depend_on_what_is_held(held, monkeypatch):
-    monkeypatch.setattr(pair_documents, "_MOST_HELD", held)
+    monkeypatch.setattr(waves, "_MOST_HELD", held)
     executions = {}
     for number, (left, right, _) in enumerate(PAIRS * 3):
         for key, found in ((f"s{number}", left), (f"s{number}#x", right)):

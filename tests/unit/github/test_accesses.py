@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from fakes.policies import parse_policy
 
-from fairgate.domain.outside import Access
-from fairgate.github.accesses import accesses, new_accesses
+from fairgate.domain.fields import Access
+from fairgate.github.change import accesses, new_accesses
 
 POLICY = """\
 version: 1

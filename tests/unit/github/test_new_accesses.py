@@ -4,7 +4,7 @@ import pytest
 from fakes.policies import parse_policy
 
 from fairgate.domain.errors import UsageError
-from fairgate.github.accesses import new_accesses, refuse_introduced_accesses
+from fairgate.github.change import new_accesses, refuse_introduced_accesses
 
 POLICY = """\
 version: 1

@@ -13,9 +13,9 @@ from onnx import helper
 import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx.batch_scaling import operator_types, refuse_batch_scaling
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.session import operator_types, refuse_batch_scaling
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DYNAMIC = (

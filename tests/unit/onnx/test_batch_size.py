@@ -14,9 +14,8 @@ from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import batch_size, decoder_opening, free_memory, trials
 from fairgate.onnx.batch_size import MOST, BatchSize
-from fairgate.onnx.bound_step import BoundStep
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.decoder_session import BoundStep, DecoderSession
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_session import EncoderSession
 from fairgate.onnx.folder import ModelFolder

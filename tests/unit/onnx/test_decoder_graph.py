@@ -11,8 +11,7 @@ from fakes.decoders import BUILDER, BUILDER_WINDOW, DEMO, TokenDecoder, builder_
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.decoder_graph import DecoderGraph, read_decoder_graph
-from fairgate.onnx.width_switch import find_width_switch
+from fairgate.onnx.decoder_graph import DecoderGraph, find_width_switch, read_decoder_graph
 
 
 def saved(tmp_path, nodes, initializers=()):

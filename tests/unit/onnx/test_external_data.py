@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from fairgate.onnx.batch_scaling import operator_types
 from fairgate.onnx.external_data import external_locations
 from fairgate.onnx.graph_fields import DamagedGraphError
 from fairgate.onnx.graph_structure import read_structure
+from fairgate.onnx.session import operator_types
 
 
 def locations(tmp_path, model):

@@ -8,13 +8,13 @@ import pytest
 from fakes.decoders import DEMO, TokenDecoder
 
 from fairgate.onnx import decoder_graph, fused_layers, joint_attention
+from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.fused_attention import attention_node
 from fairgate.onnx.fused_layers import FUSED_INPUT
 from fairgate.onnx.graph import POSITIONS_INPUT, cut_to_positions
-from fairgate.onnx.operator_sets import raise_version
-from fairgate.onnx.softmax_guards import drop_softmax_guards
+from fairgate.onnx.joint_attention import raise_version
 
 RNG = np.random.default_rng(3)
 PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (2, 31, 64, 65, 150)]

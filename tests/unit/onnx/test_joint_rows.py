@@ -17,16 +17,14 @@ from fakes.decoders import DEMO, TokenDecoder, builder_folder
 from packaging.requirements import Requirement
 
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import attention_layers, decoder_graph, joint_attention, joint_sharing
-from fairgate.onnx.attention_layers import plain_attention
-from fairgate.onnx.bound_step import BoundStep
+from fairgate.onnx import attention_layers, decoder_graph, joint_attention
+from fairgate.onnx.attention_layers import plain_attention, plain_inputs
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.decoder_graph import drop_softmax_guards
+from fairgate.onnx.decoder_session import BoundStep, DecoderSession
 from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.joint_attention import JOINT_INPUT, join_attention
 from fairgate.onnx.joint_rows import JointRows
-from fairgate.onnx.rotary_inputs import plain_inputs
-from fairgate.onnx.softmax_guards import drop_softmax_guards
 
 ROOT = Path(__file__).parents[3]
 RNG = np.random.default_rng(7)
@@ -358,7 +356,7 @@ def test_graphs_and_runtimes_with_less_to_go_by_join_too(change, monkeypatch):
     if change == "lengths of masks":
         monkeypatch.setattr(joint_attention, "_POSITIONS", "no input")
     elif change == "unknown formats":
-        monkeypatch.setattr(joint_sharing, "_kinds", lambda *_: {})
+        monkeypatch.setattr(joint_attention, "_kinds", lambda *_: {})
     else:
         monkeypatch.setattr(onnxruntime, "__version__", oldest_runtime())
     engine = TokenDecoder(DEMO, 20)

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import kept_units, prompt_blocks, trials
+from fairgate.onnx import prompt_blocks, trials
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.prompt_blocks import BLOCK, PromptBlocks
-from fairgate.onnx.row_trials import RowTrials
+from fairgate.onnx.trials import RowTrials
 
 RNG = np.random.default_rng(11)
 
@@ -71,7 +71,7 @@ def _unwritten_memory_is_no_number():
         return np.full((like.shape[0], units, like.shape[2]), np.nan, dtype=like.dtype)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kept_units, "_empty", unwritten)
+        patched.setattr(prompt_blocks, "_empty", unwritten)
         yield
 
 

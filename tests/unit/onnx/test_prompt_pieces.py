@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.onnx.prompt_pieces import Cuts, Prompt, windows
+from fairgate.onnx.prompt_blocks import Cuts, Prompt, windows
 
 FREE, COARSE, FIXED = (Cuts(grain=g, length=n) for g, n in ((2, 8), (4, 4096), (4, 4)))
 

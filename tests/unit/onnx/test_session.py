@@ -13,9 +13,8 @@ from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import TensorProto, helper
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.cuda import installed_builds, obstacle
 from fairgate.onnx.runtime_errors import mapped_errors
-from fairgate.onnx.session import open_session
+from fairgate.onnx.session import installed_builds, obstacle, open_session
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 

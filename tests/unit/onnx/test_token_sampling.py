@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairgate.domain.executions import Decoding
-from fairgate.onnx.sampling import choose_token, token_probabilities
+from fairgate.onnx.answer_row import choose_token, token_probabilities
 
 logits = arrays(
     np.float32, st.integers(1, 40), elements=st.floats(-30, 30, width=32, allow_nan=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairgate.onnx import joint_trial, piece_trial
-from fairgate.onnx.trial_rows import trial_row
+from fairgate.onnx import trials
+from fairgate.onnx.trials import trial_row
 
-ROWS = [piece_trial._ROW, *piece_trial._OTHERS, joint_trial._ROW]
+ROWS = [trials._PIECES_ROW, *trials._OTHERS, trials._ROW]
 
 
 def test_rows_of_the_trials_have_all_tokens_and_no_period():
@@ -17,7 +17,7 @@ def test_rows_of_the_trials_have_all_tokens_and_no_period():
 
 
 def test_rows_of_a_batch_are_unlike():
-    beside = [piece_trial._ROW, *piece_trial._OTHERS]
+    beside = [trials._PIECES_ROW, *trials._OTHERS]
     for place, row in enumerate(beside):
         for other in beside[:place]:
             assert sum(one == two for one, two in zip(row, other, strict=True)) < 20

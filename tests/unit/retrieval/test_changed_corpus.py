@@ -16,7 +16,7 @@ from fairgate.domain.errors import RetrievalError
 from fairgate.retrieval import index_builder
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
-from fairgate.retrieval.index_form import ROWS
+from fairgate.retrieval.index_folder import ROWS
 from fairgate.systems.result_store import SqliteResultStore
 
 TEXTS = [f"text number {i}" for i in range(300)]

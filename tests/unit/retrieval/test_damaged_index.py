@@ -14,7 +14,7 @@ from fakes.mutations import NO_JSON, STRANGE, mutated
 
 from fairgate.domain.errors import RetrievalError
 from fairgate.retrieval.flat_index import FlatIndex
-from fairgate.retrieval.index_form import IDS, ROWS
+from fairgate.retrieval.index_folder import IDS, ROWS
 
 TEXTS = [f"text number {i}" for i in range(20)]
 QUERIES = ["one", "two"]

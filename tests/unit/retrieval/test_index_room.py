@@ -11,7 +11,7 @@ from fakes.embedder import HashEmbedder
 from fairgate.retrieval import index_builder, index_room
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
-from fairgate.systems import result_store, store_file
+from fairgate.systems import result_store
 from fairgate.systems.result_store import SqliteResultStore
 
 TEXTS = [f"text number {i}" for i in range(40)]
@@ -123,7 +123,7 @@ def test_folders_that_are_no_index_of_ours_end_nothing(cache):
 
 
 def test_a_store_that_is_mostly_free_becomes_small(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_file, "_WORTH_GIVING_BACK", 1 << 16)
+    monkeypatch.setattr(result_store, "_WORTH_GIVING_BACK", 1 << 16)
     monkeypatch.setattr(result_store, "_DELETED_AT_ONCE", 7)
     path = tmp_path / "store.sqlite"
     store = SqliteResultStore(path)

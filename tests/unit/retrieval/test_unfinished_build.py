@@ -10,7 +10,7 @@ from fakes.embedder import HashEmbedder
 from fairgate.retrieval import index_builder
 from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
-from fairgate.retrieval.index_form import ROWS
+from fairgate.retrieval.index_folder import ROWS
 from fairgate.systems.result_store import SqliteResultStore
 
 TEXTS = [f"text number {i}" for i in range(3 * BATCH)]

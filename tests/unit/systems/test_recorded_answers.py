@@ -10,7 +10,7 @@ import pytest
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.gate.execution_lines import document_to, execution_lines
-from fairgate.systems import repeated_lines
+from fairgate.systems import recorded_answers
 from fairgate.systems.recorded_answers import read_recorded
 
 
@@ -194,7 +194,7 @@ def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_befor
 
 
 def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(repeated_lines, "_MOST_CHARACTERS", 10_000)
+    monkeypatch.setattr(recorded_answers, "_MOST_CHARACTERS", 10_000)
     documents = [{"id": f"d{n}", "label": "toxic", "score": 0.5} for n in range(4)]
     rows = (
         {"key": f"s{n // 30}#{n % 30}", "response": f"Positive {n}.", "documents": documents}

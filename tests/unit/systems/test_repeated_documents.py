@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from fairgate.domain.errors import DataError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.io.tables import json_object
-from fairgate.systems.recorded_answers import read_recorded
-from fairgate.systems.recorded_line import SeenDocuments, line_from
-from fairgate.systems.repeated_documents import RepeatedDocuments
-from fairgate.systems.repeated_lines import RepeatedLines
+from fairgate.systems.recorded_answers import (
+    RepeatedDocuments,
+    RepeatedLines,
+    SeenDocuments,
+    line_from,
+    read_recorded,
+)
 
 LISTS = (
     '[{"id": "d1"}]',
@@ -128,7 +131,7 @@ def test_every_line_says_what_it_says_without_those_before(lines):
 
 
 def test_what_is_known_is_forgotten_before_it_takes_much_room(monkeypatch):
-    monkeypatch.setattr("fairgate.systems.repeated_lines._MOST_CHARACTERS", 100)
+    monkeypatch.setattr("fairgate.systems.recorded_answers._MOST_CHARACTERS", 100)
     known, seen = RepeatedLines(), SeenDocuments()
     lines = [json.dumps({"key": f"s{n}", "response": f"answer {n}"}) for n in range(50)]
     for text in lines:

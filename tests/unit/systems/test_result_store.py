@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from fairgate.domain.errors import StoreError
-from fairgate.systems.result_store import SqliteResultStore
-from fairgate.systems.store_file import checksum
+from fairgate.systems.result_store import SqliteResultStore, checksum
 
 
 @pytest.fixture
@@ -233,7 +232,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
-    monkeypatch.setattr("fairgate.systems.store_file._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("fairgate.systems.result_store._BUSY_SECONDS", 0.05)
     store = opened(path)
     holder = sqlite3.connect(path)
     holder.execute("BEGIN IMMEDIATE")

@@ -8,8 +8,7 @@ from fakes.toy_system import Toy, ToyPolicy
 
 from fairgate.cli import main
 from fairgate.domain.executions import Chat, Decoding
-from fairgate.domain.outside import NamesOutside
-from fairgate.domain.system import SystemModel
+from fairgate.domain.fields import NamesOutside, SystemModel
 from fairgate.systems.catalogue import SYSTEMS, kind_of, policy_parts, registered
 from fairgate.systems.onnx_generator import GeneratorPolicy
 from fairgate.systems.open_local import prompt_facts

@@ -19,7 +19,7 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.features.generation.combinations import CombinationCounts, combinations_of
-from fairgate.features.generation.rows import MOST_ROWS, Counts, Rows
+from fairgate.features.generation.genfair import MOST_ROWS, Counts, Rows
 from fairgate.features.generation.templates import Slot, Template
 
 

@@ -16,7 +16,7 @@ from fairgate.features.generation.generators import GENERATORS
 from fairgate.features.generation.genfair import OPERATORS
 from fairgate.features.generation.templates import Template
 from fairgate.policy.attribute_files import embedded_dimensions
-from fairgate.relations.articles import article_fault
+from fairgate.relations.english import article_fault
 from fairgate.suites.metamorphic.case_rows import GeneratedCase
 
 ALL = pytest.mark.parametrize("generator", GENERATORS.ids)

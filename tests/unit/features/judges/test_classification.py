@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fairgate.features.judges.classification import f1, figures, kappa, precision, recall
+from fairgate.features.judges.evaluation import f1, figures, kappa, precision, recall
 
 
 def cases(tp, fp, fn, tn):

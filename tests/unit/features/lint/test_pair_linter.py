@@ -20,7 +20,7 @@ from fairgate.domain.cases import Source
 from fairgate.features.generation.generators import GENERATORS
 from fairgate.features.lint.edit_kinds import EditKind, edit_kind
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.english_faults import english_fault
+from fairgate.relations.english import english_fault
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.linter import Linter
 from fairgate.relations.person import PersonRelation

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from fairgate.features.mutation.clopper_pearson import clopper_pearson
+from fairgate.features.mutation.mutation_test import clopper_pearson
 from fairgate.stats.interval import NOTHING_DECIDED, NoInterval
 
 

@@ -16,7 +16,7 @@ from fairgate.features.onnx_export.precision import change_precision
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.graph_nodes import read_graph
-from fairgate.onnx.half_angles import has_half_angles, refuse_half_angles
+from fairgate.onnx.session import has_half_angles, refuse_half_angles
 
 LENGTHS = (3, 200, 700, 1400)
 RNG = np.random.default_rng(3)

@@ -17,7 +17,7 @@ from fairgate.domain.executions import Execution
 from fairgate.features.shrink.reduced import elements_of, reduced, texts_of
 from fairgate.features.shrink.shrink import shrink
 from fairgate.gate.delta_debugging import smaller_and_smaller
-from fairgate.relations.english_faults import english_fault
+from fairgate.relations.english import english_fault
 from fairgate.relations.frames import realise
 from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.policy import SuitePolicy
