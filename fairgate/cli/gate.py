@@ -53,12 +53,11 @@ def run(policy: Path, **options: Any) -> int:  # noqa: PLR0915 (step by step)
     """
     from fairgate.cli.profile import Profile
     from fairgate.gate.accepted_runs import locate_references
-    from fairgate.gate.composition import Composition, on_its_machines
+    from fairgate.gate.composition import Composition, on_its_machines, paced
     from fairgate.gate.gate import run_gate
-    from fairgate.gate.pace import paced
     from fairgate.gate.run_folder import output_folder, write_run
     from fairgate.reports.formats import chosen, known_files
-    from fairgate.reports.presentation import report_texts, view_of
+    from fairgate.reports.present import report_texts, view_of
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     progress = profile = Profile(progress_for(quiet=options["quiet"]))
@@ -116,7 +115,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.run_folder import RunFolder, replay, write_run
     from fairgate.reports.formats import chosen, known_files
-    from fairgate.reports.presentation import report_texts, view_of
+    from fairgate.reports.present import report_texts, view_of
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -222,7 +221,7 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
     Put the query to your own retriever and the prompt to your own model, write {"key", "response",
     "documents"?} lines, and score them with `system: {recorded: FILE}`.
     """
-    from fairgate.gate.plan_lines import plan_lines, second_wave_lines, write_plan
+    from fairgate.gate.run_folder import plan_lines, second_wave_lines, write_plan
 
     if after is None:
         refuse_machine_options("--after RUN, whose documents are embedded again")

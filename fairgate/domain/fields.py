@@ -59,10 +59,10 @@ class Strict(BaseModel):
 
 # What a policy names outside itself: files, models, addresses, programs, code, secrets for them.
 #
-# Whether a change's own policy may be run, and what of it the base decides, follows from these alone.
-# Addresses and programs are reported by every kind of system and suite; files and models are fields
-# that are marked with `Names`, wherever they stand: what no field marks, no run of a pull request
-# can read (`composition/manifest.py`).
+# Whether a change's own policy may be run, and what of it the base decides, follows from these
+# alone. Addresses and programs are reported by every kind of system and suite; files and models are
+# fields that are marked with `Names`, wherever they stand: what no field marks, no run of a pull
+# request can read (`composition/manifest.py`).
 
 
 @dataclass(frozen=True, slots=True)

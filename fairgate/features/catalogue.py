@@ -53,7 +53,7 @@ SHIPPED = (
         id="explain",
         commands={
             "explain": Command(
-                "fairgate.features.explain.command:explain",
+                "fairgate.features.explain.report:explain",
                 "Show everything about one pair of a run.",
             ),
         },
@@ -89,7 +89,7 @@ SHIPPED = (
         id="mutation",
         commands={
             "mutate": Command(
-                "fairgate.features.mutation.command:mutate",
+                "fairgate.features.mutation.report:mutate",
                 "Say how much bias a policy would have caught in a run.",
             ),
         },
@@ -98,7 +98,7 @@ SHIPPED = (
         id="blame",
         commands={
             "blame": Command(
-                "fairgate.features.blame.command:blame",
+                "fairgate.features.blame.report:blame",
                 "Say which change, and which documents, explain a red verdict.",
             ),
         },
@@ -118,7 +118,7 @@ SHIPPED = (
         id="bundles",
         commands={
             "bundle": Command(
-                "fairgate.features.bundles.command:bundle",
+                "fairgate.features.bundles.check:bundle",
                 "Put a run into one file that carries its proof, or verify one.",
                 answers=True,
             ),
@@ -166,7 +166,7 @@ SHIPPED = (
         id="onnx_export",
         commands={
             "export": Command(
-                "fairgate.features.onnx_export.command:export",
+                "fairgate.features.onnx_export.model_export:export",
                 "Turn a Hugging Face model into ONNX (needs the `export` extra).",
             ),
         },

@@ -10,17 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.findings import AttributedPart, Attribution
-from fairgate.domain.keys import crossed_key, repeat_key
+from fairgate.domain.cases import crossed_key, repeat_key
+from fairgate.domain.outcomes import AttributedPart, Attribution
 from fairgate.domain.units import Judged, Reason, Value
 from fairgate.gate.waves import Answered, Documents, keys_of
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Column, Table
-from fairgate.stats.interval import Interval
+from fairgate.stats.interval import Interval, contrast, ratio_interval
 from fairgate.stats.observations import ClusterTotals, cluster_totals
-from fairgate.stats.ratio import ratio_interval
-from fairgate.stats.t_interval import contrast
 
 _DECIMALS = 6
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}

@@ -6,14 +6,16 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.measurements import Measurement
-from fairgate.domain.outcomes import Overlap, Provenance
+from fairgate.domain.outcomes import KeptKillScore, Overlap, Provenance
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
+from fairgate.policy.schema import GatePolicy, RegressionPolicy
 from fairgate.suites.suite import Suite
 
 SCHEMA_VERSION = 3
@@ -184,3 +186,113 @@ def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, st
     )
     old = base.table if keep.all() else base.table.of_rows(np.flatnonzero(keep))
     return replace(old, advisory=table.advisory, bands=table.bands, reasons={})
+
+
+# The two earlier runs that rules are compared with: the baseline and the pinned anchor (SPEC 8).
+#
+# The margin counts from the baseline, anew after each that is accepted, so a series of small
+# changes passes one by one. The budget counts from the anchor, which stays until another one is
+# pinned.
+
+
+class Reference(StrEnum):
+    """Which earlier run; its value is what messages call it."""
+
+    BASELINE = "baseline"
+    ANCHOR = "anchor"
+
+    @property
+    def check(self) -> str:
+        """Return the name of the check among those that a rule failed."""
+        return "regression" if self is Reference.BASELINE else "budget"
+
+    @property
+    def limit(self) -> str:
+        """Return what the policy calls the largest change that is accepted."""
+        return "margin" if self is Reference.BASELINE else "budget"
+
+    @property
+    def missing(self) -> str:
+        """Return why nothing is compared where there is no such run."""
+        if self is Reference.BASELINE:
+            return "first run: there is no baseline to compare with yet"
+        return (
+            "the budget is not evaluated: there is no anchor yet; pin a reviewed run with "
+            "`fairgate baseline anchor RUN --reason …`"
+        )
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do where the run lacks what a rule needs."""
+        command = "accept" if self is Reference.BASELINE else "anchor"
+        return f"{command} a run that has it with `fairgate baseline {command}`"
+
+    def asked(self, gate: GatePolicy) -> RegressionPolicy | None:
+        """Return what a gate asks of the change since this run; None where it asks nothing."""
+        if gate.regression is None or self is Reference.BASELINE:
+            return gate.regression
+        return gate.regression.since_anchor()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """What a policy's runs are compared with, and where it is kept."""
+
+    baseline: Baseline | None
+    baseline_path: str
+    anchor: Baseline | None = None
+    anchor_path: str = ""
+    """Empty where no rule has a budget."""
+    kill_score: KeptKillScore | None = None
+    """Of this version of the policy; nothing is compared with it."""
+    notices: Sequence[str] = ()
+
+
+NO_REFERENCES = References(baseline=None, baseline_path="none")
+
+
+_BETWEEN = " | "
+UNRECORDED = frozenset({"transformers"})
+"""What older baselines recorded: only models ask it whose files leave out how far they attend."""
+
+
+def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:
+    """Return a sentence where the environments differ; none where they are equal or unknown.
+
+    Low-precision models round differently with and without some processor instructions, so an
+    answer with a small margin may differ without any change of the system. Such answers are below
+    `unstable_margin` and count as unstable, not as violations.
+    """
+    if baseline is None:
+        return []
+    then = baseline.provenance.environment
+    changed = sorted(changed_environment(then, now.environment, "unknown"))
+    if not changed:
+        return []
+    where = "; ".join(f"{name} {before} → {after}" for name, before, after in changed)
+    drift = "answers with a margin below `unstable_margin` are unstable rather than violated"
+    return [f"the baseline was made in another environment ({where}): {drift}, others may drift"]
+
+
+def changed_environment(
+    then: Mapping[str, str], now: Mapping[str, str], absent: str
+) -> list[tuple[str, str, str]]:
+    """Return name, old and new value of all that differs, in the order of then and now."""
+    return [
+        (name, then.get(name, absent), now.get(name, absent))
+        for name in dict.fromkeys((*then, *now))
+        if name not in UNRECORDED and then.get(name) != now.get(name)
+    ]
+
+
+def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return one environment for several machines: where they differ, every value once.
+
+    A table may be such an environment itself.
+    """
+    names = dict.fromkeys(name for table in tables for name in table)
+    values = {
+        name: {value for table in tables for value in table.get(name, "none").split(_BETWEEN)}
+        for name in names
+    }
+    return {name: _BETWEEN.join(sorted(each)) for name, each in values.items()}

@@ -13,11 +13,10 @@ from fairgate.domain.measurements import Better, Measurement
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.measure import DECIMALS
 from fairgate.metrics.metric import Metric
-from fairgate.policy.gates import GatePolicy
-from fairgate.stats.interval import Interval, NoInterval
+from fairgate.policy.schema import GatePolicy
+from fairgate.stats.interval import Interval, NoInterval, wilson
 from fairgate.stats.likely_range import LikelyRange, likely_range
 from fairgate.stats.observations import Observations, cluster_totals
-from fairgate.stats.wilson import wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.findings import IdentityFinding
 from fairgate.domain.measurements import Measurement, Measurements
-from fairgate.domain.outcomes import Change, Outcome, RuleResult
+from fairgate.domain.outcomes import Change, IdentityFinding, Outcome, RuleResult
 from fairgate.domain.units import Reason
+from fairgate.gate.baseline import Reference
 from fairgate.gate.bounds import Attainable, Check, attainable_values, check_bounds, range_of
-from fairgate.gate.changes import changes_since
-from fairgate.gate.check_change import HALF
+from fairgate.gate.changes import HALF, as_often_as_neutral, changes_since
 from fairgate.gate.comparison import Comparison
 from fairgate.gate.identity import check_identity, identity_finding
 from fairgate.gate.measure import measure_slice
-from fairgate.gate.references import Reference
 from fairgate.gate.rules import Rule
-from fairgate.gate.undecided import as_often_as_neutral
 from fairgate.metrics.metric import observe, observed_rows
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fairgate.domain.findings import IdentityFinding
+from fairgate.domain.cases import TestPlan
 from fairgate.domain.measurements import Better
-from fairgate.domain.outcomes import Change
-from fairgate.gate.baseline import Baseline, BaselineSuite, comparable_rows
-from fairgate.gate.references import Reference
-from fairgate.gate.rules import Rule
-from fairgate.metrics.metric import observe
+from fairgate.domain.outcomes import Change, IdentityFinding
+from fairgate.gate.baseline import Baseline, BaselineSuite, Reference, comparable_rows
+from fairgate.gate.rules import Rule, dimension_levels
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import demographic_rows, observe
 from fairgate.metrics.table import Table
-from fairgate.policy.gates import RegressionPolicy
-from fairgate.stats.evidence import RegressionEvidence, RegressionSettings, Worse
+from fairgate.policy.schema import Policy, RegressionPolicy
 from fairgate.stats.observations import PairedObservations, pair_by_key
-from fairgate.stats.regression import PreparedRegression, prepare_regression
+from fairgate.stats.regression import (
+    PreparedRegression,
+    RegressionEvidence,
+    RegressionSettings,
+    Worse,
+    prepare_regression,
+)
 
 _DECIMALS = 6
 _WORSE = {
@@ -178,3 +183,50 @@ def change_of(
 
 def _rounded(value: float) -> float:
     return round(float(value), _DECIMALS) + 0.0
+
+
+_WITHOUT = {
+    Reference.BASELINE: "accept a baseline without it",
+    Reference.ANCHOR: "pin an anchor without it",
+}
+
+
+def vanished_slices(
+    policy: Policy,
+    plan: TestPlan,
+    baseline: Baseline,
+    reference: Reference = Reference.BASELINE,
+) -> list[str]:
+    """Return a line for each slice of a rule's `for_each` that only the baseline has.
+
+    `reference` says which of the two it is: baseline or anchor.
+    """
+    return list(dict.fromkeys(_vanished(policy, plan, baseline, reference)))
+
+
+def _vanished(
+    policy: Policy, plan: TestPlan, baseline: Baseline, reference: Reference
+) -> Iterator[str]:
+    for gate in policy.gates:
+        metric = BY_ID.get(gate.metric)
+        is_asked = reference.asked(gate) is not None
+        if reference is Reference.BASELINE:
+            is_asked = not (gate.report or gate.advisory)  # a bound would hold for fewer, too
+        if metric is None or gate.for_each is None or not is_asked:
+            continue
+        for suite in policy.suites:
+            known = baseline.suites.get(suite.id)
+            if known is None or suite.kind != metric.suite_kind:
+                continue
+            table = known.table
+            if gate.suite not in (None, suite.id) or gate.for_each not in table.dimensions:
+                continue
+            where = {name: level for name, level in gate.where.items() if name in table.dimensions}
+            then = table.levels(gate.for_each, table.slice_mask(where) & demographic_rows(table))
+            now = dimension_levels(plan, suite.id, gate.where).get(gate.for_each, ())
+            for level in then:
+                if level and level not in now:
+                    yield (
+                        f"suite {suite.id}: the {reference} has {gate.for_each} {level}, about "
+                        f"which this run does not ask; {_WITHOUT[reference]}"
+                    )

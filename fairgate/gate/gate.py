@@ -8,28 +8,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.findings import IdentityFinding, KeptKillScore
 from fairgate.domain.measurements import Slice, slice_of
-from fairgate.domain.outcomes import GateResult, Overlap, Provenance
+from fairgate.domain.outcomes import GateResult, IdentityFinding, KeptKillScore, Overlap, Provenance
 from fairgate.domain.ports import Executed, Progress, SystemUnderTest
 from fairgate.domain.units import Judged
 from fairgate.gate.attribution import attribute
-from fairgate.gate.baseline import Baseline, overlap, unit_contents
+from fairgate.gate.baseline import Baseline, Reference, overlap, unit_contents
 from fairgate.gate.compare import compare
-from fairgate.gate.comparison import Comparison, RowsKey
-from fairgate.gate.constant_answers import allowed_constant_answers
-from fairgate.gate.decide import decide, weigh_evidence
+from fairgate.gate.comparison import Comparison, RowsKey, vanished_slices
+from fairgate.gate.decide import allowed_constant_answers, decide, weigh_evidence
 from fairgate.gate.identity import compare_identities, identity_measurements
-from fairgate.gate.instability import instability
-from fairgate.gate.judge import JudgeUnits, ReadingsOf, judge_units
+from fairgate.gate.judge import JudgeUnits, ReadingsOf, judge_units, tabulate
 from fairgate.gate.labels import label_notices
-from fairgate.gate.measure import degradation, measure
-from fairgate.gate.references import Reference
+from fairgate.gate.measure import degradation, instability, measure
 from fairgate.gate.rules import Rule, expand_rules
 from fairgate.gate.same_texts import same_text_notices
-from fairgate.gate.tabulate import tabulate
 from fairgate.gate.unjudged_documents import unjudged_documents
-from fairgate.gate.vanished_slices import vanished_slices
 from fairgate.gate.waves import Answered, Asking, answer_waves
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID, METRICS

@@ -7,18 +7,17 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.measurements import Measurement, Slice, slice_of
-from fairgate.domain.outcomes import Outcome
+from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
 from fairgate.domain.wording import probability, signed
 from fairgate.gate.bounds import Check
 from fairgate.metrics.identity import COMPARING, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 from fairgate.metrics.metric import Metric, demographic_rows, observe, observed_rows
 from fairgate.metrics.table import Table
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.schema import GatePolicy
 from fairgate.stats.identity import identity_test
-from fairgate.stats.levels import joined
 from fairgate.stats.multiplicity import Corrected
+from fairgate.stats.observations import joined
 
 _DECIMALS = 6
 _NAMED = 3

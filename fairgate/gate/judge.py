@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.ports import Executed, SystemUnderTest
-from fairgate.domain.units import Judged, Unit
+from fairgate.domain.units import Claim, Judged, Reason, Unit
+from fairgate.gate.baseline import Baseline
+from fairgate.metrics.table import Column, RowReasons, Table
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Executions, Suite, VectorsOf
 
@@ -49,3 +53,93 @@ def judge(
         for name, suite in suites.items()
         for judged in judge_units(suite, units[name], readings[name], executions, sut.vectors)
     ]
+
+
+_DECIMALS = 6
+
+
+def tabulate(
+    suites: Mapping[str, Suite], judged: Sequence[Judged], baseline: Baseline | None
+) -> dict[str, Table]:
+    """Return a table for every suite; bands of scores may be the baseline's quartiles."""
+    groups: dict[str, list[Judged]] = {name: [] for name in suites}
+    for row in judged:
+        groups[row.unit.suite].append(row)
+    tables = {}
+    for name, suite in suites.items():
+        known = baseline.suites.get(name) if baseline else None
+        bands = suite.bands(known.quartiles if known else None)
+        tables[name] = table_of(suite, groups[name], bands)
+        suite.verify(tables[name])
+    return tables
+
+
+def table_of(suite: Suite, rows: Sequence[Judged], bands: tuple[float, float]) -> Table:
+    """Return the table of one suite's units, in their order."""
+    values: dict[str, Column] = {}
+    reasons: dict[str, Mapping[int, str]] = {}
+    absent: dict[str, str] = {}
+    # Units are many, different claims few: every column is made of those.
+    places = {id(row.claims): place for place, row in enumerate(rows)}
+    different = [rows[place].claims for place in places.values()]
+    numbers = {name: number for number, name in enumerate(places)}
+    of_rows = np.fromiter((numbers[id(row.claims)] for row in rows), np.int64, count=len(rows))
+    for column in suite.columns:
+        claims = [each[column] for each in different]
+        undecided = [claim for claim in claims if isinstance(claim, Reason)]
+        values[column] = _column(claims)[of_rows]
+        reasons[column] = RowReasons(
+            [str(claim) if isinstance(claim, Reason) else None for claim in claims], of_rows
+        )
+        if rows and len(undecided) == len(claims):
+            why = suite.absent(column, [undecided[number] for number in of_rows.tolist()])
+            if why is not None:
+                absent[column] = why
+    return table_with(
+        suite.id,
+        [row.unit for row in rows],
+        values=values,
+        reasons=reasons,
+        not_evaluated=absent,
+        bands=bands,
+    )
+
+
+def table_with(
+    suite: str,
+    units: Sequence[Unit],
+    *,
+    values: Mapping[str, Column],
+    reasons: Mapping[str, Mapping[int, str]],
+    not_evaluated: Mapping[str, str],
+    bands: tuple[float, float],
+) -> Table:
+    """Return the table whose rows are `units` and whose columns are `values`."""
+    names = list(dict.fromkeys(unit.cluster for unit in units))
+    numbers = {name: number for number, name in enumerate(names)}
+    dimensions = units[0].dimensions if units else ()
+    return Table(
+        suite=suite,
+        keys=[unit.key for unit in units],
+        clusters=np.asarray([numbers[unit.cluster] for unit in units], dtype=np.int64),
+        cluster_names=names,
+        control=np.asarray([unit.is_control for unit in units], dtype=bool),
+        dimensions={name: [unit.dimensions[name] for unit in units] for name in dimensions},
+        values=values,
+        reasons=reasons,
+        not_evaluated=not_evaluated,
+        advisory=_advisory(units),
+        bands=bands,
+    )
+
+
+def _advisory(units: Sequence[Unit]) -> frozenset[str]:
+    """Return the advisory relations; none where the suite has no others: it was made for them."""
+    if all(unit.advisory for unit in units):
+        return frozenset()
+    return frozenset(unit.dimensions["relation"] for unit in units if unit.advisory)
+
+
+def _column(claims: Sequence[Claim]) -> Column:
+    numbers = [np.nan if isinstance(claim, Reason) else float(claim) for claim in claims]
+    return np.asarray(np.round(numbers, _DECIMALS), dtype=np.float64)

@@ -12,7 +12,7 @@ from fairgate.domain.fields import JudgeModel
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.embedded_names import existing
-from fairgate.io.json_file import read_json_object
+from fairgate.io.lines import read_json_object
 from fairgate.relations.oracles.verdict import JUDGE_RULE
 from fairgate.suites.suite import JudgeSetup
 

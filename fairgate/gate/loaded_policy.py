@@ -14,11 +14,10 @@ from fairgate.domain.wording import quoted
 from fairgate.gate.judge_record import judge_setup, read_record
 from fairgate.gate.materials import SuiteMaterials
 from fairgate.gate.quarantine import quarantine_problems, quarantined
-from fairgate.gate.rule_problems import rule_problems, unknown_metrics
+from fairgate.gate.rules import rule_problems, unknown_metrics
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_nodes import Where
-from fairgate.policy.yaml_text import YamlDocument, load_yaml, read_yaml_file
+from fairgate.policy.yaml_text import Where, YamlDocument, load_yaml, read_yaml_file
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import JudgeSetup, Setup, Suite, SuitePlan
 from fairgate.systems.catalogue import kind_of, policy_parts

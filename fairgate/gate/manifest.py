@@ -37,9 +37,8 @@ from fairgate.io.embedded_names import embedded_path, existing
 from fairgate.io.git_calls import repository_of
 from fairgate.io.lines import file_sha256
 from fairgate.onnx.model_hub import is_hub_id
-from fairgate.policy.named_files import embedded_names
+from fairgate.policy.named_files import embedded_names, read_task
 from fairgate.policy.schema import Policy
-from fairgate.policy.task_files import read_task
 
 _EMBEDDED = {
     Role.ATTRIBUTES: "attributes",

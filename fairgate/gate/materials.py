@@ -9,25 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairgate.domain.cases import Source, Task
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
+from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.fields import Columns
 from fairgate.domain.runtime import Runtime
 from fairgate.io.dataset_hub import fetch_dataset, fetch_table
 from fairgate.io.embedded_names import find
 from fairgate.policy.attribute_files import known_dimensions
+from fairgate.policy.named_files import load_task, task_from_policy, unknown_wordings
 from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.perturbation_files import collect_perturbation_sets
-from fairgate.policy.task_files import load_task, task_from_policy
-from fairgate.policy.unknown_wordings import unknown_wordings
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.suites.metamorphic.policy import TaskPolicy
 from fairgate.suites.metamorphic.sources import read_source_files, read_sources
 from fairgate.suites.question_items.stances import check_collections, stance_files
-from fairgate.systems.tables import find_table, named_on_hub
+from fairgate.systems.corpora import find_table, named_on_hub
 
 if TYPE_CHECKING:
-    from fairgate.domain.classifiers import Classifier
+    from fairgate.domain.cases import Classifier
     from fairgate.suites.metamorphic.policy import ClassifierPolicy
     from fairgate.suites.question_items.policy import ItemsPolicy
     from fairgate.suites.suite import Items
@@ -96,8 +95,8 @@ class SuiteMaterials:
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
         """Return question items and what was left out."""
+        from fairgate.suites.question_items.formats import ItemFiles, read_items
         from fairgate.suites.question_items.policy import ItemsPolicy
-        from fairgate.suites.question_items.read import ItemFiles, read_items
         from fairgate.suites.suite import Items
 
         chosen = ItemsPolicy(path=named) if isinstance(named, str) else named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
@@ -9,16 +10,17 @@ from itertools import repeat
 import numpy as np
 
 from fairgate.domain.measurements import Better, Measurement
-from fairgate.domain.outcomes import Degradation
+from fairgate.domain.outcomes import Degradation, Instability
+from fairgate.domain.units import Unit, Value
+from fairgate.gate.judge import ReadingsOf
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric, demographic_rows, observe
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.table import Table
-from fairgate.stats.auc import auc
+from fairgate.stats.agreement import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval
+from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval, t_interval
 from fairgate.stats.observations import ClusterTotals, Observations, cluster_totals, estimate
-from fairgate.stats.t_interval import t_interval
 
 DECIMALS = 6
 Found = tuple[tuple[float, float] | None, str]
@@ -220,3 +222,53 @@ def quartiles(table: Table) -> tuple[float, float] | None:
         return None
     low, high = (round(float(np.quantile(scores, q)), DECIMALS) for q in (0.25, 0.75))
     return low, high
+
+
+_DECIMALS = 6
+Answers = Mapping[tuple[str, str, str], Sequence[Value]]
+"""Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
+unreadable one are left out."""
+
+
+def instability(units: Sequence[Unit], readings: ReadingsOf) -> list[Instability]:
+    """Return entropy and stability for each suite and relation; empty without repeats."""
+    answers: dict[tuple[str, str, str], Sequence[Value]] = {}
+    for unit in units:
+        relation = unit.dimensions.get("relation")
+        if relation is None or not readings[unit.suite].has_repeats:
+            continue
+        for key in unit.asks.values():
+            name = unit.suite, relation, key
+            repeats = () if name in answers else readings[unit.suite].repeats_of(key, relation)
+            values = [reading.value for reading in repeats if reading.value is not None]
+            if values and len(values) == len(repeats):
+                answers[name] = values
+    if not answers:
+        return []
+    return steadiness(units, answers)
+
+
+def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
+    """Return entropy and stability of the cases that each relation's pairs consist of."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for unit in units:
+        if "relation" in unit.dimensions:
+            keys = groups.setdefault((unit.suite, unit.dimensions["relation"]), {})
+            keys |= dict.fromkeys(unit.asks.values())
+    found = []
+    for (suite, relation), keys in groups.items():
+        names = [(suite, relation, key) for key in keys]
+        known = [answers[name] for name in names if name in answers]
+        if known:
+            mean = math.fsum(entropy(case) for case in known) / len(known)
+            found.append(
+                Instability(
+                    suite=suite,
+                    relation=relation,
+                    repeats=max(len(case) for case in known),
+                    cases=len(known),
+                    stability=round(stability(known), _DECIMALS),
+                    entropy=round(mean, _DECIMALS) + 0.0,
+                )
+            )
+    return found

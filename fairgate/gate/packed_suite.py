@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.keys import split_variant
+from fairgate.domain.cases import split_variant
 from fairgate.domain.wording import quoted, shown
 from fairgate.gate.baseline import BaselineSuite
 from fairgate.metrics.table import Column, Table, is_verdict
-from fairgate.stats.levels import Levels
+from fairgate.stats.observations import Levels
 
 
 class _Order:

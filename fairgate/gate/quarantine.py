@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.keys import source_of
+from fairgate.domain.cases import TestPlan, source_of
 from fairgate.domain.units import Unit
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.schema import Policy

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError, StoreError, UsageError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import SlowerPace
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
-from fairgate.gate.composition import Composition
-from fairgate.gate.execution_lines import PART_MANIFEST, execution_lines, is_shard
+from fairgate.gate.baseline import NO_REFERENCES, References
+from fairgate.gate.composition import Composition, read_pace
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
-from fairgate.gate.pace import read_pace
-from fairgate.gate.references import NO_REFERENCES, References
-from fairgate.io.json_file import read_json_object
-from fairgate.io.kept_out_of_git import keep_output_out_of_git
-from fairgate.io.parts import check_parts, write_parts
+from fairgate.io.durable import check_parts, write_lines, write_parts
+from fairgate.io.git_calls import keep_output_out_of_git
+from fairgate.io.lines import read_json_object
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.recorded_answers import read_recorded
 
 if TYPE_CHECKING:
@@ -49,6 +52,59 @@ class RunFolder:
     def stop_rules(self) -> Path:
         """Return the path of the rules and labels by which answers were cut."""
         return self.path / "stop-rule.json"
+
+
+PART_MANIFEST = "shard.json"
+"""In the folder of a part of a run, and in no folder of a run."""
+_MOST_TEXTS = 1000
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+_as_text = json.encoder.encode_basestring
+"""The same for a text, without what else a value could be."""
+
+
+def is_shard(folder: Path) -> bool:
+    """Return whether a folder holds a part of a run."""
+    return (folder / PART_MANIFEST).exists()
+
+
+def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
+    """Yield the line of each execution, a JSON object without what is not known; no line end.
+
+    Answers that lie near each other share documents, so their text is made once.
+    """
+    known: dict[int, tuple[Sequence[Document], str]] = {}
+    for execution in executions:
+        response, documents = execution.response, execution.documents
+        answer = "null" if response is None else _as_text(response)
+        line = (
+            f'{{"suite": {_as_text(execution.suite)}, "key": {_as_text(execution.key)}, '
+            f'"response": {answer}'
+        )
+        if execution.margin is not None:
+            line += f', "margin": {_as_json(execution.margin)}'
+        if documents is not None:
+            line += f', "documents": {_text_of(documents, known)}'
+        if execution.options:
+            line += f', "options": {_as_json(list(execution.options))}'
+        yield line + "}"
+
+
+def _text_of(
+    documents: Sequence[Document], known: dict[int, tuple[Sequence[Document], str]]
+) -> str:
+    """Return documents as JSON, from `known` where the same ones stand there; else add them."""
+    listed, text = known.get(id(documents), (None, ""))
+    if listed is not documents:
+        text = _as_json([document_to(document) for document in documents])
+        if len(known) >= _MOST_TEXTS:
+            known.clear()
+        known[id(documents)] = documents, text
+    return text
+
+
+def document_to(document: Document) -> dict[str, Any]:
+    """Return what is known of a document, as recordings hold it."""
+    return {name: value for name, value in flat(document).items() if value is not None}
 
 
 def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> RunFolder:
@@ -214,3 +270,68 @@ def run_policy_path(run: Path) -> Path:
     if not isinstance(named, str) or not named or "\0" in named:
         raise DataError(f"{path}: names no policy; name it with --policy")
     return Path(named)
+
+
+def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
+    """Yield a JSON line for each unique case, in the order of the plan.
+
+    Cases that embed a response are not among them: what they ask is known after a first run. Nor
+    are those that FairGate asks the policy's judge itself.
+
+    `query` is for the retriever. `prompt` is for the model, without documents: a system of one's
+    own puts its own documents where it has room for them.
+    """
+    template = _template(loaded)
+    for case in loaded.plan.cases:
+        if case.waits:
+            continue
+        yield json.dumps(_row(case, template), ensure_ascii=False)
+
+
+def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iterator[str]:
+    """Yield a line for each case that later waves ask after a finished run.
+
+    A crossed case names in `documents` what to show instead of what its own query retrieves.
+    """
+    template = _template(loaded)
+    path = Path(loaded.parsed.path)
+    replayed, _, _, _ = replay(run, path, runtime)
+    for case in replayed.added:
+        if case.judge is not None:
+            continue
+        row = _row(case, template)
+        if case.documents_of is not None:
+            shown = replayed.executions[case.suite, case.documents_of].documents or ()
+            row["documents"] = [document_to(document) for document in shown]
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def _template(loaded: LoadedPolicy) -> str:
+    system = loaded.policy.system
+    return kind_of(system).prompt(system) or DEFAULT_TEMPLATE
+
+
+def _row(case: Case, template: str) -> dict[str, object]:
+    prompt = render_prompt(
+        template,
+        instruction=case.instruction,
+        text=case.text or case.query,
+        documents=(),
+        characters=1,
+    )
+    row: dict[str, object] = {
+        "key": case.key,
+        "suite": case.suite,
+        "wave": case.wave,
+        "query": case.query,
+        "prompt": prompt,
+    }
+    if case.options:
+        row["options"] = list(case.options)
+    return row
+
+
+def write_plan(output: Path, lines: Iterable[str]) -> None:
+    """Write the plan to a file, whole or not at all."""
+    keep_output_out_of_git(output)
+    write_lines(output, lines, option="--output")

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fairgate.domain.fields import Role, SuiteModel
-from fairgate.domain.fingerprints import short
 from fairgate.domain.items import DEFAULT_RETRIEVER
+from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Retriever
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.materials import collection_paths
-from fairgate.policy.yaml_nodes import Where
+from fairgate.policy.yaml_text import Where
 from fairgate.retrieval.bm25_index import NO_BM25
 from fairgate.suites.question_items.stances import StanceCollection
 from fairgate.suites.suite import CollectionSearch, Suite

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeVar
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, crossed_key, repeat_key
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.keys import crossed_key, repeat_key
 from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.gate.judge import JudgeUnits, ReadingsOf, judge, judge_units, readings_of

@@ -19,8 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairgate.domain.errors import ApiError, DataError
-from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import harmless, quoted
+from fairgate.domain.wording import concealed, harmless, quoted
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import (
     Answer,

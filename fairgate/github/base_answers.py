@@ -16,8 +16,7 @@ from typing import Any
 from fairgate.domain.errors import ApiError, DataError, FairGateError
 from fairgate.domain.wording import quoted
 from fairgate.github.api import GitHubApi, member_of
-from fairgate.github.event import Event
-from fairgate.github.payload_fields import commit_of, natural, value_at
+from fairgate.github.event import Event, commit_of, natural, value_at
 from fairgate.io.durable import write_bytes
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -37,12 +36,12 @@ class BaseAnswers:
 
 # Files that the base branch's own runs have left, for later runs on a runner that keeps nothing.
 #
-# `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope under
-# any key, and later jobs of the pull request are given that entry before the base branch's. An
-# artifact belongs to the run that made it, and GitHub says which commit and event that was. So what
-# is believed is an artifact of a run that a push to the default branch of this repository started,
-# and whose commit lies in the base's history. A push to another branch does not count, even if that
-# branch was merged later: what its workflow did at that commit nobody reviewed.
+# `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope
+# under any key, and later jobs of the pull request are given that entry before the base branch's.
+# An artifact belongs to the run that made it, and GitHub says which commit and event that was. So
+# what is believed is an artifact of a run that a push to the default branch of this repository
+# started, and whose commit lies in the base's history. A push to another branch does not count,
+# even if that branch was merged later: what its workflow did at that commit nobody reviewed.
 
 MOST_BYTES = 256 << 20
 _LOOKED_AT = 10

@@ -13,7 +13,6 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.feature import FEATURES, at
 from fairgate.domain.wording import harmless
-from fairgate.github.comment_command import comment
 from fairgate.github.errors import accounted
 from fairgate.github.inputs import Inputs, input_options, read_inputs, written_folder
 from fairgate.terminal.progress import progress_for
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
     from fairgate.github.api import GitHubApi
     from fairgate.github.base_commit import BaseCommit
     from fairgate.github.change import Evaluation, JudgedChange
-    from fairgate.github.ci_files import ChangeReport
+    from fairgate.github.ci_files import ChangeReport, SeveralReports
     from fairgate.github.event import Event, Roots
-    from fairgate.github.several_policies import SeveralReports
     from fairgate.github.sides import Side
 
 E = TypeVar("E")
@@ -45,6 +43,38 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.group(short_help="The gate inside GitHub Actions.")
 def github() -> None:
     """Do what the GitHub Action does; outside of GitHub Actions use `fairgate run`."""
+
+
+@click.command()
+@click.option("--artifact", default="fairgate-report", envvar="FAIRGATE_ARTIFACT", help="Its name.")
+@click.option(
+    "--comment-key", default="", envvar="FAIRGATE_COMMENT_KEY", help="Distinguishes gates."
+)
+@click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
+def comment(artifact: str, comment_key: str, github_token: str) -> int:
+    """Comment on a fork's pull request what its own run has reported (event `workflow_run`).
+
+    Reads run.json from the run's artifact as untrusted data: nothing of it is executed or
+    copied, and the pull request is the one whose head commit ran.
+    """
+    from fairgate.github import runner
+    from fairgate.github.event import read_event, read_roots
+    from fairgate.github.foreign_reports import comment_foreign_report
+    from fairgate.github.pull_requests import github_api
+
+    environment = dict(os.environ)
+    os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)
+    with accounted(environment):
+        roots = read_roots(environment)
+        api = github_api(roots, github_token)
+        if api is None:
+            raise UsageError("there is no `github-token` to comment with; give the step one")
+        event = read_event(environment)
+        done = comment_foreign_report(event, api, roots, artifact, comment_key)
+    url = done.posted.url if done.posted else ""
+    click.echo(f"fairgate: {url or 'no comment'}: {done.reason or 'up to date'}")
+    runner.write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
+    return ExitCode.PASS
 
 
 github.add_command(comment)
@@ -131,8 +161,7 @@ def gate_change(
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.github import runner
-    from fairgate.github.ci_files import report_change
-    from fairgate.github.several_policies import SeveralReports
+    from fairgate.github.ci_files import SeveralReports, report_change
 
     explains = step("blame") if inputs.blame else None
     place = place_of(inputs, environment)
@@ -186,7 +215,7 @@ def _answers(
 def _say(judged: JudgedChange[Evaluation], folder: Path, *, report_only: bool) -> None:
     from fairgate.reports.console import render_console
     from fairgate.reports.formats import formats
-    from fairgate.reports.presentation import view_of
+    from fairgate.reports.present import view_of
 
     decides = judged.decides
     for notice in decides.notices:
@@ -203,9 +232,8 @@ def judge_policy(
     evaluate: Callable[[Side], E],
 ) -> tuple[JudgedChange[E], list[str], BaseCommit | None]:
     """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
-    from fairgate.github.change import Judge
+    from fairgate.github.change import Judge, objection_to_allow
     from fairgate.github.pull_requests import base_commit, objection_to_introduce
-    from fairgate.github.self_approval import objection_to_allow
 
     event = subject.event
     judge = Judge(policy, inputs.runtime, evaluate, inputs.scratch)

@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fairgate.domain.errors import DataError, ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome
 from fairgate.github.api import GitHubApi, artifact_member
-from fairgate.github.comments import Marker, Posted, StickyComment
 from fairgate.github.event import Event, Roots, pull_request_commits
-from fairgate.github.pull_requests import pulls_of
+from fairgate.github.pull_requests import Marker, Posted, StickyComment, pulls_of
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import figures
 from fairgate.reports.blocks import Column, Row, Table, Text
@@ -39,8 +38,8 @@ class ForeignComment:
 # A run record that somebody else's machine wrote, reported in our own words.
 #
 # The record is hostile: its form is checked, everything that is not needed is ignored, none of its
-# sentences is repeated, names stand as code, and the outcome is the one that its rules amount to. The
-# reader sees first that the numbers are not verified.
+# sentences is repeated, names stand as code, and the outcome is the one that its rules amount to.
+# The reader sees first that the numbers are not verified.
 
 _ROWS = 40
 _TITLES = {

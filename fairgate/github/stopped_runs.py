@@ -12,7 +12,7 @@ from fairgate.github.api import GitHubApi
 from fairgate.github.event import Event, Roots
 from fairgate.github.pull_requests import CommentPlan, base_commit, comment, no_comment
 from fairgate.github.report import no_verdict_comment
-from fairgate.github.versions import Checkout
+from fairgate.github.sides import Checkout
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 
 

@@ -5,12 +5,13 @@ Only tables are fetched, never loading scripts. Nothing is fetched when HF_HUB_O
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fairgate.domain.errors import DataError
-from fairgate.domain.wording import quoted
-from fairgate.io.hub_failures import asking_the_hub
+from fairgate.domain.errors import DataError, FairGateError
+from fairgate.domain.wording import concealed, quoted
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _PATTERNS = ["*.jsonl", "*.csv", "*.tsv", "*.parquet"]
@@ -23,6 +24,27 @@ def hub_table(name: str) -> tuple[str, str] | None:
     if _ID.fullmatch(dataset) is None or {"", ".", ".."} & set(file.split("/")) - {file}:
         return None
     return None if file in {".", ".."} else (dataset, file)
+
+
+# What the Hugging Face hub's client raises, as one of our errors that holds no token.
+#
+# Which HTTP library the client uses, and so what it raises, differs by its version.
+
+
+@contextlib.contextmanager
+def asking_the_hub(failure: Callable[[str], FairGateError]) -> Iterator[None]:
+    """Raise `failure` with the message, in one line, for any error in the block.
+
+    A server can put the token that it was sent into its answer. The error itself is not passed on,
+    since a traceback would show it.
+    """
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # see above
+        from huggingface_hub import get_token
+
+        message = concealed(str(error), [get_token() or ""]).strip()
+        raise failure(message.splitlines()[0] if message else type(error).__name__) from None
 
 
 def fetch_dataset(name: str, file: str = "") -> Path:

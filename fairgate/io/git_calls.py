@@ -8,6 +8,7 @@ that this repository's own configuration could start are switched off as well.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -179,3 +180,30 @@ def tracked_below(path: Path) -> list[str]:
             f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
         )
     return [os.fsdecode(file) for file in found.split(b"\0") if file]
+
+
+CACHE = ".fairgate"
+"""Default name of the folder of indexes, stored answers and runs."""
+_EVERYTHING = "# Made by FairGate: what is in here can be made again; do not commit it.\n*\n"
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Make the folder, and a `.gitignore` of everything in it where it is new or is our cache.
+
+    Existing files are kept. Where nothing can be written, the next write reports it.
+    """
+    is_new = not folder.exists()
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_new or folder.name == CACHE:
+            # Never through a link: a checkout could have one that leads out of it.
+            with (folder / ".gitignore").open("x", encoding="utf-8") as file:
+                file.write(_EVERYTHING)
+
+
+def keep_output_out_of_git(output: Path) -> None:
+    """Do so for the cache that a file or folder to be written lies in; elsewhere nothing."""
+    for folder in (output, *output.parents):
+        if folder.name == CACHE:
+            keep_out_of_git(folder)
+            return

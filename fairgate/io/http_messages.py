@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from fairgate.domain.wording import quoted
+from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.domain.wording import concealed, harmless, quoted
 
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another attempt may change."""
@@ -114,3 +116,76 @@ def is_local(url: str) -> bool:
 def keeps_secrets(url: str) -> bool:
     """Return whether what is sent there is encrypted, or stays on this machine."""
     return url.startswith("https://") or is_local(url)
+
+
+def secret_in(variable: str, *, named_by: str, is_a: str, remedy: str) -> str:
+    """Return what an environment variable holds, fit for a header.
+
+    `named_by` is the key of the policy that names it, `is_a` what it should hold. Raises UsageError
+    where it is not set, or holds what no header can carry.
+    """
+    value = os.environ.get(variable, "")
+    if not value or not value.isprintable() or not value.isascii():
+        state = f"holds no usable {is_a}" if value else "is not set"
+        raise UsageError(
+            f"the environment variable {quoted(variable)}, which {named_by}, {state}; {remedy}"
+        )
+    return value
+
+
+def key_in(variable: str | None) -> str:
+    """Return the key of an endpoint that `api_key_env` names; empty where none is to be sent."""
+    if variable is None:
+        return ""
+    return secret_in(
+        variable,
+        named_by="`api_key_env` names",
+        is_a="key",
+        remedy="set it to the endpoint's key",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """What is asked, as messages name it."""
+
+    name: str
+    secrets: Sequence[str]
+    """Values that no message holds."""
+    variables: tuple[str, ...]
+    """NAMES of the environment variables that were sent."""
+    attempts: int
+    remedy: str
+    """What to check where the status says no more."""
+    key: str = "`headers_env`"
+    """Where the policy gives a key."""
+
+
+def usable(found: Answer | HttpError, asker: Asker, about: str) -> Answer:
+    """Return the answer. Raises ApplicationError unless its status is a success."""
+    if isinstance(found, HttpError):
+        raise ApplicationError(
+            f"{asker.name}, asked {about}: {found.sentence}; check that it runs, and its address"
+        )
+    if found.status // 100 != 2:
+        message = concealed(found.body[:2000].decode("utf-8", "replace"), asker.secrets)
+        words = f" and the message {harmless(message.strip()[:120])!r}" if message.strip() else ""
+        raise ApplicationError(
+            f"{asker.name}, asked {about}: answered with HTTP {found.status}{words}; "
+            f"{_hint(found, asker)}"
+        )
+    return found
+
+
+def _hint(answer: Answer, asker: Asker) -> str:
+    if answer.status in (401, 403):
+        named = ", ".join(asker.variables)
+        return f"check what {named} holds" if named else f"give the key in {asker.key}"
+    if 300 <= answer.status < 400:
+        target = harmless(concealed(answer.headers.get("location", ""), asker.secrets)[:100])
+        return f"redirects are not followed: name the address it leads to ({target!r})"
+    if wait := asks_to_wait(answer):
+        return wait
+    if answer.status in BUSY:
+        return f"tried {asker.attempts} times; look into its log"
+    return asker.remedy

@@ -18,8 +18,8 @@ _SMALL = 16
 # Finds what a layer's queries, keys and values are made of: projections that positions turn.
 #
 # Exporters write a rotary embedding as `x * cosine + turned(x) * sine`, about ten nodes for queries
-# and ten for keys (Su et al., RoFormer, 2021, in the halves that Llama's weights are stored for). One
-# operator does the same: Microsoft's RotaryEmbedding,
+# and ten for keys (Su et al., RoFormer, 2021, in the halves that Llama's weights are stored for).
+# One operator does the same: Microsoft's RotaryEmbedding,
 # https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 
 _BY_HEAD = [0, 2, 1, 3]

@@ -6,11 +6,12 @@ once.
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
-from fairgate.onnx.free_memory import free_bytes
 
 Result = TypeVar("Result")
 
@@ -31,6 +32,57 @@ _ALONE = (
 def most_rows(*, on_cpu: bool) -> int:
     """Return how many rows run together where memory has room for all of them."""
     return MOST if on_cpu else _MOST_ELSEWHERE
+
+
+_SYSTEM = Path("/proc/meminfo")
+_STATUS = Path("/proc/self/status")
+_CGROUPS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
+)
+"""Limit and use of a container, in version 2 and 1."""
+
+
+def free_bytes(sharing: int = 1) -> int | None:
+    """Return the least of what the machine, the container and `ulimit -v` leave; None: unknown.
+
+    So many processes share machine and container, and each has its equal part; `ulimit -v` is each
+    one's own.
+    """
+    found = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
+    found += [_difference(limit, used) for limit, used in _CGROUPS]
+    parts = [None if each is None else each // sharing for each in found]
+    known = [each for each in (*parts, _under_ulimit()) if each is not None]
+    return min((max(0, each) for each in known), default=None)
+
+
+def _under_ulimit() -> int | None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _in_kilobytes(_STATUS, "VmSize:")
+    return None if limit == resource.RLIM_INFINITY or used is None else limit - used
+
+
+def _difference(limit: Path, used: Path) -> int | None:
+    most, now = _number(limit), _number(used)
+    return None if most is None or now is None else most - now
+
+
+def _number(file: Path) -> int | None:
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # "max": without a limit
+        return None
+
+
+def _in_kilobytes(file: Path, name: str) -> int | None:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
 
 
 class BatchSize:
@@ -95,3 +147,34 @@ class BatchSize:
             f"memory ran out with {before} prompts at a time; the run went on with {self.rows} "
             "(`--batch-size`), no answer changed"
         )
+
+
+# Which rows run together, and how wide: decided by each row's own length alone.
+#
+# A row's arithmetic depends on the width it is padded to (ONNX Runtime sums in another order), so
+# that width must never depend on the row's companions. Rows of one width share batches; which and
+# how many they are was measured to change no bit on the CPU in float32.
+
+
+def padded_width(length: int) -> int:
+    """Return the width for a row of `length` tokens: less than 8 or an eighth more than needed.
+
+    Multiples of 8 up to 128, of 16 up to 256, of 32 up to 512 and so on; 0 for 0.
+    """
+    step = 8
+    while length > step * 16:
+        step *= 2
+    return -(-length // step) * step
+
+
+def batches_by_width(
+    lengths: Sequence[int], batch_size: int, width_of: Callable[[int], int] = padded_width
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield `(width, positions)`, narrow rows first, at most `batch_size` rows of one width."""
+    widths = [width_of(length) for length in lengths]
+    by_width: dict[int, list[int]] = {}
+    for position in sorted(range(len(lengths)), key=lambda place: (widths[place], place)):
+        by_width.setdefault(widths[position], []).append(position)
+    for width, positions in by_width.items():
+        for start in range(0, len(positions), batch_size):
+            yield width, positions[start : start + batch_size]

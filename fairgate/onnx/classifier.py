@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.classifiers import Classified
+from fairgate.domain.cases import Classified
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.onnx.encoder_session import EncoderSession, States
+from fairgate.onnx.encoder_session import EncoderSession, EncoderTokens, States
 from fairgate.onnx.encoder_settings import classifier_settings
-from fairgate.onnx.encoder_tokens import EncoderTokens
 from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.session import Device
 

@@ -23,7 +23,7 @@ from fairgate.onnx.batch_size import MOST, BatchSize
 from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 from fairgate.onnx.session import Device
-from fairgate.relations.oracles.stopping import STOP_RULE
+from fairgate.relations.oracles.choice import STOP_RULE
 
 if TYPE_CHECKING:
     from fairgate.onnx.decoder_session import DecoderSession

@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention_settings import rotary_switch
-from fairgate.onnx.encoder_modules import has_further_modules
-from fairgate.onnx.encoder_session import EncoderSession, Row, pools_by_itself
-from fairgate.onnx.encoder_settings import EmbedderChoice, read_settings
-from fairgate.onnx.encoder_tokens import EncoderTokens
+from fairgate.onnx.encoder_session import EncoderSession, EncoderTokens, Row, pools_by_itself
+from fairgate.onnx.encoder_settings import (
+    EmbedderChoice,
+    has_further_modules,
+    pooled,
+    read_settings,
+)
 from fairgate.onnx.folder import ModelFolder
-from fairgate.onnx.pooling import pooled
 from fairgate.onnx.session import Device
 
 Vectors = npt.NDArray[np.float32]

@@ -6,16 +6,146 @@ read in less time, each token attending to what stands before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from fairgate.onnx.attention_layers import Attention, AttentionGraph
-from fairgate.onnx.fused_attention import attention_node
-from fairgate.onnx.graph_branches import either
-from fairgate.onnx.needed_queries import keep_needed_queries, needed_mask, needed_of
+from fairgate.onnx.graph import POSITIONS_INPUT
+from fairgate.onnx.runtime_errors import imported_runtime
 
 FUSED_INPUT = "fairgate_fused"
 """bool `[1]`: whether attention is one operator."""
+
+
+# Lets the last layer attend from the positions whose logits are read, and from no others.
+#
+# What other positions find there is thrown away behind the layer (`graph.cut_to_positions`); their
+# keys and values are had before. Of a single position attention would take kernels of another order
+# of sums, so each is asked for twice.
+
+_SWAPPED = [0, 2, 1, 3]
+"""Of heads and tokens."""
+
+
+def keep_needed_queries(graph: AttentionGraph, layer: Attention) -> bool:
+    """Let the graph behind a layer take needed positions only; return False where it takes others.
+
+    From then on the layer's product has to be `[rows, heads, needed positions, size]`.
+    """
+    from onnx import TensorProto, helper
+
+    kept = graph.only_reader(layer.merged.output[0], "GatherND")
+    if kept is None or kept.input[1] != POSITIONS_INPUT:
+        return False
+    name = "fairgate_needed_shape"
+    graph.graph.initializer.append(helper.make_tensor(name, TensorProto.INT64, [3], [0, 0, -1]))
+    layer.merged.input[1] = name
+    for reader in graph.readers[kept.output[0]]:
+        for place, each in enumerate(reader.input):
+            if each == kept.output[0]:
+                reader.input[place] = layer.merged.output[0]
+    graph.graph.node.remove(kept)
+    return True
+
+
+def needed_of(found: str, output: str) -> list[Any]:
+    """Return nodes that keep needed positions of `[rows, heads, tokens, size]`."""
+    return _gathered(found, POSITIONS_INPUT, output)
+
+
+def needed_mask(layer: Attention, name: Callable[[str], str]) -> tuple[list[Any], str, str]:
+    """Return nodes, and what they make: needed queries, each twice, and what these may see."""
+    from onnx import TensorProto, helper
+
+    def number(each: str, value: int) -> Any:
+        tensor = helper.make_tensor(name(each), TensorProto.INT64, [1], [value])
+        return helper.make_node("Constant", [], [name(each)], value=tensor)
+
+    made = helper.make_node
+    past, (query, key, _) = layer.keys.input[0], layer.given
+    nodes = [
+        made("Concat", [POSITIONS_INPUT, POSITIONS_INPUT], [name("twice")], axis=1),
+        *_gathered(query, name("twice"), name("queries")),
+        made("Shape", [past], [name("before")], start=2, end=3),
+        made("Shape", [key], [name("new")], start=2, end=3),
+        made("Add", [name("before"), name("new")], [name("all")]),
+        number("axes", 0),
+        number("one", 1),
+        made("Squeeze", [name("all"), name("axes")], [name("end")]),
+        made("Squeeze", [name("axes")], [name("zero")]),
+        made("Squeeze", [name("one")], [name("step")]),
+        made("Range", [name("zero"), name("end"), name("step")], [name("slots")]),
+        made("Add", [name("twice"), name("before")], [name("places")]),
+        made("GreaterOrEqual", [name("places"), name("slots")], [name("seen")]),
+        made("Unsqueeze", [name("seen"), name("one")], [name("mask")]),
+    ]
+    return nodes, name("queries"), name("mask")
+
+
+def _gathered(found: str, positions: str, output: str) -> list[Any]:
+    from onnx import helper
+
+    made = helper.make_node
+    turned, kept = f"{output}_turned", f"{output}_kept"
+    return [
+        made("Transpose", [found], [turned], perm=_SWAPPED),
+        made("GatherND", [turned, positions], [kept], batch_dims=1),
+        made("Transpose", [kept], [output], perm=_SWAPPED),
+    ]
+
+
+def either(
+    condition: str,
+    kinds: Mapping[str, int],
+    *,
+    prefix: str,
+    joint: tuple[Sequence[Any], Sequence[str]],
+    plain: Sequence[Any],
+) -> Any:
+    """Return an `If` that makes the values named in `kinds`, of TensorProto's formats.
+
+    Where the condition holds, by the nodes of `joint`, which give them in order under names of
+    their own; elsewhere by the nodes of `plain`, which make them under these names now.
+    """
+    from onnx import helper
+
+    inner = {name: f"{prefix}plain_{place}" for place, name in enumerate(kinds)}
+    nodes, names = joint
+    return helper.make_node(
+        "If",
+        [condition],
+        list(kinds),
+        name=f"{prefix}either",
+        then_branch=_branch(f"{prefix}joint", nodes, names, kinds.values()),
+        else_branch=_branch(
+            f"{prefix}plain", _renamed(plain, inner), list(inner.values()), kinds.values()
+        ),
+    )
+
+
+def _renamed(nodes: Sequence[Any], names: Mapping[str, str]) -> list[Any]:
+    from onnx import NodeProto
+
+    copies = []
+    for node in nodes:
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        for each in (copy.input, copy.output):
+            for place, name in enumerate(each):
+                each[place] = names.get(name, name)
+        copies.append(copy)
+    return copies
+
+
+def _branch(name: str, nodes: Sequence[Any], outputs: Sequence[str], kinds: Any) -> Any:
+    from onnx import helper
+
+    values = [
+        helper.make_tensor_value_info(each, kind, None)
+        for each, kind in zip(outputs, kinds, strict=True)
+    ]
+    return helper.make_graph(nodes, name, [], values)
 
 
 def with_fused_attention(
@@ -47,6 +177,57 @@ def _of_needed(nodes: Sequence[Any], layer: Attention, name: str) -> list[Any]:
     product.output[0] = name
     kept = needed_of(name, layer.product.output[0])
     return [*(product if node is layer.product else node for node in nodes), *kept]
+
+
+# The operator Attention of ONNX 23, where the installed ONNX Runtime computes it on the CPU.
+#
+# https://onnx.ai/onnx/operators/onnx__Attention.html
+
+_VERSION = 23
+_IR_VERSION = 10
+"""Of the format of files, the first that belongs to this version of ONNX and that all runtimes of
+the operator read."""
+
+
+def attention_node(inputs: Sequence[str], outputs: Sequence[str], *, scale: float) -> Any:
+    """Return a node in which tokens attend.
+
+    `inputs`: query, key and value `[rows, heads, tokens, size]`, what each query sees (empty: what
+    stands before it, itself included), and the keys and values before them. `outputs`: what is
+    found, all keys, all values.
+    """
+    from onnx import helper
+
+    return helper.make_node("Attention", inputs, outputs, is_causal=not inputs[3], scale=scale)
+
+
+@cache
+def runs_fused_attention() -> bool:
+    """Return whether ONNX Runtime can load the operator, with keys and values before a prompt."""
+    from onnx import TensorProto, helper
+
+    onnxruntime = imported_runtime()
+    given, found = ["query", "key", "value", "keys", "values"], ["found", "all_keys", "all_values"]
+    node = attention_node([*given[:3], "", *given[3:]], found, scale=1.0)
+    shape = ["rows", "heads", None, "size"]
+    values = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in names]
+        for names in (given, found)
+    ]
+    model = helper.make_model(
+        helper.make_graph([node], "attention", *values),
+        opset_imports=[helper.make_opsetid("", _VERSION)],
+        ir_version=_IR_VERSION,
+    )
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception:  # noqa: BLE001 an older runtime, which says so in one of many ways
+        return False
+    return True
 
 
 def _fused(layer: Attention, prefix: str, *, needed: bool) -> tuple[list[Any], list[str]]:

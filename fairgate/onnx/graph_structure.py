@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairgate.onnx.external_data import external_locations
 from fairgate.onnx.graph_fields import (
     DamagedGraphError,
     Part,
     encoded,
     encoded_number,
+    external_locations,
     mapped,
     parts,
 )

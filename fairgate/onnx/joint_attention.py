@@ -17,9 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fairgate.onnx.attention_layers import Attention, AttentionGraph, plain_attention
-from fairgate.onnx.fused_attention import runs_fused_attention
-from fairgate.onnx.fused_layers import FUSED_INPUT, with_fused_attention
-from fairgate.onnx.graph_branches import either
+from fairgate.onnx.fused_layers import (
+    FUSED_INPUT,
+    either,
+    runs_fused_attention,
+    with_fused_attention,
+)
 from fairgate.onnx.runtime_errors import imported_runtime
 
 JOINT_INPUT = "fairgate_joint"
@@ -41,8 +44,8 @@ _AFTER_SOFTMAX = 2
 
 # Moves what only one way to attend reads behind the condition that chooses it.
 #
-# What an exporter computes for all layers, above all the mask, is read by the plain way only; without
-# this, each joint step would compute it for nobody.
+# What an exporter computes for all layers, above all the mask, is read by the plain way only;
+# without this, each joint step would compute it for nobody.
 
 _ELSE, _OTHER = "else", "other"
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.onnx.batches import batches_by_width
+from fairgate.onnx.batch_size import batches_by_width
 from fairgate.onnx.decoder_session import Cache, DecoderSession, Integers, Logits
 
 BLOCK = 32
@@ -29,10 +29,10 @@ BLOCK = 32
 # In which pieces prompts are read, so that what they have in common is read once.
 #
 # In the order of their tokens prompts that begin alike stand side by side: what a prompt has in
-# common with any before it, it has in common with the last one. A prompt is cut there, at a multiple
-# of `grain` tokens, and at multiples of `length`, so that pieces of many prompts have the same place
-# and width and run together. The tree of prefixes is RadixAttention's: Zheng et al., SGLang:
-# Efficient Execution of Structured Language Model Programs, NeurIPS 2024, section 3.
+# common with any before it, it has in common with the last one. A prompt is cut there, at a
+# multiple of `grain` tokens, and at multiples of `length`, so that pieces of many prompts have the
+# same place and width and run together. The tree of prefixes is RadixAttention's: Zheng et al.,
+# SGLang: Efficient Execution of Structured Language Model Programs, NeurIPS 2024, section 3.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

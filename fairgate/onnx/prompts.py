@@ -21,8 +21,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
 from fairgate.onnx.folder import ModelFolder, whole_number
-from fairgate.onnx.tokenizer_errors import named_tokenizer
-from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer
+from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer, named_tokenizer
 from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 
 NO_CHAT = Chat()
@@ -37,9 +36,9 @@ _PROBE = "FairGate asks"
 
 # Where chat templates run: jinja2's sandbox with what templates of published models expect.
 #
-# The same names and options as in `transformers`' own (a differential test compares what they give).
-# Templates come with a model and are hostile: they reach plain data and the functions here, nothing
-# else.
+# The same names and options as in `transformers`' own (a differential test compares what they
+# give). Templates come with a model and are hostile: they reach plain data and the functions here,
+# nothing else.
 
 _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 

@@ -45,8 +45,8 @@ class Abilities:
 
 # Tries out whether rows that are stepped together in place get the bits that each has by itself.
 #
-# Layers whose attention is replaced are recognised by their nodes, so the result is compared with the
-# graph's own; and kernels may sum in an order that depends on how many rows or slots there are.
+# Layers whose attention is replaced are recognised by their nodes, so the result is compared with
+# the graph's own; and kernels may sum in an order that depends on how many rows or slots there are.
 
 _STEPS_APART = 4
 """Activations in 8 bits turn a difference in the last bits into whole steps, layer by layer:

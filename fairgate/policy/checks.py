@@ -14,7 +14,7 @@ from fairgate.domain.measurements import Better
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.assembled import SystemPart, systems_meant
 from fairgate.policy.schema import ANCHOR_SUFFIX
-from fairgate.policy.yaml_nodes import Where
+from fairgate.policy.yaml_text import Where
 from fairgate.relations.catalogue import RELATIONS, families
 from fairgate.relations.oracles.folding import folded
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from fairgate.domain.fields import NAME_PATTERN, is_branch
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
-from fairgate.policy.yaml_nodes import Where
+from fairgate.policy.yaml_text import Where
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Schema = Mapping[str, Any]

@@ -176,8 +176,8 @@ def holds(text: str, phrase: str) -> bool:
 
 # Faults of English that an edit leaves behind, each found by a rule about neighbouring words.
 #
-# The rules see what happens to sentences when attributes are taken out, put in or denied; they are no
-# grammar of English. A text of which they find nothing may still be wrong.
+# The rules see what happens to sentences when attributes are taken out, put in or denied; they are
+# no grammar of English. A text of which they find nothing may still be wrong.
 
 _SINGULAR_VERBS = "is|has|does|was"
 _PLURAL_NOUN_WHO = (

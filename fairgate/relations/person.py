@@ -22,7 +22,6 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.domain.cases import Source
-from fairgate.relations.edits import Edit, edit_fault
 from fairgate.relations.english import words_of
 from fairgate.relations.frames import (
     PersonSlot,
@@ -34,7 +33,14 @@ from fairgate.relations.frames import (
     realise,
 )
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import Example, FollowUp, NotApplicable, SameLabel
+from fairgate.relations.relation import (
+    Edit,
+    Example,
+    FollowUp,
+    NotApplicable,
+    SameLabel,
+    edit_fault,
+)
 
 NO_ATTRIBUTES = (
     "the source does not say which attributes it states (`frame`, `attributes`); make sources with "

@@ -9,9 +9,8 @@ from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.feature import FEATURES, at
 from fairgate.domain.outcomes import GateResult
 from fairgate.reports.html import render_html
-from fairgate.reports.judged_lines import rows_jsonl
 from fairgate.reports.markdown import render_report
-from fairgate.reports.run_record import render_run_record
+from fairgate.reports.run_record import render_run_record, rows_jsonl
 from fairgate.reports.view import View
 
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.reports import charts, figures
+from fairgate.reports.blocks import Chapter, Section
 from fairgate.reports.browsing import CaseBrowser
-from fairgate.reports.section import Chapter, Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
 

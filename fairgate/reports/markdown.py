@@ -25,10 +25,10 @@ from fairgate.reports.blocks import (
     RangeChart,
     Row,
     RowKind,
+    Section,
     Table,
     Text,
 )
-from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, joined, spans
 from fairgate.reports.view import View
 

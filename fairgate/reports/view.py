@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports.blocks import Block, CaseItem
+from fairgate.reports.blocks import Block, CaseItem, Section
 from fairgate.reports.escaping import Redaction
 from fairgate.reports.rule_rows import RuleRow
-from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline
 
 WORDS = {

@@ -15,11 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import UsageError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.domain.ports import Vectors
-from fairgate.retrieval.ranks import Corpus, all_documents, as_found, ranked, require_depth
+from fairgate.retrieval.inner_product_index import (
+    Corpus,
+    all_documents,
+    as_found,
+    ranked,
+    require_depth,
+)
 
 _VERSION = "bm25-1"
 """Part of the fingerprint: raise it when the same corpus would give other documents or scores."""

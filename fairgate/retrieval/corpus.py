@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from fairgate.domain.corpora import CorpusDocument, CorpusSpec
 from fairgate.domain.errors import DataError
-from fairgate.io.lines import capped, checked_text, file_sha256
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
+from fairgate.io.lines import capped, checked_text, file_sha256, read_json_object
 from fairgate.io.tables import (
     ID_COLUMNS,
     TEXT_COLUMNS,
@@ -18,7 +20,6 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
-from fairgate.retrieval.labels import LabelReader
 
 LABEL_COLUMNS = ("label", "labels", "toxic", "toxicity")
 _READER_VERSION = "corpus-1"
@@ -69,6 +70,78 @@ class CorpusFile:
     def _notice(self, message: str) -> None:
         if message not in self.notices:
             self.notices.append(message)
+
+
+_NEUTRAL_NAMES = frozenset({"label", "labels", "class", "category", "target"})
+_FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+_MOST_LABELS = 100
+
+
+class LabelReader:
+    """Turns the values of one column into labels; refuses what cannot be a label.
+
+    A column that is named after a label (`toxic`) holds flags: true and 1 become `toxic`, false
+    and 0 become `non-toxic`. In a column with a neutral name (`label`) values stay as they are.
+    Empty values become None.
+    """
+
+    def __init__(self, column: str) -> None:
+        """Read values of `column`."""
+        self._column = column
+        self._named_after_label = column.lower() not in _NEUTRAL_NAMES
+        self._seen: set[str] = set()
+        self._flags: bool | None = None
+        """Whether the values are flags; unknown before the first value."""
+
+    def read(self, value: object, place: str) -> str | None:
+        """Return the label; raises DataError for scores, nested values and too many labels."""
+        text = self._text_of(value, place)
+        if not text:
+            return None
+        flag = _FLAGS.get(text.lower()) if self._named_after_label else None
+        if self._flags is None:
+            self._flags = flag is not None
+        if self._flags != (flag is not None):
+            raise DataError(
+                f"{place}: column {self._column!r} mixes {capped(text)} with other kinds of "
+                "values; expected either only true/false (or 1/0), or only names of labels"
+            )
+        if flag is not None:
+            return self._column if flag else f"non-{self._column}"
+        self._seen.add(text)
+        if len(self._seen) > _MOST_LABELS:
+            raise DataError(
+                f"{place}: column {self._column!r} holds more than {_MOST_LABELS} different "
+                f"values, the last {capped(text)}; expected labels: name another column as `label`"
+            )
+        return text
+
+    def _text_of(self, value: object, place: str) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        if isinstance(value, str):
+            if self._named_after_label and _is_score(value):
+                raise self._refused(value, place)
+            return checked_text(value, place, self._column).strip()
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+            return str(int(value))
+        raise self._refused(value, place)
+
+    def _refused(self, value: object, place: str) -> DataError:
+        return DataError(
+            f"{place}: column {self._column!r} holds {capped(value)}, which is no label; expected "
+            "a name, true/false or a whole number: turn scores into labels with a threshold, or "
+            "name another column as `label`"
+        )
+
+
+def _is_score(text: str) -> bool:
+    try:
+        return not float(text).is_integer()
+    except (ValueError, OverflowError):
+        return False
 
 
 class CorpusColumns:
@@ -122,3 +195,60 @@ class CorpusColumns:
         if self._labels is not None and self.label is not None:
             label = self._labels.read(row.values.get(self.label), place)
         return CorpusDocument(id=id_, text=text, label=label)
+
+
+def read_document_labels(
+    path: str, *, id_column: str | None = None, label_column: str | None = None
+) -> Mapping[str, str]:
+    """Return the label of each document that the file names; rows without a label are left out.
+
+    `.json` is one object of id to label; CSV, TSV, JSONL and Parquet are tables. Raises DataError
+    with `path:line` for an id with two labels, for what is no id or no label, and for a file
+    without any label.
+    """
+    labels: dict[str, str] = {}
+    places: dict[str, str] = {}
+    is_object = Path(path).suffix.lower() == ".json"
+    rows = _of_object(path) if is_object else _of_table(path, id_column, label_column)
+    for id_, label, place in rows:
+        if labels.setdefault(id_, label) != label:
+            raise DataError(
+                f"{place}: the document {capped(id_)} is labelled {capped(label)}, and "
+                f"{capped(labels[id_])} at {places[id_]}; expected one label a document: remove "
+                "one of the two"
+            )
+        places.setdefault(id_, place)
+    if not labels:
+        raise DataError(
+            f'{path}: holds no label; expected rows such as {{"id": "d1", "label": "toxic"}}'
+        )
+    return labels
+
+
+def _of_object(path: str) -> Iterator[tuple[str, str, str]]:
+    reader = LabelReader("label")
+    for name, value in read_json_object(Path(path)).items():
+        place = f"{path}: {capped(name)}"
+        label = reader.read(value, place)
+        if label is not None:
+            yield identifier(name, place, "id"), label, place
+
+
+def _of_table(
+    path: str, id_column: str | None, label_column: str | None
+) -> Iterator[tuple[str, str, str]]:
+    names = table_columns(path)
+    ids = choose_column(path, names, id_column, ID_COLUMNS)
+    label = choose_column(path, names, label_column, LABEL_COLUMNS)
+    if ids is None or label is None:
+        lacking, known = ("id", ID_COLUMNS) if ids is None else ("label", LABEL_COLUMNS)
+        raise DataError(
+            f"{path}: no column for the {lacking} of a document; expected one of "
+            f"{', '.join(known)}: name the column with `{lacking}`. {columns_offered(names)}"
+        )
+    reader = LabelReader(label)
+    for row in read_rows(path, list(dict.fromkeys((ids, label)))):
+        place = f"{path}:{row.line}"
+        found = reader.read(row.values.get(label), place)
+        if found is not None:
+            yield identifier(row.values.get(ids), place, ids), found, place

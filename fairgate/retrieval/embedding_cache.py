@@ -7,8 +7,8 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from fairgate.domain.corpora import embedding_key
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import embedding_key
 from fairgate.domain.ports import Embedder, Vectors
 
 BATCH = 256

@@ -17,8 +17,7 @@ import numpy as np
 
 from fairgate.domain.errors import ModelError, UsageError
 from fairgate.domain.ports import Vectors
-from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import concealed, quoted
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import (
     BUSY,
@@ -27,9 +26,9 @@ from fairgate.io.http_messages import (
     Limits,
     Request,
     keeps_secrets,
+    key_in,
     retry_after,
 )
-from fairgate.io.named_secrets import key_in
 
 _AT_ONCE = 64
 _OK = 200

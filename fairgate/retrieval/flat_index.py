@@ -15,7 +15,7 @@ from fairgate.domain.executions import Document
 from fairgate.domain.ports import Embedder, Progress, Vectors
 from fairgate.retrieval.index_builder import IndexBuilder
 from fairgate.retrieval.index_folder import DamagedIndexError, IndexFolder, OutdatedIndexError
-from fairgate.retrieval.ranks import Corpus, as_found, ranked, require_depth
+from fairgate.retrieval.inner_product_index import Corpus, as_found, ranked, require_depth
 
 _VERSION = "flat-ip-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""

@@ -9,18 +9,17 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from fairgate.domain.applications import Reply
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document
 from fairgate.domain.ports import Vectors
-from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import quoted
-from fairgate.io.http_answers import Asker, usable
+from fairgate.domain.wording import concealed, listed, quoted
 from fairgate.io.http_client import HttpClient
-from fairgate.io.http_messages import Answer, HttpError, Limits, Request
-from fairgate.io.named_secrets import secret_in
-from fairgate.io.replies import parsed_json, without_secrets
+from fairgate.io.http_messages import Answer, Asker, HttpError, Limits, Request, secret_in, usable
+from fairgate.io.replies import ReplyPaths, json_path, parsed_json, reply_of, without_secrets
+from fairgate.retrieval.vector_search import path_of_key, require_width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,3 +159,135 @@ class HttpStore(ABC):
             )
             for name in self._stored.headers_env.values()
         ]
+
+
+_COLUMNS = ("ids", "documents", "metadatas", "distances")
+
+
+class Chroma(HttpStore):
+    """The score of a document is its distance, negated: the nearest has the greatest.
+
+    `more` has `tenant` and `database`; texts are Chroma's documents where `text` is empty.
+    """
+
+    product = "Chroma"
+
+    def _check(self, width: int) -> None:
+        dimension = self._collection.get("dimension")
+        if isinstance(dimension, int):  # an empty collection has none yet
+            require_width(self.name, dimension, width)
+
+    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+        name = quote(str(self._collection["id"]), safe="")
+        included = ["documents", "metadatas", "distances"]
+        body = {"query_embeddings": [list(vector)], "n_results": top_k, "include": included}
+        return f"{self._path}/{name}/query", body
+
+    def _found(self, answer: Any) -> tuple[Document, ...]:
+        columns = [answer.get(name) if isinstance(answer, dict) else None for name in _COLUMNS]
+        rows = [column[0] for column in columns if isinstance(column, list) and column]
+        lists = [row for row in rows if isinstance(row, list)]
+        if len(lists) < len(_COLUMNS) or len(set(map(len, lists))) != 1:
+            raise ApplicationError(
+                f"the answer has no lists of one length at {', '.join(_COLUMNS)}; expected the "
+                "answer of Chroma's query"
+            )
+        found = [
+            {"id": id_, "text": text, "metadata": about, "score": _negated(distance)}
+            for id_, text, about, distance in zip(*lists, strict=True)
+        ]
+        return reply_of({"documents": found}, self._paths).documents or ()
+
+    @property
+    def _path(self) -> str:
+        tenant, database = (quote(self._stored.more[n], safe="") for n in ("tenant", "database"))
+        return f"/api/v2/tenants/{tenant}/databases/{database}/collections"
+
+    @cached_property
+    def _collection(self) -> dict[str, Any]:
+        """Return what Chroma says of the collection, which is asked by id."""
+        found = self._got(f"{self._path}/{quote(self._stored.collection, safe='')}")
+        if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+            raise ApplicationError(
+                f"{self.name}: the answer has no `id` of a collection; check that it is Chroma's "
+                "server, version 1.0 or later"
+            )
+        return found
+
+    @cached_property
+    def _paths(self) -> ReplyPaths:
+        stored = self._stored
+        own = not stored.text
+        return ReplyPaths(
+            answer=None,
+            documents=json_path("$.documents"),
+            id=json_path("$.id") if stored.id is None else path_of_key("$.metadata", stored.id),
+            text=json_path("$.text") if own else path_of_key("$.metadata", stored.text),
+            label=path_of_key("$.metadata", stored.label),
+        )
+
+
+def _negated(distance: Any) -> Any:
+    is_number = isinstance(distance, int | float) and not isinstance(distance, bool)
+    return 0.0 - distance if is_number else distance
+
+
+_POINTS = json_path("$.result.points")
+_VECTORS = json_path("$.result.config.params.vectors")
+
+
+class Qdrant(HttpStore):
+    """`more["vector"]` is the name of the vector that is searched, where it has one."""
+
+    product = "Qdrant"
+
+    def _check(self, width: int) -> None:
+        # Asked once: the size of a collection's vectors never changes.
+        require_width(self.name, self._width, width)
+
+    @cached_property
+    def _width(self) -> int:
+        found = _VECTORS.find(self._got(self._path))
+        vectors = found[0] if found else None
+        if isinstance(vectors, Mapping) and "size" not in vectors:
+            vectors = self._named(vectors)
+        size = vectors.get("size") if isinstance(vectors, Mapping) else None
+        if not isinstance(size, int):
+            raise ApplicationError(
+                f"{self.name}: its answer has no size of vectors at `{_VECTORS.text}`; expected "
+                "a collection of dense vectors"
+            )
+        return size
+
+    def _named(self, vectors: Mapping[str, Any]) -> Any:
+        name = self._stored.more.get("vector", "")
+        if name not in vectors:
+            known = listed([str(each)[:60] for each in list(vectors)[:8]], last="and")
+            raise ApplicationError(
+                f"{self.name} has the vectors {known}, and none is called {quoted(name)}; name "
+                "one in `vector`"
+            )
+        return vectors[name]
+
+    def _query(self, vector: Sequence[float], top_k: int) -> tuple[str, Any]:
+        using = {"using": name} if (name := self._stored.more.get("vector")) else {}
+        body = {"query": list(vector), "limit": top_k, "with_payload": True, **using}
+        return f"{self._path}/points/query", body
+
+    def _found(self, answer: Any) -> tuple[Document, ...]:
+        return reply_of(answer, self._paths).documents or ()
+
+    @property
+    def _path(self) -> str:
+        return f"/collections/{quote(self._stored.collection, safe='')}"
+
+    @cached_property
+    def _paths(self) -> ReplyPaths:
+        stored = self._stored
+        return ReplyPaths(
+            answer=None,
+            documents=_POINTS,
+            id=json_path("$.id") if stored.id is None else path_of_key("$.payload", stored.id),
+            text=path_of_key("$.payload", stored.text),
+            label=path_of_key("$.payload", stored.label),
+        )

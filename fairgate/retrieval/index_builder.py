@@ -15,11 +15,10 @@ from typing import IO, Any, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.corpora import CorpusDocument, embedding_key
 from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument, embedding_key
 from fairgate.domain.ports import SILENT, Embedder, Progress, Vectors
-from fairgate.retrieval.build_place import build_folder, sole_builder
-from fairgate.retrieval.earlier_vectors import LENGTH_TOLERANCE, EarlierVectors
+from fairgate.retrieval.earlier_vectors import LENGTH_TOLERANCE, EarlierVectors, UnfinishedVectors
 from fairgate.retrieval.index_folder import (
     IDS,
     MANIFEST,
@@ -33,9 +32,8 @@ from fairgate.retrieval.index_folder import (
     Rows,
     id_hash,
 )
-from fairgate.retrieval.index_room import make_room
-from fairgate.retrieval.ranks import Corpus, require_documents
-from fairgate.retrieval.unfinished_vectors import UnfinishedVectors
+from fairgate.retrieval.index_room import build_folder, make_room, sole_builder
+from fairgate.retrieval.inner_product_index import Corpus, require_documents
 
 _EMBED_AT_ONCE = 4096
 _ROWS_AT_ONCE = 8192

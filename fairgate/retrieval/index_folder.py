@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.json_text import read_json
 from fairgate.domain.ports import Vectors
 

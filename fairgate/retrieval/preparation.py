@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from fairgate.domain.corpora import CorpusDocument, CorpusSpec
-from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.errors import DataError, ModelError, UsageError
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.ports import Progress
+from fairgate.domain.wording import quoted
 from fairgate.io.durable import durable_file
-from fairgate.io.json_file import read_json_object
-from fairgate.io.lines import MAX_TEXT_CHARACTERS, checked_text, file_sha256
+from fairgate.io.lines import MAX_TEXT_CHARACTERS, checked_text, file_sha256, read_json_object
 from fairgate.io.tables import Row
 from fairgate.retrieval.corpus import CorpusColumns
-from fairgate.retrieval.text_cleaning import (
-    SHORTEST_TEXT,
-    LengthFence,
-    PreparationOptions,
-    clean_text,
-    is_sampled,
-    length_fence,
-)
 
 MANIFEST_VERSION = 1
 _VERSION = "prepared-1"
@@ -55,6 +50,54 @@ class TokenCounter(Protocol):
     def __call__(self, texts: Sequence[str]) -> Sequence[int]:
         """Return the number of tokens of each text, without special tokens."""
         ...
+
+
+SHORTEST_TEXT = 10
+"""Cleaned texts with fewer characters are dropped."""
+
+_URL = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+_MENTION = re.compile(r"(?<![\w@])(?:@+\w+)+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparationOptions:
+    """What of the cleaned texts is kept."""
+
+    sample: float = 1.0
+    """Fraction of the cleaned texts, in (0, 1]; P1 keeps 0.1."""
+    seed: int = 42
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthFence:
+    """Token counts from `low` to `high`, both kept: Q1 - 1.5 IQR to Q3 + 1.5 IQR."""
+
+    q1: float
+    q3: float
+    low: float
+    high: float
+
+
+def length_fence(counts: npt.NDArray[np.int32]) -> LengthFence:
+    """Return Tukey's fence of at least one token count; quartiles interpolate linearly."""
+    q1, q3 = (float(value) for value in np.percentile(counts, [25, 75]))
+    spread = 1.5 * (q3 - q1)
+    return LengthFence(q1=q1, q3=q3, low=q1 - spread, high=q3 + spread)
+
+
+def clean_text(text: str) -> str:
+    """Return `text` in lower case, without URLs and @mentions, single blanks between words.
+
+    An e-mail address is no mention: it stays.
+    """
+    without = _MENTION.sub(" ", _URL.sub(" ", text))
+    return " ".join(without.lower().split())
+
+
+def is_sampled(id_: str, options: PreparationOptions) -> bool:
+    """Return whether a document belongs to the sample: its id and the seed alone decide."""
+    digest = hashlib.sha256(f"{options.seed}\x00{id_}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < options.sample * 2.0**64
 
 
 def prepare_corpus(
@@ -253,3 +296,54 @@ def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
             batch, characters = [], 0
     if batch:
         yield batch
+
+
+_FILE = "tokenizer.json"
+
+
+class TokenizerFile:
+    """A `tokenizer.json` that counts the tokens of texts, special tokens left out."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        """Name the file; it is read when the first text is counted."""
+        self._path = path
+        self.name = name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identify the file's bytes."""
+        return hashlib.sha256(self._path.read_bytes()).hexdigest()
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(self._path))
+        except Exception as error:  # tokenizers raises bare Exception for a bad file
+            raise ModelError(
+                f"{quoted(str(self._path))} is no tokenizer.json that can be read: {error}"
+            ) from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def __call__(self, texts: Sequence[str]) -> Sequence[int]:
+        """Return the number of tokens of each text."""
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        return [len(encoding.ids) for encoding in encodings]
+
+
+def hub_tokenizer(name: str) -> TokenizerFile | None:
+    """Return the tokenizer of a Hugging Face model (`gpt2`); None where it is not available."""
+    # `hf_hub_download` tries a hub that cannot be reached six times, for half a minute.
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        folder = snapshot_download(name, allow_patterns=[_FILE])
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError):
+        return None
+    path = Path(folder) / _FILE
+    return TokenizerFile(path, name) if path.is_file() else None

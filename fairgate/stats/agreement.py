@@ -8,10 +8,15 @@ replacement, so that chance alone gives 0 in small samples too.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import combinations
 from typing import Literal
+
+import numpy as np
+
+from fairgate.stats.observations import Flags, Floats
 
 MOST_COMPARED = 400
 """Different values that are compared with one another: it takes the square of their number."""
@@ -79,3 +84,62 @@ def _agreeing(counts: Counter[str], same: Callable[[str, str], bool]) -> int:
 
 def _pairs(number: int) -> int:
     return number * (number - 1) // 2
+
+
+# Instability of repeated answers: Shannon entropy of the labels, and stability of verdicts.
+#
+# C. E. Shannon, Bell System Technical Journal 27 (1948) 379-423: `H = -sum p log2 p`, in bits: 0
+# where every repeat gave the same label, 1 for two labels half and half.
+
+
+def entropy(labels: Iterable[Hashable]) -> float:
+    """Return the entropy in bits of the observed labels; NaN for none. Order does not matter."""
+    counts = sorted(Counter(labels).values())
+    total = sum(counts)
+    if not total:
+        return math.nan
+    if len(counts) == 1:
+        return 0.0
+    return -math.fsum(count / total * math.log2(count / total) for count in counts)
+
+
+def stability(repeats_of_cases: Iterable[Sequence[Hashable]]) -> float:
+    """Return the share of cases whose repeats all agree; NaN for no case.
+
+    A case without any repeat is left out.
+    """
+    known = [len(set(repeats)) == 1 for repeats in repeats_of_cases if repeats]
+    return sum(known) / len(known) if known else math.nan
+
+
+# Area under the ROC curve from ranks, with ties, and quartiles.
+#
+# D. Bamber, J. Math. Psychology 12 (1975) 387-415 (the area is the Mann-Whitney statistic; a tie
+# counts one half). Quartiles interpolate linearly: R. J. Hyndman and Y. Fan, The American
+# Statistician 50 (1996) 361-365, type 7, which is numpy's default.
+
+
+def auc(scores: Floats, positive: Flags) -> float:
+    """Return P(score of a positive > score of a negative) + P(equal) / 2, in [0, 1].
+
+    NaN without a positive or a negative case. `scores` [n] without NaN. O(n log n).
+    """
+    n_positive = int(np.count_nonzero(positive))
+    n_negative = len(positive) - n_positive
+    if not n_positive or not n_negative:
+        return float("nan")
+    _, rank_group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    # Twice the mid-rank of each group is an integer, so the sum is exact.
+    last = np.cumsum(sizes)
+    twice_mid_rank = 2 * last - sizes + 1
+    twice_rank_sum = int(twice_mid_rank[rank_group][positive].sum())
+    twice_wins = twice_rank_sum - n_positive * (n_positive + 1)
+    return twice_wins / (2 * n_positive * n_negative)
+
+
+def quartiles(values: Floats) -> tuple[float, float, float]:
+    """Return the first quartile, the median and the third quartile; NaN for no values."""
+    if not len(values):
+        return float("nan"), float("nan"), float("nan")
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+    return low, middle, high

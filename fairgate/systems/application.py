@@ -14,7 +14,7 @@ from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.fields import Capabilities
-from fairgate.domain.fingerprints import short
+from fairgate.domain.outcomes import short
 from fairgate.domain.ports import (
     NOTHING,
     Application,
@@ -29,9 +29,8 @@ from fairgate.domain.ports import (
 )
 from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.embedders import EmbedderPolicy
-from fairgate.systems.execute import retrieve
-from fairgate.systems.prompts import DEFAULT_TEMPLATE, render_prompt
-from fairgate.systems.replicas import NoStore
+from fairgate.systems.execute import NoStore, retrieve
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.resources import Resources
 
 
@@ -60,8 +59,8 @@ def application_notices(
 # Run the plan's cases through an application that answers by itself, each question once.
 #
 # What came back is stored batch by batch under the application's revision, so that a killed run
-# continues where it stopped and an unchanged application is not asked again. Without a revision it is
-# unknown whether it changed, so what came back is kept only until the run ends.
+# continues where it stopped and an unchanged application is not asked again. Without a revision it
+# is unknown whether it changed, so what came back is kept only until the run ends.
 
 _KIND = "reply"
 _AT_ONCE = 16

@@ -19,11 +19,9 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer as GeneratedAnswer
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.secrets import concealed, concealed_in_answer
-from fairgate.domain.wording import harmless, quoted
+from fairgate.domain.wording import concealed, concealed_in_answer, harmless, quoted
 from fairgate.io.http_client import HttpClient
-from fairgate.io.http_messages import BUSY, Answer, HttpError, Limits, Request, asks_to_wait
-from fairgate.io.named_secrets import key_in
+from fairgate.io.http_messages import BUSY, Answer, HttpError, Limits, Request, asks_to_wait, key_in
 
 _VERSION = "chat-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""

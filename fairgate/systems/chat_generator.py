@@ -12,8 +12,15 @@ from fairgate.domain.ports import Generator
 from fairgate.io.http_messages import keeps_secrets
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.generation import GeneratorModel
-from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
-from fairgate.systems.replies import Address, Variable
+from fairgate.systems.replies import (
+    Address,
+    Attempts,
+    Concurrency,
+    PerSecond,
+    Seconds,
+    Variable,
+    limits_of,
+)
 
 
 class EndpointPart(Strict):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.classifiers import Classified, Classifier
+from fairgate.domain.cases import Classified, Classifier
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.ports import Embedder
 from fairgate.domain.runtime import Runtime

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeVar, cast
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import BudgetError, FairGateError, ModelError, PartlyRetrievedError
@@ -23,19 +26,19 @@ from fairgate.domain.executions import (
     SharedDocuments,
     Stop,
 )
+from fairgate.domain.json_text import flat, read_json
 from fairgate.domain.ports import (
     NOTHING,
     Embedder,
     Executed,
     Generator,
+    OptionScorer,
     Progress,
     ResultStore,
     Retriever,
     Vectors,
 )
-from fairgate.systems.prompts import render_prompt
-from fairgate.systems.score import named_option, score
-from fairgate.systems.stored import answer_from, answer_to, documents_from, documents_to, read_back
+from fairgate.systems.generation import render_prompt
 
 ANSWERS, RETRIEVALS = "answer", "retrieval"
 """Kinds of stored results: answers and retrieved documents."""
@@ -54,6 +57,140 @@ class System:
     """Whether greedy answers are always the same; what an endpoint promises is not known."""
     embedder: Callable[[], Embedder] | None = None
     """Embeds texts of documents whose retriever has no vectors; None: they are not embedded."""
+
+
+_AT_ONCE = 64
+_DECIMALS = 4
+
+
+# Results to stored texts and back: a text without the expected form counts as missing.
+#
+# A store is a file that may have been edited; what is missing is computed again.
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def read_back(
+    keys: Mapping[Key, str],
+    stored: Mapping[str, str],
+    decode: Callable[[Key, object], Value | None],
+) -> dict[Key, Value]:
+    """Return what is stored for each key and has its form; `decode` returns None where not."""
+    found: dict[Key, Value] = {}
+    for key, name in keys.items():
+        if name not in stored:
+            continue
+        try:
+            value = decode(key, read_json(stored[name]))
+        except ValueError:
+            continue
+        if value is not None:
+            found[key] = value
+    return found
+
+
+def documents_to(documents: Sequence[Document]) -> str:
+    """Return the stored text of a list of documents."""
+    rows = [[d.id, d.text, d.label, d.score] for d in documents]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def documents_from(value: object, most: int) -> list[Document] | None:
+    """Return the documents of a stored list; a retriever may have found fewer than `most`."""
+    if not isinstance(value, list):
+        return None
+    rows = value
+    if len(rows) > most or not all(isinstance(row, list) and len(row) == 4 for row in rows):
+        return None
+    if not all(_is_text(part) for row in rows for part in row[:3]):
+        return None
+    if not all(row[3] is None or _is_number(row[3]) for row in rows):
+        return None
+    return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in rows]
+
+
+def answer_to(answer: Answer) -> str:
+    """Return the stored text of an answer."""
+    return json.dumps(flat(answer), ensure_ascii=False, separators=(",", ":"))
+
+
+def answer_from(value: object) -> Answer | None:
+    """Return a stored answer."""
+    fields = value if isinstance(value, dict) else {}
+    text, margin = fields.get("text"), fields.get("margin")
+    tokens, stopped = fields.get("tokens", 0), fields.get("stopped", "end")
+    if not isinstance(text, str) or not isinstance(stopped, str) or type(tokens) is not int:
+        return None
+    if margin is not None and not _is_number(margin):
+        return None
+    return Answer(text=text, margin=margin, tokens=tokens, stopped=stopped)
+
+
+def scores_from(value: object, count: int) -> list[float] | None:
+    """Return the stored scores of `count` options."""
+    if not isinstance(value, list) or len(value) != count:
+        return None
+    return list(value) if all(map(_is_number, value)) else None
+
+
+def _is_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def score(
+    requests: Sequence[GenerationRequest],
+    generator: Generator,
+    store: ResultStore,
+    progress: Progress,
+) -> dict[GenerationRequest, Answer]:
+    """Return for each request the most probable of its options; the margin is to the next one.
+
+    Each unique request is scored once, and what was scored before comes from the store. Raises
+    ModelError where the generator cannot score.
+    """
+    keys = {request: _key(generator, request) for request in dict.fromkeys(requests)}
+    if not keys:
+        return {}
+    if not hasattr(generator, "score_options"):
+        raise ModelError(
+            "this generator does not return the probability of an answer; use `read: generated`"
+        )
+    stored = store.get_many("score", list(keys.values()))
+    known = read_back(keys, stored, lambda r, value: scores_from(value, len(r.options)))
+    answers = {request: _answer(request, values) for request, values in known.items()}
+    missing = [request for request in keys if request not in answers]
+    progress.start("score", len(keys), len(answers))
+    at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
+    for start in range(0, len(missing), at_once):
+        batch = missing[start : start + at_once]
+        scores = cast("OptionScorer", generator).score_options(batch)
+        found = dict(zip(batch, scores, strict=True))
+        store.put_many("score", [(keys[r], json.dumps(values)) for r, values in found.items()])
+        answers |= {request: _answer(request, values) for request, values in found.items()}
+        progress.advance(len(batch))
+    progress.finish()
+    return answers
+
+
+def named_option(case: Case, answer: str) -> str:
+    """Return the text of the option that was scored best (its letter may have been scored)."""
+    return case.options[case.scored.index(answer)]
+
+
+def _answer(request: GenerationRequest, scores: Sequence[float]) -> Answer:
+    ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    margin = round(scores[ranked[0]] - scores[ranked[1]], _DECIMALS)
+    return Answer(text=request.options[ranked[0]], margin=margin, stopped="label")
+
+
+def _key(generator: Generator, request: GenerationRequest) -> str:
+    parts = json.dumps([generator.fingerprint, request.prompt, request.options])
+    return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def execute(
@@ -271,3 +408,53 @@ def _digest(*parts: str) -> str:
         data = part.encode("utf-8", "surrogatepass")
         sha.update(str(len(data)).encode() + b":" + data)
     return sha.hexdigest()
+
+
+class Reordered:
+    """A retriever whose lists are shown in another order, the same for every query.
+
+    Ranks are exchanged alike everywhere, so metrics of the retrieval do not move; the prompts do.
+    """
+
+    def __init__(self, inner: Retriever, seed: int) -> None:
+        """Take the retriever and the number that names the order."""
+        self._inner = inner
+        self._seed = seed
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify retriever and order."""
+        return f"{self._inner.fingerprint} order {self._seed}"
+
+    @property
+    def at_once(self) -> int:
+        """Return what the retriever says."""
+        return self._inner.at_once
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return the retriever's documents in this order."""
+        order = list(range(top_k))
+        random.Random(self._seed).shuffle(order)  # noqa: S311 (no secret)
+        return [
+            [found[rank] for rank in order if rank < len(found)]
+            for found in self._inner.retrieve(queries, top_k)
+        ]
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return what the retriever returns."""
+        return self._inner.vectors(document_ids)
+
+
+class NoStore:
+    """A result store that keeps nothing: every question is asked again."""
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return nothing."""
+        del kind, keys
+        return {}
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Discard the results."""
+        del kind
+        for _ in items:
+            pass

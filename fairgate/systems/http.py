@@ -16,8 +16,17 @@ from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
-from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
+from fairgate.systems.replies import (
+    Address,
+    Attempts,
+    Concurrency,
+    Header,
+    PerSecond,
+    ResponsePaths,
+    Seconds,
+    Variable,
+    limits_of,
+)
 from fairgate.systems.request_template import RequestTemplate, request_template
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart

@@ -22,7 +22,7 @@ from fairgate.suites.metamorphic.policy import ClassifierField, long_classifier
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
-    from fairgate.domain.classifiers import Classifier
+    from fairgate.domain.cases import Classifier
     from fairgate.systems.system_kind import OpenSystem
 
 _OWN = (None, "default")
@@ -171,7 +171,7 @@ class DocumentLabels:
 
 
 def _read(policy: LabelsPolicy, runtime: Runtime) -> Mapping[str, str]:
-    from fairgate.retrieval.document_labels import read_document_labels
+    from fairgate.retrieval.corpus import read_document_labels
 
     path = existing(policy.file or "", runtime.root, confined=runtime.confined)
     return read_document_labels(str(path), id_column=policy.id, label_column=policy.label)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from fairgate import __version__
 from fairgate.domain.executions import Chat, Decoding
@@ -16,6 +16,7 @@ from fairgate.domain.ports import Generator
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.environment import libraries_of_answers
+from fairgate.systems.chat_generator import EndpointGeneratorPolicy
 from fairgate.systems.generation import GeneratorModel
 from fairgate.systems.resources import Resources
 
@@ -143,3 +144,17 @@ def argument_contradictions(system: Mapping[str, Any]) -> Iterator[tuple[tuple[s
             yield where, f"{quoted(str(name))} is set by FairGate itself; remove it"
         elif not str(name).isidentifier():
             yield where, f"{quoted(str(name))} is no name that a template can ask for"
+
+
+def _place(value: object) -> str:
+    """Return the kind of generator: the key `endpoint` determines it."""
+    named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
+    return "<endpoint>" if "endpoint" in named else "<here>"
+
+
+GeneratorField = Annotated[
+    Annotated[GeneratorPolicy, Tag("<here>")]
+    | Annotated[EndpointGeneratorPolicy, Tag("<endpoint>")],
+    Discriminator(_place),
+]
+"""A model that runs here, or one behind an endpoint."""

@@ -26,8 +26,7 @@ from typing import Any
 from fairgate.domain.applications import Question, Reply, Used, not_counted, usage_of
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.wording import harmless, quoted
-from fairgate.io.json_paths import json_path
-from fairgate.io.replies import ReplyPaths, reply_of
+from fairgate.io.replies import ReplyPaths, json_path, reply_of
 
 _VERSION = "python-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""

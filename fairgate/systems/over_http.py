@@ -11,12 +11,9 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from fairgate.domain.applications import Question, Reply, Used, not_counted, usage_of
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import quoted
-from fairgate.io.http_answers import Asker, usable
+from fairgate.domain.wording import concealed, quoted
 from fairgate.io.http_client import HttpClient
-from fairgate.io.http_messages import Answer, HttpError, Limits, Request
-from fairgate.io.named_secrets import secret_in
+from fairgate.io.http_messages import Answer, Asker, HttpError, Limits, Request, secret_in, usable
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
 from fairgate.systems.request_template import RequestTemplate
 

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.fields import Access, ByShape, Names, Role, Strict
-from fairgate.domain.fingerprints import short
+from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Retriever, RevisedApplication
 from fairgate.domain.wording import listed
-from fairgate.io.json_paths import json_path
-from fairgate.io.replies import ReplyPaths
+from fairgate.io.replies import ReplyPaths, json_path
 from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder

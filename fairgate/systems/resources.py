@@ -15,12 +15,11 @@ from fairgate.domain.fields import Role
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Team
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
-from fairgate.io.git_calls import tracked_below
-from fairgate.io.kept_out_of_git import keep_out_of_git
+from fairgate.io.git_calls import keep_out_of_git, tracked_below
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
+from fairgate.systems.execute import NoStore
 from fairgate.systems.model_files import local_folder
-from fairgate.systems.replicas import NoStore
 
 if TYPE_CHECKING:
     from fairgate.systems.result_store import SqliteResultStore

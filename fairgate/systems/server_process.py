@@ -20,8 +20,8 @@ from fairgate.domain.errors import ApplicationError
 from fairgate.domain.wording import quoted
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import HttpError, Limits, Request
+from fairgate.io.spawn import last_words, program_environment
 from fairgate.systems import server_watch
-from fairgate.systems.programs import last_words, program_environment
 
 _PATIENCE = 5.0
 """Seconds between asking the server to end and ending it."""

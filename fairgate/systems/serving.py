@@ -11,8 +11,7 @@ from pydantic import Field
 
 from fairgate.domain.fields import Access, Strict, SystemModel, Text
 from fairgate.domain.runtime import Runtime
-from fairgate.systems.pace import Seconds
-from fairgate.systems.replies import Address, Variable
+from fairgate.systems.replies import Address, Seconds, Variable
 
 
 class ServePart(Strict):

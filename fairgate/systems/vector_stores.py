@@ -15,8 +15,15 @@ from pydantic import Field, model_validator
 from fairgate.domain.fields import Access, Strict, Text
 from fairgate.domain.ports import Embedder, RevisedApplication
 from fairgate.io.http_messages import keeps_secrets
-from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
-from fairgate.systems.replies import Address, Variable
+from fairgate.systems.replies import (
+    Address,
+    Attempts,
+    Concurrency,
+    PerSecond,
+    Seconds,
+    Variable,
+    limits_of,
+)
 
 if TYPE_CHECKING:
     from fairgate.retrieval.http_store import HttpStore, StoredAt
@@ -153,7 +160,7 @@ class QdrantSearch(HttpStoreSearch):
 
     def store(self, stored: StoredAt) -> HttpStore:
         """Return Qdrant."""
-        from fairgate.retrieval.qdrant import Qdrant
+        from fairgate.retrieval.http_store import Qdrant
 
         return Qdrant(stored, limits_of(self))
 
@@ -182,7 +189,7 @@ class ChromaSearch(HttpStoreSearch):
 
     def store(self, stored: StoredAt) -> HttpStore:
         """Return Chroma."""
-        from fairgate.retrieval.chroma import Chroma
+        from fairgate.retrieval.http_store import Chroma
 
         return Chroma(stored, limits_of(self))
 
@@ -230,8 +237,7 @@ class PgvectorSearch(StoreSearch):
 
     def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search by SQL."""
-        from fairgate.retrieval.pgvector import Pgvector, TableAt
-        from fairgate.retrieval.vector_search import VectorSearch
+        from fairgate.retrieval.vector_search import Pgvector, TableAt, VectorSearch
 
         table = TableAt(
             dsn_env=self.dsn_env,

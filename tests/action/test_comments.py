@@ -8,7 +8,7 @@ from action.repositories import worse
 
 from fairgate.domain.errors import ApiError
 from fairgate.github.api import GitHubApi
-from fairgate.github.comments import Marker, StickyComment
+from fairgate.github.pull_requests import Marker, StickyComment
 
 
 @pytest.fixture

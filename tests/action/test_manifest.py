@@ -15,10 +15,10 @@ from fairgate.domain.errors import BaselineError, DataError, FairGateError, Usag
 from fairgate.domain.fields import Names, Role
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
+from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.gate.manifest import BaseVersion, contents, named_by
-from fairgate.gate.references import NO_REFERENCES
 from fairgate.github.base_commit import BaseCommit, Clone
 from fairgate.github.change import Judge, evaluated
 from fairgate.policy.assembled import policy_model

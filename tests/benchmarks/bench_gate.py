@@ -18,7 +18,7 @@ from dataclasses import replace
 from fakes.planted import GATES, Bench, Plant, policy_of
 
 from fairgate.domain.ports import SILENT
-from fairgate.gate.accept import baseline_of
+from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.gate import run_gate
 from fairgate.systems.recorded import RecordedSystem
 

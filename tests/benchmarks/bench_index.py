@@ -83,7 +83,7 @@ def counted(model: str) -> ScriptedEmbedder:
 
 def step(name: str, place: Path, queries: int, model: str) -> None:
     """Do one step in this process; print what it took as JSON."""
-    from fairgate.domain.corpora import CorpusSpec
+    from fairgate.domain.executions import CorpusSpec
     from fairgate.retrieval.corpus import CorpusFile
     from fairgate.retrieval.embedding_cache import CachedEmbedder
     from fairgate.retrieval.flat_index import FlatIndex

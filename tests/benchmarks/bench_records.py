@@ -23,10 +23,9 @@ from bench_growth import measure as run_growth
 
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.baseline_files import dump_baseline, load_baseline
-from fairgate.gate.execution_lines import execution_lines
-from fairgate.gate.run_folder import RunFolder, replay, write_run
+from fairgate.gate.run_folder import RunFolder, execution_lines, replay, write_run
 from fairgate.reports.formats import chosen, known_files
-from fairgate.reports.presentation import report_texts, view_of
+from fairgate.reports.present import report_texts, view_of
 from fairgate.systems.recorded_answers import read_recorded
 
 

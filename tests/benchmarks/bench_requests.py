@@ -14,8 +14,7 @@ import time
 
 from fairgate.domain.applications import Question
 from fairgate.io.http_messages import Limits
-from fairgate.io.json_paths import json_path
-from fairgate.io.replies import ReplyPaths
+from fairgate.io.replies import ReplyPaths, json_path
 from fairgate.systems.over_http import HttpAddress, HttpApplication
 from fairgate.systems.request_template import request_template
 

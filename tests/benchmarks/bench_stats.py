@@ -18,10 +18,9 @@ from collections.abc import Callable
 import numpy as np
 
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.evidence import RegressionSettings
 from fairgate.stats.identity import identity_test
 from fairgate.stats.observations import Observations, cluster_totals, pair_by_key
-from fairgate.stats.regression import prepare_regression
+from fairgate.stats.regression import RegressionSettings, prepare_regression
 
 TERMS = 21
 SIZES = (2_100, 21_000, 105_000, 210_000, 420_000, 1_050_000)

@@ -31,8 +31,7 @@ from fairgate.gate.rules import expand_rules
 from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
-from fairgate.systems.execute import LocalSystem, System
-from fairgate.systems.replicas import NoStore
+from fairgate.systems.execute import LocalSystem, NoStore, System
 
 ESTIMATE = {"metric": "intersectional/hidden", "max": 0.02}
 POLICY = policy_of(

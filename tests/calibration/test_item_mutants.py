@@ -14,8 +14,7 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.items import Condition
 from fairgate.domain.measurements import Measurements
 from fairgate.domain.ports import SILENT
-from fairgate.features.mutation.kill_score import Search
-from fairgate.features.mutation.mutants import Kind, Mutant, Reach
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach, Search
 from fairgate.features.mutation.mutation_test import MutationTest
 
 AGE = {"category": "Age"}

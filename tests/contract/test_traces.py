@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import DataError
-from fairgate.systems.traces import read_traces
+from fairgate.systems.evaluation_rows import read_traces
 
 
 def attribute(name, value):

@@ -151,8 +151,8 @@ def windowed(tmp_path_factory):
 def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_noticed(
     windowed, tmp_path, monkeypatch
 ):
-    from fairgate.onnx.batches import padded_width
-    from fairgate.onnx.reach import Reach
+    from fairgate.onnx.batch_size import padded_width
+    from fairgate.onnx.decoder_opening import Reach
 
     record, _ = export(windowed, tmp_path / "out")
     assert record["parity"]["longest_prompt"] == 301 + 21

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.task_files import load_task
-from fairgate.policy.unknown_wordings import unknown_wordings
+from fairgate.policy.named_files import load_task, unknown_wordings
 from fairgate.relations.oracles.choice import Choices, choice_stop, read_choice
 from fairgate.relations.oracles.label import read_label
 

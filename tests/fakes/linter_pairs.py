@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fairgate.features.lint.edit_kinds import EditKind
+from fairgate.features.lint.mentions import EditKind
 from fairgate.features.lint.pair_linter import PairLinter
 from fairgate.policy.attribute_files import embedded_dimensions
 

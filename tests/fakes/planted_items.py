@@ -18,8 +18,7 @@ from fairgate.domain.ports import SILENT
 from fairgate.gate.baseline import must_match
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.suites.question_items.plan import question_text
-from fairgate.systems.execute import LocalSystem, System
-from fairgate.systems.replicas import NoStore
+from fairgate.systems.execute import LocalSystem, NoStore, System
 
 CATEGORIES = ("Age", "Religion")
 

@@ -14,8 +14,8 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
 
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import StoreError
+from fairgate.domain.executions import CorpusSpec
 from fairgate.retrieval import index_builder
 from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex

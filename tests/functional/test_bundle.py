@@ -19,10 +19,8 @@ from functional.conftest import Workspace
 
 from fairgate.cli import main
 from fairgate.domain.errors import DataError
-from fairgate.features.bundles.bundle import OPTIONAL, REQUIRED
-from fairgate.features.bundles.bundle_zip import unzipped, zipped
-from fairgate.features.bundles.check import check_bundle
-from fairgate.features.bundles.in_toto import statement
+from fairgate.features.bundles.bundle import OPTIONAL, REQUIRED, statement
+from fairgate.features.bundles.check import check_bundle, unzipped, zipped
 
 GATES = """\
   - {metric: asr/generation/controlled, max: 0.4, regression: {margin: 0.02, budget: 0.04}}

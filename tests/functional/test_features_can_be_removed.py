@@ -37,7 +37,7 @@ import click
 from pydantic import Field
 from fairgate.reports.blocks import Text
 from fairgate.reports.formats import Format
-from fairgate.reports.section import Section
+from fairgate.reports.blocks import Section
 from fairgate.reports.sections.catalogue import SectionKind
 from fairgate.terminal.options import extended
 

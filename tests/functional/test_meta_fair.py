@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from fairgate.cli import main
-from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.executions import CorpusSpec
 from fairgate.io.embedded_names import embedded_path
 from fairgate.policy.pair_catalogue import pair_catalogue
 from fairgate.relations.catalogue import RELATIONS

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fairgate.domain.errors import DataError
-from fairgate.gate.kill_score import read_kill_score
+from fairgate.gate.accepted_runs import read_kill_score
 
 GLOBAL = """\
   - {metric: asr/generation/controlled, max: 0.40}

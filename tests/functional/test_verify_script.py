@@ -17,9 +17,8 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate import __version__
 from fairgate.domain.ports import SILENT
-from fairgate.features.bundles.bundle import STATEMENT, RunFiles, as_json, members_of
-from fairgate.features.bundles.bundle_zip import zipped
-from fairgate.features.bundles.in_toto import statement
+from fairgate.features.bundles.bundle import STATEMENT, RunFiles, as_json, members_of, statement
+from fairgate.features.bundles.check import zipped
 from fairgate.gate.gate import run_gate
 from fairgate.reports.run_record import render_run_record
 

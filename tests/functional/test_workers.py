@@ -9,8 +9,8 @@ from fakes.workers import Here
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime, Workers
-from fairgate.features.ray.team import team_for
 from fairgate.features.ray.worker_side import WorkerSide, worker_side
+from fairgate.features.ray.workers import team_for
 from fairgate.gate import composition
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.io.environment import libraries_of_answers
@@ -169,7 +169,7 @@ def in_this_process(monkeypatch, side):
         executors.append(Here(runtime.workers.count, lambda busy: (busy[-1], False), side))
         return executors[-1]
 
-    monkeypatch.setattr("fairgate.features.ray.team._executor", executor)
+    monkeypatch.setattr("fairgate.features.ray.workers._executor", executor)
     return executors
 
 

@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_hostile_texts import _view
 
-from fairgate.github.ci_files import ChangeReport
+from fairgate.github.ci_files import ChangeReport, SeveralReports
 from fairgate.github.report import Edits, Notes, job_summary, pull_request_comment, render_notes
-from fairgate.github.several_policies import SeveralReports
 from fairgate.reports.blocks import Form, Text
 from fairgate.reports.markdown import COMMENT_LIMIT, length
 

@@ -14,8 +14,8 @@ from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, FLIPS, baseline, regression
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.domain.keys import source_of
-from fairgate.gate.history import accepted_run
+from fairgate.domain.cases import source_of
+from fairgate.gate.baseline_files import accepted_run
 from fairgate.reports import browsing
 from fairgate.reports.blocks import CaseList
 from fairgate.reports.browsing import CaseBrowser, Room, Texts

@@ -15,7 +15,7 @@ from fairgate.gate.comparison import Comparison
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.table import Table
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.schema import GatePolicy
 
 POLICY = policy_of()
 ALPHA = 1 - POLICY.confidence

@@ -14,7 +14,7 @@ from fairgate.gate.comparison import Comparison
 from fairgate.gate.identity import compare_identities, identity_measurements
 from fairgate.gate.measure import measure
 from fairgate.gate.rules import expand_rules
-from fairgate.github.loosened import loosened
+from fairgate.github.sides import loosened
 from fairgate.metrics.table import Table
 
 WORLD = Bench(policy=policy_of(), sources=14, sets=("gender",))

@@ -5,10 +5,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.unknown_wordings import unknown_wordings
-from fairgate.relations.oracles.choice import Choices, choice_stop, read_choice
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.relations.oracles.choice import Choices, choice_stop, is_complete, read_choice
 from fairgate.relations.oracles.label import first_label
-from fairgate.relations.oracles.stopping import is_complete
 
 SENTIMENT = ("positive", "negative", "neutral", "mixed")
 TOXICITY = ("toxic", "non-toxic", "non toxic", "nontoxic", "not toxic")

@@ -15,17 +15,16 @@ from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 
-from fairgate.domain.cases import Source, Task, TestPlan
+from fairgate.domain.cases import Source, Task, TestPlan, first_asked, is_repeat
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.keys import first_asked, is_repeat
 from fairgate.features.mutation.mutants import Kind, Mutant, Reach
 from fairgate.features.mutation.recorded_run import PairVariants
 from fairgate.gate.attribution import attribute
-from fairgate.gate.constant_answers import constant_answers, readable_answers
-from fairgate.gate.tabulate import tabulate
+from fairgate.gate.decide import constant_answers, readable_answers
+from fairgate.gate.judge import tabulate
 from fairgate.gate.waves import Answered, Crossing
-from fairgate.policy.task_files import load_task
+from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.verdict import code_of

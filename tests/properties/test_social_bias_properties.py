@@ -169,8 +169,8 @@ def test_duplicated_items_neither_narrow_nor_widen_an_interval(metric, templates
 
 def test_few_templates_get_students_interval_with_one_less_degree_of_freedom():
     from fairgate.metrics.metric import observe
+    from fairgate.stats.interval import t_interval
     from fairgate.stats.observations import cluster_totals
-    from fairgate.stats.t_interval import t_interval
 
     rng = np.random.default_rng(5)
     items = many(40, 5)

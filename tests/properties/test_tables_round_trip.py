@@ -11,11 +11,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import CorpusSpec
 from fairgate.io.tables import read_rows
 from fairgate.retrieval.corpus import CorpusFile
-from fairgate.retrieval.text_cleaning import clean_text
+from fairgate.retrieval.preparation import clean_text
 from fairgate.suites.metamorphic.sources import read_sources
 
 TEXTS = st.text(

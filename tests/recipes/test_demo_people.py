@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import make_demo_people
 
-from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.executions import CorpusSpec
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.suites.metamorphic.sources import read_sources
 

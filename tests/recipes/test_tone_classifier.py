@@ -12,7 +12,7 @@ import train_tone
 from fakes.generation import generated
 
 from fairgate.domain.attributes import Form
-from fairgate.domain.classifiers import SENTIMENTS, TONES
+from fairgate.domain.cases import SENTIMENTS, TONES
 from fairgate.domain.runtime import Runtime
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.frames import Realised, realise

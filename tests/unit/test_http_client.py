@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from fakes.raw_server import raw_server
 
-from fairgate.io import http_connections
+from fairgate.io import http_client
 from fairgate.io.event_loop import submitted
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import HttpError, Limits, Request
@@ -282,8 +282,8 @@ def test_without_a_proxy_the_same_is_sent_as_with_one(name, monkeypatch):
     with listening() as (address, heads):
         request = replace(SENT[name], url=SENT[name].url.replace("HOST", address))
         for proxies in ({}, {"http": "http://proxy.invalid:9", "no": "127.0.0.1"}):
-            monkeypatch.setattr(http_connections, "getproxies", lambda found=proxies: found)
-            monkeypatch.setattr(http_connections, "is_local", lambda _: False)
+            monkeypatch.setattr(http_client, "getproxies", lambda found=proxies: found)
+            monkeypatch.setattr(http_client, "is_local", lambda _: False)
             for scheme in ("http", "no"):
                 monkeypatch.setenv(f"{scheme}_proxy", proxies.get(scheme, ""))
             with HttpClient(Limits()) as client:
@@ -292,18 +292,18 @@ def test_without_a_proxy_the_same_is_sent_as_with_one(name, monkeypatch):
                 kinds = {
                     type(pool.opened) for pool in next(iter(client._connections._pools.values()))
                 }
-            assert kinds == {http_connections._Routed if proxies else http_connections._Straight}
+            assert kinds == {http_client._Routed if proxies else http_client._Straight}
     lines = [frozenset(head.partition(b"\r\n\r\n")[0].split(b"\r\n")) for head in heads]
     assert len(lines) == 4
     assert len(set(lines)) == 1
 
 
 def test_headers_of_an_answer_are_read_the_same_way(server, monkeypatch):
-    monkeypatch.setattr(http_connections, "is_local", lambda _: False)
+    monkeypatch.setattr(http_client, "is_local", lambda _: False)
     server.answers = {"/": (200, {"X-Odd": "caf\xe9", "X-ONE": "a"}, b"ok", at_once)}
     found = []
     for has_proxies in (True, False):
-        monkeypatch.setattr(http_connections, "_has_proxies", lambda has=has_proxies: has)
+        monkeypatch.setattr(http_client, "_has_proxies", lambda has=has_proxies: has)
         monkeypatch.setenv("no_proxy", "*")
         with HttpClient(Limits()) as client:
             found.append(client.ask(get(f"{server.url}/")).headers)
@@ -339,7 +339,7 @@ def test_certificates_are_read_where_tls_may_be_spoken(server, monkeypatch, url,
         return create(trust_env=trust_env)
 
     monkeypatch.setattr(httpx2, "create_ssl_context", counting)
-    monkeypatch.setattr(http_connections, "getproxies", lambda: {"http": proxy, "https": proxy})
+    monkeypatch.setattr(http_client, "getproxies", lambda: {"http": proxy, "https": proxy})
     address = url.format(server.url if url == "{}" else server.url.partition(":")[2])
     with HttpClient(Limits(attempts=1, seconds=5.0)) as client:
         asked(client, address)

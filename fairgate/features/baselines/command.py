@@ -22,7 +22,7 @@ from fairgate.terminal.output import say
 
 if TYPE_CHECKING:
     from fairgate.domain.outcomes import GateResult
-    from fairgate.gate.references import Reference
+    from fairgate.gate.baseline import Reference
 
 Command = Callable[..., Any]
 
@@ -68,7 +68,7 @@ def accept(run: Path, reason: str, **options: Any) -> int:
     The answers are judged again, so an edited record cannot become a baseline; a run that decided
     too little is refused.
     """
-    from fairgate.gate.references import Reference
+    from fairgate.gate.baseline import Reference
 
     return _write(run, reason, Reference.BASELINE, options)
 
@@ -82,17 +82,16 @@ def anchor(run: Path, reason: str, **options: Any) -> int:
     series of small accepted changes cannot pass one by one. Pinning another one resets every
     budget, which a pull request's report lists as less strict.
     """
-    from fairgate.gate.references import Reference
+    from fairgate.gate.baseline import Reference
 
     return _write(run, reason, Reference.ANCHOR, options)
 
 
 def _write(run: Path, reason: str, reference: Reference, options: Mapping[str, Any]) -> int:
     """Make a run the baseline or the anchor of its policy."""
-    from fairgate.gate.accept import baseline_of
-    from fairgate.gate.accepted_runs import accepted_path, with_history, write_baseline
+    from fairgate.gate.accepted_runs import accepted_path, baseline_of, with_history, write_baseline
+    from fairgate.gate.baseline import Reference
     from fairgate.gate.burn_in_file import read_burn_in
-    from fairgate.gate.references import Reference
     from fairgate.gate.run_folder import check_run, replay
 
     runtime = runtime_of(dict(options))

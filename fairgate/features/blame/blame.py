@@ -14,23 +14,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, first_asked
 from fairgate.domain.errors import BaselineError, ModelError, RetrievalError
-from fairgate.domain.keys import first_asked
 from fairgate.domain.measurements import Measurements, slice_of
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.ports import SILENT, Progress, Staged
 from fairgate.domain.units import Unit
-from fairgate.features.blame.documents import DocumentSearch, Sides, Verdict
-from fairgate.features.blame.result import Blame, ExplainedRule, Factor, Known, Move
+from fairgate.features.blame.documents import (
+    Blame,
+    DocumentSearch,
+    ExplainedRule,
+    Factor,
+    Known,
+    Move,
+    Sides,
+    Verdict,
+)
 from fairgate.features.blame.shapley import Weights, design, residual_weights, shapley_weights
-from fairgate.gate.accept import baseline_of
+from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.delta_debugging import OutOfQuestions
 from fairgate.gate.gate import GateInput, GateRun, run_gate, without_attribution
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
 from fairgate.metrics.table import Table
-from fairgate.policy.gates import MOST_UNREADABLE, GatePolicy
+from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
 from fairgate.stats.observations import (

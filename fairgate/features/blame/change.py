@@ -11,12 +11,11 @@ from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
+from fairgate.features.blame.documents import Blame
 from fairgate.features.blame.report import blame_line
-from fairgate.features.blame.result import Blame
-from fairgate.features.blame.revisions import Version, revision_of
-from fairgate.features.blame.versions import Side, crossed, write_blame
+from fairgate.features.blame.versions import Side, Version, crossed, revision_of, write_blame
 from fairgate.github.change import Evaluation, JudgedChange
-from fairgate.github.versions import Files
+from fairgate.github.sides import Files
 from fairgate.policy.yaml_text import decode_yaml
 
 _MOST = 300

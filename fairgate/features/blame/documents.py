@@ -3,21 +3,172 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol, cast
 
+from fairgate.domain.executions import Answer, GenerationRequest
 from fairgate.domain.measurements import slice_of
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.domain.ports import SILENT, Progress, Retriever, SystemUnderTest
+from fairgate.domain.ports import (
+    SILENT,
+    Generator,
+    OptionScorer,
+    Progress,
+    Retriever,
+    SystemUnderTest,
+)
 from fairgate.features.blame.mixed_corpus import ChangedDocument, UnionSearch
-from fairgate.features.blame.question_limit import QuestionLimit
-from fairgate.features.blame.result import Factor, SearchedDocuments
 from fairgate.gate.delta_debugging import OutOfQuestions, smaller_and_smaller
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 
 OWN_RETRIEVER = "default"
 """Key of the retriever over the policy's corpus."""
+
+
+@dataclass(slots=True)
+class QuestionLimit:
+    """How many questions may be asked, and how many were; stored answers cost none."""
+
+    most: int
+    asked: int = 0
+
+    def allowed(self, wanted: int) -> int:
+        """Count at most `wanted` questions as asked, and return how many may be."""
+        found = min(wanted, self.most - self.asked)
+        self.asked += found
+        return found
+
+
+class LimitedGenerator:
+    """A port `Generator` that raises OutOfQuestions after the last question that may be asked.
+
+    What was answered until then is given first, so that it is stored.
+    """
+
+    def __init__(self, inner: Generator, limit: QuestionLimit) -> None:
+        """Take the generator and the limit that it shares."""
+        self._inner = inner
+        self._limit = limit
+        if hasattr(inner, "score_options"):
+            self.score_options = self._score_options
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the generator: a limit changes no answer."""
+        return self._inner.fingerprint
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position in requests, answer)`."""
+        allowed = self._limit.allowed(len(requests))
+        if allowed:
+            yield from self._inner.generate(requests[:allowed])
+        if allowed < len(requests):
+            raise OutOfQuestions
+
+    def _score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return the log-probabilities of each request's options, all or none."""
+        if self._limit.allowed(len(requests)) < len(requests):
+            raise OutOfQuestions
+        return cast("OptionScorer", self._inner).score_options(requests)
+
+
+class Factor(StrEnum):
+    """A part of a system that a change can replace alone."""
+
+    MODEL = "model"
+    PROMPT = "prompt"
+    DECODING = "decoding"
+    EMBEDDER = "embedder"
+    CORPUS = "corpus"
+    TOP_K = "top_k"
+
+
+class Known(StrEnum):
+    """How far the question is answered."""
+
+    NOTHING_DIFFERS = "nothing-differs"
+    GREEN = "green"
+    """HEAD fails no rule that BASE does not fail."""
+    EXPLAINED = "explained"
+    OUT_OF_BUDGET = "out-of-budget"
+    """The budget ended before every combination was run: nothing is claimed."""
+    NOT_COMBINABLE = "not-combinable"
+    """A combination of both sides cannot be run, such as a prompt that BASE's model refuses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What one factor moved a rule's value by."""
+
+    factor: Factor
+    change: float
+    """Shapley value, in the metric's unit; all factors' add up to the whole change."""
+    share: float | None
+    """Of the whole change; None where that is 0."""
+    interval: tuple[float, float] | None
+    note: str = ""
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedRule:
+    """A rule that fails at HEAD and not at BASE, on the cases that every combination decided."""
+
+    metric: str
+    suite: str
+    where: Mapping[str, str]
+    base: float | None
+    head: float | None
+    """None where no case is decided in every combination: then nothing is divided."""
+    cases: int
+    left_out: int
+    """Cases that some combination did not decide: they count in the gate, and not here."""
+    moves: Sequence[Move]
+    residual: float = 0.0
+    """What the moves from both ends missed and share equally; 0 where all combinations were run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedDocuments:
+    """What the search among the changed documents found."""
+
+    changed: Mapping[str, int]
+    """Kind of change to the number of documents."""
+    found: Sequence[ChangedDocument] = ()
+    """Reverting these alone restores the verdict; empty where that is known of no set."""
+    minimal: bool = False
+    """Whether leaving any one of them as it is at HEAD keeps the verdict red."""
+    reverted: Sequence[float | None] = ()
+    """Values of the rules at HEAD with the found documents as they were, in the rules' order."""
+    trials: int = 0
+    """How often the gate was run on a mixture of both corpora."""
+    why_not: str = ""
+    """Why no documents are named, or why the set is no claim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """Which part of a change explains a red verdict."""
+
+    known: Known
+    factors: Sequence[Factor]
+    """Those that differ between BASE and HEAD, in the order of `Factor`."""
+    notes: Sequence[str]
+    """What differs besides, and what a reader must know."""
+    combinations: int = 0
+    rules: Sequence[ExplainedRule] = ()
+    failing: Sequence[str] = ()
+    """The rules that fail at HEAD and not at BASE, in words; also where nothing is explained."""
+    restoring: Sequence[Factor] = ()
+    """Factors of which taking back one alone restores the verdict."""
+    documents: SearchedDocuments | None = None
+    asked: int = 0
+    """Questions that the model answered; stored answers cost none."""
+    budget: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """`base` and `head`: how the user named the sides."""
 
 
 class Sides(Protocol):

@@ -14,9 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import RetrievalError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.domain.ports import Retriever, Vectors
 
 _SPARE = 16

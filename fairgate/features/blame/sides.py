@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.corpora import CorpusSpec
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import CorpusSpec, Document, Execution
 from fairgate.domain.ports import (
     NOTHING,
     Executed,
@@ -21,23 +20,18 @@ from fairgate.domain.ports import (
     Vectors,
 )
 from fairgate.domain.runtime import Runtime
-from fairgate.features.blame.documents import OWN_RETRIEVER
+from fairgate.features.blame.documents import OWN_RETRIEVER, Factor, LimitedGenerator, QuestionLimit
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.features.blame.question_limit import LimitedGenerator, QuestionLimit
-from fairgate.features.blame.result import Factor
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.suite_retrievers import SuiteRetrievers
 from fairgate.retrieval.corpus import CorpusColumns, CorpusFile
 from fairgate.systems.catalogue import kind_of
-from fairgate.systems.corpora import long_form, open_corpus
+from fairgate.systems.corpora import find_table, long_form, open_corpus
 from fairgate.systems.embedders import Encoder, long_embedder
-from fairgate.systems.execute import RETRIEVALS, LocalSystem, System
-from fairgate.systems.index_retriever import RetrieverPolicy
+from fairgate.systems.execute import RETRIEVALS, LocalSystem, NoStore, System
+from fairgate.systems.local import RetrieverPolicy, StoreApart, prompt_facts
 from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
-from fairgate.systems.open_local import StoreApart, prompt_facts
-from fairgate.systems.replicas import NoStore
 from fairgate.systems.resources import Resources
-from fairgate.systems.tables import find_table
 
 _EVERY = frozenset(Factor)
 _OF_MODEL = ("model", "revision")

@@ -36,7 +36,7 @@ def burn_in(policy: Path, **options: Any) -> int:
     the prompt, other sampling seeds. Reports how often the gate would have failed, how steady the
     labels are, and the standard deviations that `power` and `baseline accept --burn-in` use.
     """
-    from fairgate.features.burn_in.run import burn_in_policy, render_burn_in, write_burn_in
+    from fairgate.features.burn_in.burn_in import burn_in_policy, render_burn_in, write_burn_in
 
     runtime = runtime_of(options)
     progress = progress_for(quiet=options["quiet"])

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
-from fairgate.systems.corpora import token_counter
-from fairgate.systems.tables import find_table
+from fairgate.systems.corpora import find_table, token_counter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +29,7 @@ def prepare_named_corpus(
     choice: CorpusChoice, output: Path, runtime: Runtime, progress: Progress
 ) -> Iterator[str]:
     """Prepare a corpus, and yield the result as lines."""
-    from fairgate.retrieval.preparation import manifest_path, prepare_corpus
-    from fairgate.retrieval.text_cleaning import PreparationOptions
+    from fairgate.retrieval.preparation import PreparationOptions, manifest_path, prepare_corpus
 
     path = find_table("corpora", choice.source, runtime)
     manifest = prepare_corpus(

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, first_asked
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.fields import Capabilities
-from fairgate.domain.keys import first_asked
 from fairgate.domain.ports import SILENT, SystemUnderTest
 from fairgate.domain.runtime import Runtime
 from fairgate.gate.composition import Composition
@@ -18,7 +17,7 @@ from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
-from fairgate.systems.prompts import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 
 _TRIED = 3
 _YES = "yes"

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, crossed_key, first_asked
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.keys import crossed_key, first_asked
 from fairgate.domain.units import Judged, Reason, Unit, Value
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.gate.gate import GateInput, GateRun

@@ -22,13 +22,13 @@ def _junit(view: View, _: Finished) -> str:
 
 
 def _badge(view: View, _: Finished) -> str:
-    from fairgate.features.exports.badge import render_badge
+    from fairgate.features.exports.junit import render_badge
 
     return render_badge(view)
 
 
 def _cyclonedx(_: View, done: Finished) -> str:
-    from fairgate.features.exports.cyclonedx import render_cyclonedx
+    from fairgate.features.exports.every_eval_ever import render_cyclonedx
 
     return render_cyclonedx(done.result, done.confidence)
 

@@ -6,9 +6,11 @@ be judged for want of a baseline or of sources is skipped with the reason. There
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from fairgate.domain.outcomes import Outcome
+from fairgate.domain.wording import harmless
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import NONE
 from fairgate.reports.rule_rows import RuleRow
@@ -103,3 +105,22 @@ def _figures(row: RuleRow) -> list[tuple[str, str]]:
         ("smallest detectable change", row.detectable),
         ("limits", row.limits),
     ]
+
+
+_COLOURS = {
+    Outcome.PASS: "brightgreen",
+    Outcome.FAIL: "red",
+    Outcome.INCONCLUSIVE: "yellow",
+    Outcome.NOT_EVALUATED: "lightgrey",
+}
+
+
+def render_badge(view: View) -> str:
+    """Return `badge.json`: policy and verdict, nothing of texts or answers."""
+    badge = {
+        "schemaVersion": 1,
+        "label": harmless(view.policy),
+        "message": view.word.lower(),
+        "color": _COLOURS[view.mark],
+    }
+    return json.dumps(badge) + "\n"

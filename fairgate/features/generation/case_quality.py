@@ -17,10 +17,9 @@ from fairgate.domain.executions import GenerationRequest
 from fairgate.domain.ports import SILENT, Generator, OptionScorer
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
-from fairgate.features.generation.cases import header_of
-from fairgate.features.generation.generated_cases import read_cases
+from fairgate.features.generation.cases import header_of, read_cases
 from fairgate.relations.frames import Realised, realise
-from fairgate.suites.metamorphic.case_rows import GeneratedCase
+from fairgate.suites.metamorphic.sources import GeneratedCase
 from fairgate.systems.embedders import long_embedder
 from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
 from fairgate.systems.resources import Resources
@@ -36,8 +35,8 @@ _HEAD = (
 
 # How good generated cases are as texts: the four figures of GenFair's Table II (P3, section V.D).
 #
-# The paper names the figures and the tools, not the formulas. Here they are defined; so they compare
-# generators with one another, and not with the paper's printed numbers.
+# The paper names the figures and the tools, not the formulas. Here they are defined; so they
+# compare generators with one another, and not with the paper's printed numbers.
 
 Vectors = npt.NDArray[np.float32]
 PAIRS = 2000

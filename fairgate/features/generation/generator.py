@@ -13,7 +13,7 @@ from fairgate.domain.attributes import AttributeUse, Dimension
 from fairgate.features.generation.templates import Template
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import Unrealisable, realise
-from fairgate.suites.metamorphic.case_rows import GeneratedCase
+from fairgate.suites.metamorphic.sources import GeneratedCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

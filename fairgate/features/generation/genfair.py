@@ -23,7 +23,7 @@ from fairgate.domain.attributes import AttributeUse, Manner, excluded
 from fairgate.features.generation.combinations import named_values
 from fairgate.features.generation.generator import Distinct, Ingredients
 from fairgate.features.generation.templates import Template
-from fairgate.suites.metamorphic.case_rows import GeneratedCase
+from fairgate.suites.metamorphic.sources import GeneratedCase
 
 MANNERS = {
     "intensify": Manner.INTENSIFIED,
@@ -44,9 +44,9 @@ Uses = tuple[AttributeUse, ...]
 
 # Rows of values for the slots of a template, each the one that states most that was not stated.
 #
-# A covering array is built row by row (greedy, as in AETG): all rows of a template are compared, and
-# the one with the most new combinations of t values is taken; where nothing is new, the one whose
-# combinations are rarest. Rows that hold two values which nobody has together are left out.
+# A covering array is built row by row (greedy, as in AETG): all rows of a template are compared,
+# and the one with the most new combinations of t values is taken; where nothing is new, the one
+# whose combinations are rarest. Rows that hold two values which nobody has together are left out.
 
 MOST_ROWS = 2**14
 """Rows of a template up to which all are compared."""

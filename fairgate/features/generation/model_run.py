@@ -17,7 +17,7 @@ from fairgate.domain.fields import Strict
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import listed
-from fairgate.features.generation.generated_cases import refuse_to_replace
+from fairgate.features.generation.cases import refuse_to_replace
 from fairgate.features.generation.model_pairs import (
     BY_MODEL,
     PairBrief,
@@ -26,21 +26,22 @@ from fairgate.features.generation.model_pairs import (
     Wordings,
     briefs,
     counted,
+    counts,
+    in_words,
     names_catalogued,
+    pair_problem,
     read_answer,
+    wordings_of,
 )
-from fairgate.features.generation.pair_check import counts, in_words, pair_problem, wordings_of
 from fairgate.io.durable import write_lines
 from fairgate.policy.parse import parse_policy, validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.suites.metamorphic.case_rows import FORMAT, HEADER_KEY
-from fairgate.suites.metamorphic.written_pairs import written_pair
+from fairgate.suites.metamorphic.sources import FORMAT, HEADER_KEY, written_pair
 from fairgate.systems.catalogue import policy_parts
-from fairgate.systems.generators import GeneratorField
-from fairgate.systems.local import LocalPolicy
-from fairgate.systems.open_local import OpenLocal, model_name
+from fairgate.systems.local import LocalPolicy, OpenLocal, model_name
+from fairgate.systems.onnx_generator import GeneratorField
 from fairgate.systems.resources import Resources
 
 CALLS_A_PAIR = 3

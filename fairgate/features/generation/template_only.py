@@ -14,7 +14,7 @@ import numpy as np
 from fairgate.domain.attributes import AttributeUse, contradiction
 from fairgate.features.generation.generator import Distinct, Ingredients
 from fairgate.features.generation.templates import Template
-from fairgate.suites.metamorphic.case_rows import GeneratedCase
+from fairgate.suites.metamorphic.sources import GeneratedCase
 
 MOST_REPEATS = 200
 """Draws in a row without a new text after which a template counts as used up."""

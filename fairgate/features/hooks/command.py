@@ -71,9 +71,9 @@ def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
 
 def _smoked(policy: Path, sources: int, runtime: Runtime) -> str:
     from fairgate.domain.ports import SILENT
+    from fairgate.gate.baseline import NO_REFERENCES
     from fairgate.gate.composition import Composition
     from fairgate.gate.gate import run_gate
-    from fairgate.gate.references import NO_REFERENCES
 
     loaded = narrowed(load_policy(policy, runtime), sources, runtime)
     composition = Composition(loaded, runtime, SILENT)

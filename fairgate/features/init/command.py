@@ -103,7 +103,7 @@ def _answered() -> Iterator[None]:
 
 
 def _next_steps(policy: str, system: str) -> list[str]:
-    from fairgate.features.init.starter_systems import ANSWERS, SYSTEMS
+    from fairgate.features.init.starter_files import ANSWERS, SYSTEMS
 
     before = {
         "models": [

@@ -21,13 +21,18 @@ from fairgate.io.tables import read_rows, table_columns
 from fairgate.policy.parse import validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.relations.oracles.verdict import JUDGE_RULE, JudgedTexts, Verdict
-from fairgate.stats.auc import auc
-from fairgate.stats.entropy import entropy, stability
-from fairgate.stats.interval import Interval
+from fairgate.stats.agreement import auc, entropy, stability
+from fairgate.stats.interval import Interval, wilson
 from fairgate.stats.observations import Flags, Floats
-from fairgate.stats.wilson import wilson
-from fairgate.systems.judge_votes import Judgements, Vote, judge_all, vote
-from fairgate.systems.judges import JudgeFile, fingerprints, open_judges
+from fairgate.systems.judges import (
+    JudgeFile,
+    Judgements,
+    Vote,
+    fingerprints,
+    judge_all,
+    open_judges,
+    vote,
+)
 from fairgate.systems.resources import Resources
 
 CONFIDENCE = 0.95
@@ -177,9 +182,9 @@ def summary_lines(record: Mapping[str, object]) -> Iterator[str]:
 
 # How well verdicts agree with labels: precision, recall, F1, AUC and Cohen's kappa.
 #
-# F1 is the harmonic mean of precision and recall. J. Cohen, Educational and Psychological Measurement
-# 20 (1960) 37-46: kappa = (p - e) / (1 - e), with p the share of equal pairs and e what equal margins
-# alone would give. Intervals are percentiles of a bootstrap over the cases.
+# F1 is the harmonic mean of precision and recall. J. Cohen, Educational and Psychological
+# Measurement 20 (1960) 37-46: kappa = (p - e) / (1 - e), with p the share of equal pairs and e what
+# equal margins alone would give. Intervals are percentiles of a bootstrap over the cases.
 
 _RESAMPLES = 2000
 

@@ -20,7 +20,7 @@ def lint(pairs: Path) -> int:
     `permute`, or the id of a GenFair relation. Exit code 1 where a pair is rejected; with `valid`
     on every line precision and recall of the linter are shown, and the exit code is 0.
     """
-    from fairgate.features.lint.lint import lint_pairs
+    from fairgate.features.lint.pair_linter import lint_pairs
 
     found = lint_pairs(pairs)
     for line in found.lines:

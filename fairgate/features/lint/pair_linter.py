@@ -13,19 +13,31 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fairgate.domain.attributes import Dimension
-from fairgate.features.lint.edit_kinds import EditKind, mention_fault
-from fairgate.features.lint.mentions import Item, Lexicon, Mention, Token
-from fairgate.features.lint.pair_gaps import gap_fault
-from fairgate.features.lint.pair_pronouns import WordAgreement
+from fairgate.domain.errors import DataError
+from fairgate.domain.wording import harmless, listed
+from fairgate.features.lint.mentions import (
+    EditKind,
+    Item,
+    Lexicon,
+    Mention,
+    Token,
+    edit_kind,
+    mention_fault,
+)
 from fairgate.features.lint.pair_unknown import (
     Walk,
+    WordAgreement,
     common_beginning,
     left_behind,
     unknown_attribute_faults,
     walk_of,
 )
+from fairgate.io.lines import capped, checked_text
+from fairgate.io.tables import Row, read_rows
+from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.english import FUNCTION_WORDS, PRONOUNS, new_english_fault
 
 _GLUE = {"a": "a", "an": "a", "who": "w", "and": "&", ",": ","}
@@ -169,6 +181,64 @@ def _leave_out_stand_in(one: _Reading, other: _Reading) -> None:
         other.gaps[place : place + extra + 1] = [one.gaps[place]]
 
 
+# What stands between two ordinary words: attributes, and the glue of articles, "who" and lists.
+#
+# Patterns have a letter for each part: `a` an article, `w` "who", `&` "and", `,` a comma, `M` an
+# adjective, `N` a noun, `H` what stands in for a noun, `C` a clause, `G` a gerund.
+
+_LIST = r"{0}(?:(?:,{0})*&{0})?"
+_PHRASE = re.compile(rf",?(?:a?(?:M,?)*N?M?H?(?:,?w{_LIST.format('C')})?|{_LIST.format('G')}),?")
+_COMMA = "a comma is left over or missing"
+
+
+def gap_fault(was: str, now: str, *, permuted: bool) -> str | None:
+    """Return what is wrong with the pattern `now` where the source has `was`."""
+    if was == now:
+        return None
+    return (
+        _article_fault(was, now)
+        or (_place_fault(was, now) if permuted else None)
+        or _left_over(was, now)
+        or _list_fault(was, now)
+        or _comma_fault(was, now)
+    )
+
+
+def _article_fault(was: str, now: str) -> str | None:
+    if "a" in was and "a" not in now and not was.startswith(","):
+        return "an article is gone"
+    return "an article is added" if "a" in now and "a" not in was else None
+
+
+def _place_fault(was: str, now: str) -> str | None:
+    moved = re.sub("[a,]", "", was) != re.sub("[a,]", "", now)
+    return "an attribute stands among other words" if moved else None
+
+
+def _left_over(was: str, now: str) -> str | None:
+    if {was, now} == {",", ""} or (",w" in now and ",w" not in was):
+        return _COMMA
+    return "an 'and' is left over" if now.endswith("&") and not was.endswith("&") else None
+
+
+def _list_fault(was: str, now: str) -> str | None:
+    if _PHRASE.fullmatch(was) is None:  # two persons, say: only the glue is compared
+        same = re.sub("[^a,w&]", "", was) == re.sub("[^a,w&]", "", now)
+        return None if same or len(now) < len(was) - 1 else "the words of a list do not fit"
+    if _PHRASE.fullmatch(now) is None:
+        return "a word or a comma of a list is left over or missing"
+    return None
+
+
+def _comma_fault(was: str, now: str) -> str | None:
+    if now == ",":
+        return None if was.endswith(",") and was[0] != "," else _COMMA
+    if now and (was[:1] == ",") != (now[:1] == ","):
+        return _COMMA
+    enclosed = was[:1] == "," and not now
+    return _COMMA if was and (was[-1:] == ",") != (now[-1:] == ",") and not enclosed else None
+
+
 def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str]:
     words: Sequence[Token] | None = other.words
     if kind is EditKind.COUNTERFACTUAL:
@@ -239,3 +309,78 @@ def _first_difference(before: Sequence[Token], after: Sequence[Token]) -> str:
             return f"other words differ: '{old.text}' and '{new.text}'"
     longer = before if len(before) > len(after) else after
     return f"other words differ: '{longer[min(len(before), len(after))].text}'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintedPairs:
+    """What the linter says of the pairs of a file."""
+
+    lines: tuple[str, ...]
+    rejected: int
+    labelled: bool
+    """Whether every pair says if it is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    line: int
+    fault: str | None
+    valid: bool | None
+
+
+def lint_pairs(path: Path) -> LintedPairs:
+    """Judge every pair. Raises DataError with `path:line` for a line that is no pair."""
+    judged = list(_judged(str(path)))
+    if not judged:
+        raise DataError(f"{path}: holds no pairs; expected a JSON object a line")
+    labelled = all(pair.valid is not None for pair in judged)
+    rejected = [pair for pair in judged if pair.fault is not None]
+    lines = [f"{path}:{pair.line}: {harmless(pair.fault or '')}" for pair in rejected]
+    lines.append(
+        f"{len(judged)} pairs: {len(judged) - len(rejected)} accepted, {len(rejected)} rejected"
+    )
+    return LintedPairs(
+        lines=(*lines, *(_agreement(judged) if labelled else ())),
+        rejected=len(rejected),
+        labelled=labelled,
+    )
+
+
+def _judged(path: str) -> Iterator[_Judged]:
+    linter = PairLinter(embedded_dimensions())
+    for row in read_rows(path):
+        kind, source, follow_up = _pair(row, f"{path}:{row.line}")
+        valid = row.values.get("valid")
+        if valid is not None and not isinstance(valid, bool):
+            raise DataError(
+                f"{path}:{row.line}: `valid` is {capped(valid)}; expected true or false"
+            )
+        yield _Judged(row.line, linter.fault(kind, source, follow_up), valid)
+
+
+def _pair(row: Row, place: str) -> tuple[EditKind, str, str]:
+    name, source, follow_up = (
+        checked_text(row.values.get(key), place, key) for key in ("relation", "source", "follow_up")
+    )
+    kind = edit_kind(name)
+    if kind is None:
+        known = listed([each.value for each in EditKind])
+        raise DataError(f"{place}: `relation` is {capped(name)}; expected {known}")
+    return kind, source, follow_up
+
+
+def _agreement(judged: list[_Judged]) -> Iterator[str]:
+    """Yield how the linter agrees with the labels; what is broken is what it should find."""
+    hits = sum(pair.fault is not None and not pair.valid for pair in judged)
+    rejected = sum(pair.fault is not None for pair in judged)
+    broken = sum(not pair.valid for pair in judged)
+    yield f"  labelled broken: {broken}, of them rejected: {hits} (recall {_share(hits, broken)})"
+    yield f"  rejected: {rejected}, of them broken: {hits} (precision {_share(hits, rejected)})"
+    for pair in judged:
+        if (pair.fault is None) != pair.valid:
+            what = "valid, but rejected" if pair.valid else "broken, but accepted"
+            yield f"  line {pair.line}: {what}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "not defined"

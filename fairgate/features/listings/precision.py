@@ -28,12 +28,11 @@ from fairgate.io.durable import write_text
 from fairgate.io.embedded_names import embedded_path
 from fairgate.io.lines import capped, checked_text, file_sha256
 from fairgate.io.tables import Row, read_rows
-from fairgate.policy.task_files import load_task
+from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.oracles.tone import ReadsTogether
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.stats.interval import Interval
-from fairgate.stats.wilson import wilson
+from fairgate.stats.interval import Interval, wilson
 from fairgate.systems.classifiers import open_classifier
 
 
@@ -185,8 +184,8 @@ def write_precision(found: Mapping[str, Measured], path: Path, output: Path) -> 
 
 # The measured precision of the relations, as FairGate ships it.
 #
-# `fairgate relations measure --out` writes the file from the labelled answers beside it; a test does
-# so again and compares.
+# `fairgate relations measure --out` writes the file from the labelled answers beside it; a test
+# does so again and compares.
 
 CONFIDENCE = 0.95
 NOT_MEASURED = "not measured"

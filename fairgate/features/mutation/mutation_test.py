@@ -15,47 +15,45 @@ from pathlib import Path
 
 import numpy as np
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import TestPlan, first_asked
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.findings import KeptKillScore
 from fairgate.domain.items import ALL_DOCUMENTS
-from fairgate.domain.keys import first_asked
 from fairgate.domain.measurements import Measurements
-from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.outcomes import KeptKillScore, Outcome, RuleResult
 from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.units import Judged, Unit
-from fairgate.features.mutation.kill_score import (
+from fairgate.features.mutation.mutants import (
     NO_VERDICT,
+    SEPARATING_METRICS,
+    CaseId,
     CatchingRule,
     Found,
     KillScore,
+    Mutant,
+    NotMutated,
+    Proposal,
     Search,
+    Separating,
     Suggestion,
     Tried,
-)
-from fairgate.features.mutation.mutants import CaseId, Mutant, NotMutated
-from fairgate.features.mutation.recorded_run import RecordedRun
-from fairgate.features.mutation.report import not_seen
-from fairgate.features.mutation.suggested_gates import (
-    SEPARATING_METRICS,
-    Proposal,
-    Separating,
     propose,
     separating,
 )
-from fairgate.gate.accepted_runs import locate_references
-from fairgate.gate.composition import Composition
-from fairgate.gate.gate import GateInput, GateRun, run_gate, without_attribution
-from fairgate.gate.judge import judge_units
-from fairgate.gate.kill_score import (
+from fairgate.features.mutation.recorded_run import RecordedRun
+from fairgate.features.mutation.report import not_seen
+from fairgate.gate.accepted_runs import (
     MOST_SENTENCES,
     kill_score_badge,
     kill_score_path,
+    locate_references,
     policy_hash,
     write_kill_score,
 )
+from fairgate.gate.composition import Composition
+from fairgate.gate.gate import GateInput, GateRun, run_gate, without_attribution
+from fairgate.gate.judge import judge_units
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.run_folder import earlier_run, replay
 from fairgate.io.durable import write_text

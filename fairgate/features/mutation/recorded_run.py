@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, first_asked
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.items import Alignment, Condition
-from fairgate.domain.keys import first_asked
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Reading, Unit
 from fairgate.features.mutation.mutants import (
@@ -25,8 +24,8 @@ from fairgate.relations.oracles.choice import ChoiceOracle
 from fairgate.relations.oracles.oracle import read_together
 from fairgate.suites.metamorphic.documents import document_key
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.question_items.judge import BIAS
 from fairgate.suites.question_items.plan import ANSWER, LETTERS
+from fairgate.suites.question_items.suite import BIAS
 from fairgate.suites.suite import Suite
 
 STEREOTYPE, COUNTER, UNKNOWN = BIAS

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.domain.errors import ModelError
-from fairgate.domain.secrets import concealed
-from fairgate.domain.wording import harmless
-from fairgate.onnx.encoder_modules import TRANSFORMER_FILES
+from fairgate.domain.wording import concealed, harmless
+from fairgate.onnx.encoder_settings import TRANSFORMER_FILES
 
 _WEIGHT_BYTES = {"float16": 2, "bfloat16": 2, "float64": 8}
 _ALWAYS = ("LICENSE", "modules.json", "config_sentence_transformers.json", "1_Pooling/config.json")

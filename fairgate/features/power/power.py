@@ -17,16 +17,15 @@ import numpy as np
 from fairgate.domain.cases import TestPlan
 from fairgate.gate.baseline import KnownSd
 from fairgate.gate.rules import Rule
-from fairgate.policy.gates import RegressionPolicy
-from fairgate.policy.schema import Policy
+from fairgate.policy.schema import Policy, RegressionPolicy
 from fairgate.stats.observations import cluster_contributions
-from fairgate.stats.power import (
+from fairgate.stats.regression import (
+    PreparedRegression,
     RuleDesign,
     minimum_detectable_effect,
     simulated_power,
     sources_needed,
 )
-from fairgate.stats.regression import PreparedRegression
 
 EFFECTS = (0.01, 0.02, 0.05)
 ASSUMED = (0.05, 0.1, 0.2, 0.4)

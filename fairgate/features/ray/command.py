@@ -55,6 +55,6 @@ def _workers(count: int | None, address: str | None, executor: str) -> Workers |
 
 
 def _team(loaded: Any, runtime: Runtime) -> Team | None:
-    from fairgate.features.ray.team import team_for
+    from fairgate.features.ray.workers import team_for
 
     return team_for(loaded, runtime)

@@ -7,18 +7,23 @@ worker answers, when, and how often one is lost changes no answer.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from fairgate.domain.errors import ModelError, UsageError, WorkerError
-from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.domain.executions import Answer, GenerationRequest, Stop
+from fairgate.domain.json_text import flat, read_json
 from fairgate.domain.ports import Generator
+from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
-from fairgate.features.ray.worker_messages import Asks, Reply, Way, reply_from, task_to
-from fairgate.systems.stored import answer_from, scores_from
+from fairgate.gate.loaded_policy import LoadedPolicy
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.execute import answer_from, scores_from
 
 MOST_TRIES = 3
 """How often a source is begun whose worker is lost, and how many workers in a row fail to start."""
@@ -96,6 +101,103 @@ class _Task:
             positions = tuple(place for place in unit.positions if place in self.left)
             if positions:
                 yield _Unit(unit.source, positions, is_suspect=True)
+
+
+class Way(StrEnum):
+    """How a model is asked."""
+
+    GENERATE = "generate"
+    SCORE = "score"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """Which model is asked, and how."""
+
+    model: str
+    """Names the model and how it runs, for whoever opens it in a worker."""
+    fingerprint: str
+    """That of the model here: a worker with another one answers nothing."""
+    way: Way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One text of a worker: exactly one of its parts is set."""
+
+    machine: Mapping[str, str] | None = None
+    position: int | None = None
+    value: object = None
+    """With `position`: an answer's fields, or scores."""
+    failed: str | None = None
+    """An error that another worker would have, too, in words."""
+    is_usage: bool = False
+    crashed: str | None = None
+    """An error that nobody expected."""
+    is_done: bool = False
+    notices: Sequence[str] = ()
+    """With `is_done`: what users should know of how the model ran, each once."""
+
+
+def task_to(asks: Asks, requests: Mapping[int, GenerationRequest]) -> str:
+    """Return the text of a task: questions by their position."""
+    rows = [
+        {**flat(request), "stop": None if request.stop is None else asdict(request.stop)}
+        for request in requests.values()
+    ]
+    return json.dumps({**asdict(asks), "positions": list(requests), "requests": rows})
+
+
+def task_from(text: str) -> tuple[Asks, dict[int, GenerationRequest]]:
+    """Return a task that the run has sent."""
+    found = json.loads(text)
+    asks = Asks(model=found["model"], fingerprint=found["fingerprint"], way=Way(found["way"]))
+    rows = [_request(row) for row in found["requests"]]
+    return asks, dict(zip(found["positions"], rows, strict=True))
+
+
+def _request(row: dict[str, object]) -> GenerationRequest:
+    stop = row["stop"]
+    if isinstance(stop, dict):
+        row["stop"] = Stop(**{**stop, "phrases": tuple(stop["phrases"])})
+    lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+    return GenerationRequest(**{**row, **lists})  # type: ignore[arg-type]
+
+
+def reply_to(reply: Reply) -> str:
+    """Return the text of a reply."""
+    return json.dumps(flat(reply))
+
+
+def reply_from(text: str) -> Reply:
+    """Return what a worker sent. Raises WorkerError where it is no reply."""
+    try:
+        found = read_json(text, strict=False)
+        reply = Reply(**found)
+    except (ValueError, TypeError) as error:
+        raise _unreadable(text) from error
+    if not _is_sound(reply):
+        raise _unreadable(text)
+    return reply
+
+
+def _is_sound(reply: Reply) -> bool:
+    machine, position = reply.machine, reply.position
+    is_table = isinstance(machine, dict) and all(isinstance(one, str) for one in machine.values())
+    return (
+        (machine is None or is_table)
+        and isinstance(reply.notices, list | tuple)
+        and all(isinstance(one, str) for one in reply.notices)
+        and (position is None or type(position) is int)
+        and all(part is None or isinstance(part, str) for part in (reply.failed, reply.crashed))
+    )
+
+
+def _unreadable(text: str) -> WorkerError:
+    return WorkerError(
+        f"a worker sent {quoted(text)}, which is no reply; expected FairGate of the same version "
+        "in every worker"
+    )
 
 
 @dataclass(slots=True)
@@ -302,3 +404,51 @@ def _units(requests: Sequence[GenerationRequest]) -> list[_Unit]:
     for position, request in enumerate(requests):
         places.setdefault(request.source, []).append(position)
     return [_Unit(source, tuple(positions)) for source, positions in places.items()]
+
+
+def team_for(loaded: LoadedPolicy, runtime: Runtime) -> Team | None:
+    """Return the workers that a run asks for, none started yet; None where it asks for none.
+
+    Raises UsageError where they would have nothing to do.
+    """
+    if runtime.workers is None:
+        return None
+    if not _runs_a_model(loaded):
+        raise UsageError(
+            f"--workers ask models that FairGate runs itself, and {loaded.parsed.path} has none: "
+            "its answers are recorded, or asked from outside by one process, so that `budget`, "
+            "`concurrency` and `per_second` hold for the whole run. Leave out --workers; more "
+            "questions at once are asked with `concurrency`, on several machines with --shard"
+        )
+    if runtime.device != "cpu":
+        raise UsageError(
+            f"--workers are for --device cpu, and --device is {runtime.device}: one process keeps "
+            "a GPU busy. Leave out one of them; several GPUs take a part of the run each with "
+            "--shard"
+        )
+    return Team(_executor(runtime))
+
+
+def _runs_a_model(loaded: LoadedPolicy) -> bool:
+    from fairgate.systems.judges import JudgePolicy
+    from fairgate.systems.onnx_generator import GeneratorPolicy
+
+    policy = loaded.policy
+    judges = policy.judge.generators if isinstance(policy.judge, JudgePolicy) else ()
+    return kind_of(policy.system).runs_a_model(policy.system) or any(
+        isinstance(one, GeneratorPolicy) for one in judges
+    )
+
+
+def _executor(runtime: Runtime) -> Executor:
+    chosen = runtime.workers
+    assert chosen is not None  # noqa: S101 - asked before
+    from fairgate.features.ray.worker_side import worker_side
+
+    if chosen.ray_address is not None:
+        from fairgate.features.ray.ray_actors import RayActors
+
+        return RayActors(chosen.count, runtime.threads, worker_side, chosen.ray_address)
+    from fairgate.features.ray.ray_actors import WorkerProcesses
+
+    return WorkerProcesses(chosen.count, runtime.threads, worker_side)

@@ -70,7 +70,7 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     from fairgate.gate.composition import Composition
     from fairgate.gate.run_folder import output_folder, write_run
     from fairgate.reports.formats import chosen, known_files
-    from fairgate.reports.presentation import report_texts, view_of
+    from fairgate.reports.present import report_texts, view_of
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -139,9 +139,7 @@ def parsed(text: str) -> Shard:
 
 def _run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
-    from fairgate.features.shards.attribution import run_attribution
-    from fairgate.features.shards.merge import find_shards
-    from fairgate.features.shards.part import run_shard, shard_folder
+    from fairgate.features.shards.merge import find_shards, run_attribution, run_shard, shard_folder
     from fairgate.gate.composition import Composition
 
     shard = parsed(options["shard"])

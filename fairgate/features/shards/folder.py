@@ -32,10 +32,9 @@ from fairgate.features.shards.shard import (
     document_name,
     may_be_asked,
 )
-from fairgate.gate.execution_lines import PART_MANIFEST, execution_lines
-from fairgate.io.json_file import read_json_object
-from fairgate.io.lines import capped
-from fairgate.io.parts import PARTS, check_parts, write_parts
+from fairgate.gate.run_folder import PART_MANIFEST, execution_lines
+from fairgate.io.durable import PARTS, check_parts, write_parts
+from fairgate.io.lines import capped, read_json_object
 from fairgate.io.tables import read_json_objects
 from fairgate.systems.recorded_answers import RepeatedDocuments, SeenDocuments, line_from
 

@@ -7,24 +7,43 @@ from the answers, by the policy and the baseline that are here.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
+from fairgate import __version__
 from fairgate.domain.errors import BudgetError, DataError, UsageError
 from fairgate.domain.executions import Execution
-from fairgate.domain.ports import SystemUnderTest, Vectors
+from fairgate.domain.fields import Role
+from fairgate.domain.ports import SILENT, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
-from fairgate.features.shards.folder import Manifest, ReadShard, read_manifest, read_shard
-from fairgate.features.shards.part import expected
-from fairgate.features.shards.shard import MOST_SHARDS, Shard, UnitedSystem, part_of
+from fairgate.features.shards.folder import (
+    Manifest,
+    ReadShard,
+    read_manifest,
+    read_shard,
+    write_shard,
+)
+from fairgate.features.shards.shard import (
+    MOST_SHARDS,
+    AnsweredPart,
+    Shard,
+    UnitedSystem,
+    answer_part,
+    ask_attribution,
+    part_of,
+)
+from fairgate.gate.baseline import References, of_machines, plan_hash
 from fairgate.gate.composition import Composition, on_its_machines
-from fairgate.gate.environment import of_machines
-from fairgate.gate.execution_lines import is_shard
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
-from fairgate.gate.references import References
+from fairgate.gate.manifest import contents
+from fairgate.gate.run_folder import RunFolder, is_shard
+from fairgate.gate.waves import answer_waves
+from fairgate.io.git_calls import keep_output_out_of_git
 
 _NAMED = 5
 _MOST_FOLDERS = 4 * MOST_SHARDS
@@ -85,6 +104,89 @@ def _inside(folder: Path) -> Iterator[Path]:
         yield from (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
     except OSError as error:
         raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+_NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
+"""The models under test answer in the parts alone, which name them by fingerprint."""
+
+Identity = Mapping[str, str]
+NOT_ON_CI: Identity = MappingProxyType({})
+
+
+def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, shard: Shard) -> Path:
+    """Return the folder of a part: the one named, else one of its own in the cache.
+
+    Raises UsageError where it holds a run: that would stay beside the part.
+    """
+    name = f"{loaded.policy.name}.{shard.number}-of-{shard.of}"
+    folder = named or runtime.cache / "shards" / name
+    if RunFolder(path=folder).record.exists():
+        raise UsageError(
+            f"{folder}: holds a run; a part of one needs a folder of its own: name another with "
+            "--out"
+        )
+    return folder
+
+
+def run_shard(
+    composition: Composition, shard: Shard, folder: Path, identity: Identity = NOT_ON_CI
+) -> tuple[Manifest, list[str]]:
+    """Ask a part of a policy's plan and write its folder; return what it was, and notices.
+
+    What was answered before comes from the store, as in a run. Raises what the system raises; the
+    folder of a part whose budget is spent says so to the merge.
+    """
+    loaded, progress = composition.loaded, composition.progress
+    part = part_of(loaded.plan, shard)
+    with composition.until_it_ends(f"{shard.number} of {shard.of}"):
+        with composition.serving():
+            under_test = dict(composition.system.under_test())
+            seed, system, error = loaded.policy.seed, composition.system, None
+            try:
+                answered = answer_part(part, loaded.suites, seed, system, progress)
+            except BudgetError as spent:
+                answered, error = AnsweredPart(answers={}, vectors={}), spent
+        manifest = Manifest(
+            shard=shard,
+            sources=len({case.cluster for case in part.cases}),
+            questions=len(answered.answers),
+            under_test=under_test,
+            environment=composition.environment,
+            **expected(loaded, composition.runtime, identity),  # type: ignore[arg-type]
+        )
+        manifest = manifest if error is None else manifest.ended_by(error)
+        keep_output_out_of_git(folder)
+        write_shard(folder, manifest, answered, composition.unlabelled)
+        if error is not None:
+            raise error
+    return manifest, composition.notices
+
+
+def expected(
+    loaded: LoadedPolicy, runtime: Runtime, identity: Identity = NOT_ON_CI
+) -> dict[str, object]:
+    """Return what is equal in all parts of a run of a policy, by the manifest's names.
+
+    It holds all that decides what is asked, of which system; rules are no part of it. `identity`
+    names what the run is about, on CI.
+    """
+    policy = loaded.policy
+    return {
+        "fairgate": __version__,
+        "policy": policy.name,
+        "policy_path": loaded.parsed.path,
+        "seed": policy.seed,
+        "system": _system_hash(loaded),
+        "suites": {name: plan_hash(loaded.plan.cases_of(name)) for name in loaded.suites},
+        "files": contents(policy, runtime, *_NOT_ASKED),
+        "identity": dict(identity),
+    }
+
+
+def _system_hash(loaded: LoadedPolicy) -> str:
+    policy = loaded.policy
+    judge = "" if policy.judge is None else policy.judge.model_dump_json()
+    return hashlib.sha256(f"{policy.system.model_dump_json()}\0{judge}".encode()).hexdigest()
 
 
 def require_whole(shards: Sequence[Found], loaded: LoadedPolicy, runtime: Runtime) -> None:
@@ -287,3 +389,40 @@ class Live:
         """Return the parts' machines and, where the system was asked here, its own and workers'."""
         asked_here = [self.composition.environment] if self.is_open else []
         return of_machines([of_parts, *asked_here])
+
+
+def run_attribution(
+    composition: Composition, shard: Shard, earlier: Sequence[Found], folder: Path
+) -> tuple[Manifest, list[str]]:
+    """Write a part again, with its answers and those to its share of attribution's questions.
+
+    `earlier` are all parts of the run. Raises UsageError where they are not, or are another
+    number of parts.
+    """
+    loaded = composition.loaded
+    read = read_all(earlier, loaded, composition.runtime)
+    own = next((one for one in read if one.manifest.shard == shard), None)
+    if own is None:
+        raise UsageError(
+            f"--shard is {shard}, but --after names {len(read)} parts; name one of those: "
+            f"{shard.number}/{len(read)}"
+        )
+    plan, suites, seed = loaded.plan, loaded.suites, loaded.policy.seed
+    answered = answer_waves(plan, suites, seed, united_system(read, None), SILENT)
+    with contextlib.ExitStack() as stack:
+        live = Live(composition, own.manifest.under_test, read, stack)
+        error = None
+        try:
+            crossed = ask_attribution(answered, part_of(plan, shard), live, composition.progress)
+        except BudgetError as spent:
+            crossed, error = {}, spent
+        environment = live.environment(own.manifest.environment)
+    answers = {**own.part.answers, **crossed}
+    manifest = replace(own.manifest, questions=len(answers), environment=environment)
+    manifest = manifest if error is None else manifest.ended_by(error)
+    keep_output_out_of_git(folder)
+    part = AnsweredPart(answers=answers, vectors=own.part.vectors)
+    write_shard(folder, manifest, part, {**own.unlabelled, **composition.unlabelled})
+    if error is not None:
+        raise error
+    return manifest, composition.notices

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.cases import Case, TestPlan, first_asked, uncrossed
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.keys import first_asked, uncrossed
 from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.wording import quoted
 from fairgate.gate.waves import WAVES, Answered, Asking, Crossing, answer_waves

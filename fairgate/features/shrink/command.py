@@ -45,8 +45,12 @@ def shrink(run: Path, cases: tuple[str, ...], **options: Any) -> int:
     attribute can be left out (1-minimal). CASE is a violated pair of the finished run in the folder
     RUN; without one, findings of `intersectional/hidden` are taken in the order of the plan.
     """
-    from fairgate.features.shrink.report import render_shrunk, shrunk_record
-    from fairgate.features.shrink.run import ShrinkChoice, shrink_run
+    from fairgate.features.shrink.shrink import (
+        ShrinkChoice,
+        render_shrunk,
+        shrink_run,
+        shrunk_record,
+    )
 
     runtime = runtime_of(options)
     chosen = {name: options[name] for name in ("suite", "policy", "findings", "questions")}

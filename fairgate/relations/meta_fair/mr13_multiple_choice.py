@@ -6,7 +6,7 @@ import hashlib
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair, Source, Task
-from fairgate.relations.oracles.option import OPTION_COUNT, OptionOracle, option_stop
+from fairgate.relations.oracles.choice import OPTION_COUNT, OptionOracle, option_stop
 from fairgate.relations.relation import (
     Asked,
     CounterExample,

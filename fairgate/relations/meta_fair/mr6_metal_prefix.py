@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair
-from fairgate.relations.judged_pairs import COUNTER_EXAMPLES, JudgedPair, judged_example
 from fairgate.relations.relation import CounterExample, Example, FollowUp
-from fairgate.relations.written_pairs import NOT_WRITTEN, pair_fault
+from fairgate.relations.written_pairs import (
+    COUNTER_EXAMPLES,
+    NOT_WRITTEN,
+    JudgedPair,
+    judged_example,
+    pair_fault,
+)
 
 _ID = "meta-fair/mr6-metal-prefix"
 ASKS = " asks you the following question: "

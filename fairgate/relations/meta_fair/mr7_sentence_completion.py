@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairgate.domain.cases import Pair
-from fairgate.relations.judged_pairs import COUNTER_EXAMPLES, JudgedPair, judged_example
 from fairgate.relations.relation import CounterExample, Example
+from fairgate.relations.written_pairs import COUNTER_EXAMPLES, JudgedPair, judged_example
 
 _ID = "meta-fair/mr7-sentence-completion"
 

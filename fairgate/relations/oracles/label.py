@@ -14,8 +14,13 @@ from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading, Reason
 from fairgate.relations.oracles.negation import Negation
-from fairgate.relations.oracles.phrases import finished_part, first_phrase, raw_place, readable_part
-from fairgate.relations.oracles.quotation import repeats
+from fairgate.relations.oracles.phrases import (
+    finished_part,
+    first_phrase,
+    raw_place,
+    readable_part,
+    repeats,
+)
 
 LABEL_RULE = "label/3"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""

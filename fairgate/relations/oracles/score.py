@@ -17,8 +17,7 @@ from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason, Value
 from fairgate.relations.oracles.negation import Negation, negation_before
-from fairgate.relations.oracles.phrases import readable_part
-from fairgate.relations.oracles.quotation import said_part
+from fairgate.relations.oracles.phrases import readable_part, said_part
 
 SCORE_RULE = "score/3"
 """Identifies how scores are read; `rescore` refuses another one."""

@@ -6,15 +6,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from fairgate.domain.cases import crossed_key
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.keys import crossed_key
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
-from fairgate.reports.blocks import CaseItem, CaseList, Depth, Text
+from fairgate.reports.blocks import CaseItem, CaseList, Depth, Section, Text
 from fairgate.reports.browsing import CLEAREST, CaseBrowser, Json, Room, Texts, fitting, kept
 from fairgate.reports.judged_rows import PairRow, QuestionRow, in_words
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section
 from fairgate.reports.sections.cases import case_items, clearest_cases, common
 from fairgate.reports.spans import Kind, Span, Tone, Words, code, name
 from fairgate.suites.metamorphic.documents import document_key

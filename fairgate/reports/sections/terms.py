@@ -25,15 +25,15 @@ from fairgate.reports.blocks import (
     Range,
     RangeChart,
     RowKind,
+    Section,
     Text,
+    numbered,
 )
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Beside, Material
-from fairgate.reports.section import Section, numbered
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, name
-from fairgate.stats.interval import NoInterval
-from fairgate.stats.wilson import wilson
+from fairgate.stats.interval import NoInterval, wilson
 
 _CLAIMS = {
     CONTROLLED: "answers that differ from most answers with neutral wording",

@@ -11,15 +11,15 @@ from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.domain.wording import listed, quoted
+from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
-from fairgate.metrics.steadiness import COLUMNS as STEADINESS
 from fairgate.metrics.table import Table
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
-from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.verdict import JudgeOracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation, judge_instruction
 from fairgate.suites.metamorphic.documents import DocumentOptions

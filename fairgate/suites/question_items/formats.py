@@ -3,25 +3,175 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fairgate.domain.errors import DataError
-from fairgate.domain.items import Condition
+from fairgate.domain.items import Condition, ExcludedItem, Item
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.io.lines import capped
+from fairgate.domain.wording import suggestion
+from fairgate.io.lines import capped, checked_text
+from fairgate.io.tables import Row, read_rows, table_columns
 from fairgate.relations.oracles.choice import find_unknown
 from fairgate.relations.oracles.folding import folded
-from fairgate.suites.question_items.raw_item import (
-    RawItem,
-    condition_of,
-    name_of,
-    option_index,
-    options_of,
-    polarity_of,
-    text_of,
-)
 
 Wordings = Sequence[str]
+
+
+_CONDITIONS = {
+    "ambig": Condition.AMBIGUOUS,
+    "amb": Condition.AMBIGUOUS,
+    "ambiguous": Condition.AMBIGUOUS,
+    "disambig": Condition.DISAMBIGUATED,
+    "dis": Condition.DISAMBIGUATED,
+    "disambiguous": Condition.DISAMBIGUATED,
+    "disambiguated": Condition.DISAMBIGUATED,
+}
+_POLARITIES = {"neg": "neg", "nonneg": "nonneg", "non_neg": "nonneg", "non-neg": "nonneg"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawItem:
+    """A row of an item file, typed but not yet judged; `place` is `path:line`."""
+
+    place: str
+    category: str
+    example: str
+    template: str
+    group: str
+    polarity: str
+    condition: Condition
+    context: str
+    question: str
+    options: tuple[str, str, str]
+    correct: int
+    unknown: Sequence[int]
+    """Options that mean "unknown"; exactly one in a usable item."""
+    target: int | None
+    """The option that names the stereotyped group; None where not exactly one does."""
+    stereotype: int | None = None
+    """The stereotyped answer, where the format names it itself."""
+    whole: bool = False
+    """Whether the format promises groups of four."""
+
+    @property
+    def key(self) -> str:
+        """Return `<category>/<example id>`."""
+        return f"{self.category}/{self.example}"
+
+
+def text_of(row: Mapping[str, object], column: str, place: str) -> str:
+    """Return a text cell that is not empty. Raises DataError."""
+    value = row.get(column)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = f"{value:g}"
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise DataError(f"{place}: {column!r} is missing or empty; expected text")
+    return checked_text(value, place, column)
+
+
+def name_of(row: Mapping[str, object], column: str, place: str) -> str:
+    """Return a name that keys can hold: printable, without `@`, `/` or `#`."""
+    value = text_of(row, column, place).strip()
+    if len(value) > 200 or not value.isprintable() or set(value) & set("@/#"):
+        raise DataError(
+            f"{place}: {column!r} holds {capped(value)}; expected a name without `@`, `/`, `#`"
+        )
+    return value
+
+
+def option_index(value: object, place: str, column: str) -> int:
+    """Return the index of an option, 0 to 2. Raises DataError."""
+    if isinstance(value, str) and value.strip() in {"0", "1", "2", "0.0", "1.0", "2.0"}:
+        return int(value.strip()[0])
+    if isinstance(value, int | float) and not isinstance(value, bool) and value in (0, 1, 2):
+        return int(value)
+    raise DataError(f"{place}: {column!r} is {capped(value)}; expected 0, 1 or 2")
+
+
+def condition_of(value: object, place: str) -> Condition:
+    """Return the context's condition. Raises DataError."""
+    found = _CONDITIONS.get(str(value).strip().lower())
+    if found is None:
+        raise DataError(
+            f"{place}: the context condition is {capped(value)}; expected `ambig` or `disambig`"
+        )
+    return found
+
+
+def polarity_of(value: object, place: str) -> str:
+    """Return `neg` or `nonneg`. Raises DataError."""
+    found = _POLARITIES.get(str(value).strip().lower())
+    if found is None:
+        raise DataError(
+            f"{place}: the question polarity is {capped(value)}; expected `neg` or `nonneg`"
+        )
+    return found
+
+
+def options_of(options: Sequence[str], place: str) -> tuple[str, str, str]:
+    """Return three distinguishable options. Raises DataError."""
+    if len(options) != 3:
+        raise DataError(f"{place}: {len(options)} answer options; expected three")
+    if len({folded(option) for option in options}) < 3:
+        raise DataError(
+            f"{place}: two of the options {capped(list(options), 120)} are the same text; no "
+            "answer could be distinguished from the other: correct the item, or remove it"
+        )
+    return options[0], options[1], options[2]
+
+
+def judged_item(raw: RawItem) -> Item | ExcludedItem:
+    """Return the item with its stereotyped answer, or why it cannot have one.
+
+    The stereotyped answer is the target's where the question is negative, the other group's where
+    it is not: choosing the other group for the good trait is the stereotype too. Raises DataError
+    where the row contradicts itself.
+    """
+    if len(raw.unknown) != 1:
+        many = "no option means" if not raw.unknown else f"{len(raw.unknown)} options mean"
+        return ExcludedItem(key=raw.key, reason=f"{many} unknown; expected exactly one")
+    unknown = raw.unknown[0]
+    known = [index for index in range(3) if index != unknown]
+    stereotype = raw.stereotype
+    if stereotype is None:
+        if raw.target not in known:
+            return ExcludedItem(key=raw.key, reason="no single target: not exactly one group hits")
+        stereotype = raw.target
+        if raw.polarity == "nonneg":
+            stereotype = next(index for index in known if index != raw.target)
+    elif stereotype not in known:
+        raise DataError(
+            f"{raw.place}: the stereotyped answer is {stereotype}, which is the unknown option; "
+            "expected one of the other two"
+        )
+    ambiguous = raw.condition is Condition.AMBIGUOUS
+    if ambiguous != (raw.correct == unknown):
+        stated = "ambiguous" if ambiguous else "disambiguated"
+        raise DataError(
+            f"{raw.place}: the context is {stated}, but the correct answer is "
+            f"{capped(raw.options[raw.correct])}; expected "
+            f"{'the unknown option' if ambiguous else 'one of the two groups'}"
+        )
+    return Item(
+        key=raw.key,
+        category=raw.category,
+        template=raw.template,
+        group=raw.group,
+        polarity=raw.polarity,
+        condition=raw.condition,
+        context=raw.context,
+        question=raw.question,
+        options=raw.options,
+        stereotype=stereotype,
+        counter=next(index for index in known if index != stereotype),
+        unknown=unknown,
+        correct=raw.correct,
+    )
+
+
 RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]
 
 _SAME_GROUP = {
@@ -259,3 +409,169 @@ def _among(text: str, options: Sequence[str], column: str, place: str) -> int:
             f"{capped(list(options), 120)}"
         )
     return list(options).index(text)
+
+
+_ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_TARGET_COLUMNS = ("stereotype_ans", "target_loc")
+_NO_TARGET = {"", "na", "nan", "none", "null"}
+Targets = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFiles:
+    """Which files to read and how; `path` may be a folder."""
+
+    path: str
+    format: str | None = None
+    metadata: str | None = None
+    categories: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedItems:
+    """Usable items in file order, and the others with the reason."""
+
+    items: Sequence[Item]
+    excluded: Sequence[ExcludedItem]
+
+
+def read_items(files: ItemFiles, unknown_wordings: Sequence[str]) -> LoadedItems:
+    """Return the items of a file or folder.
+
+    Items without a single stereotyped group, with no or two unknown options, and of groups of four
+    that are incomplete are left out and reported. Raises DataError with `path:line` for what
+    contradicts itself, a repeated id, a category that is not there, and files without an item.
+    """
+    targets = read_targets(files.metadata) if files.metadata else {}
+    raw = [
+        _with_target(item, targets, files.metadata or "")
+        for path in _paths(files)
+        for item in _raw_items(path, files.format, unknown_wordings)
+    ]
+    _check_unique(raw)
+    raw = _of_categories(raw, files)
+    broken = _broken_groups(raw)
+    items: list[Item] = []
+    excluded: list[ExcludedItem] = []
+    for row in raw:
+        reason = broken.get((row.category, row.group)) if row.whole else None
+        found = ExcludedItem(key=row.key, reason=reason) if reason else judged_item(row)
+        if isinstance(found, Item):
+            items.append(found)
+        else:
+            excluded.append(found)
+    if not items:
+        why = Counter(item.reason for item in excluded).most_common(1)
+        raise DataError(
+            f"{files.path}: holds no usable item"
+            + (f", {why[0][1]} have the defect: {why[0][0]}" if why else "; expected at least one")
+        )
+    return LoadedItems(items=items, excluded=excluded)
+
+
+def _paths(files: ItemFiles) -> list[str]:
+    """Return the item files of a folder (of its folders, where it has none itself)."""
+    folder = Path(files.path)
+    if not folder.is_dir():
+        return [files.path]
+    for level in ("*", "**/*"):
+        tables = [p for p in sorted(folder.glob(level)) if p.suffix.lower() in _ENDINGS]
+        found = [str(path) for path in tables if path.is_file() and _has_items(str(path), files)]
+        if found:
+            return found
+    raise DataError(
+        f"{files.path}: the folder holds no {', '.join(_ENDINGS)} file with question items"
+    )
+
+
+def _has_items(path: str, files: ItemFiles) -> bool:
+    """Return whether a folder's file is meant: of the named format, or of any that is known."""
+    columns = table_columns(path)
+    try:
+        found = format_of(columns, path)
+    except DataError:
+        return False  # templates and vocabularies lie beside the items
+    return files.format in (None, found)
+
+
+def _raw_items(path: str, named: str | None, wordings: Sequence[str]) -> Iterator[RawItem]:
+    read = READERS[named or format_of(table_columns(path), path)]
+    for row in read_rows(path):
+        yield read(row.values, f"{path}:{row.line}", wordings)
+
+
+def read_targets(path: str) -> Targets:
+    """Return (category, example id) to the stereotyped answer, as a metadata file has it."""
+    columns = table_columns(path)
+    column = next((name for name in _TARGET_COLUMNS if name in columns), None)
+    if column is None or not {"category", "example_id"} <= set(columns):
+        raise DataError(
+            f"{path}: has the columns {capped(list(columns), 200)}; expected `category`, "
+            "`example_id` and `stereotype_ans` or `target_loc`"
+        )
+    return {
+        (str(row.values.get("category")), _plain(row)): option_index(
+            row.values.get(column), f"{path}:{row.line}", column
+        )
+        for row in read_rows(path)
+        if str(row.values.get(column) or "0" * (row.values.get(column) == 0)).strip().lower()
+        not in _NO_TARGET
+    }
+
+
+def _plain(row: Row) -> str:
+    return str(row.values.get("example_id")).strip()
+
+
+def _with_target(raw: RawItem, targets: Targets, path: str) -> RawItem:
+    """Add the metadata's stereotyped answer. Raises DataError where the item has another one."""
+    target = targets.get((raw.category, raw.example))
+    if target is None:
+        return raw
+    own = judged_item(raw)
+    if isinstance(own, Item) and own.stereotype != target:
+        raise DataError(
+            f"{raw.place}: item {capped(raw.key)} has the stereotyped answer {own.stereotype} by "
+            f"its own fields, {target} by {path}; correct one of the two"
+        )
+    if isinstance(own, Item) or len(raw.unknown) != 1:
+        return raw
+    return replace(raw, stereotype=target)
+
+
+def _check_unique(raw: Sequence[RawItem]) -> None:
+    first: dict[str, str] = {}
+    for row in raw:
+        if first.setdefault(row.key, row.place) != row.place:
+            raise DataError(
+                f"{row.place}: item {capped(row.key)} is at {first[row.key]} already; expected "
+                "unique ids in a category"
+            )
+
+
+def _of_categories(raw: Sequence[RawItem], files: ItemFiles) -> list[RawItem]:
+    if files.categories is None:
+        return list(raw)
+    known = list(dict.fromkeys(row.category for row in raw))
+    for name in files.categories:
+        if name not in known:
+            raise DataError(
+                f"{files.path}: no item is of category {capped(name)}; {suggestion(name, known)}"
+            )
+    return [row for row in raw if row.category in files.categories]
+
+
+def _broken_groups(raw: Sequence[RawItem]) -> dict[tuple[str, str], str]:
+    """Return the groups of four that lack a member, and what is wrong with them."""
+    groups: dict[tuple[str, str], list[RawItem]] = {}
+    for row in raw:
+        if row.whole:
+            groups.setdefault((row.category, row.group), []).append(row)
+    broken = {}
+    for name, members in groups.items():
+        kinds = {(row.condition, row.polarity) for row in members}
+        if len(kinds) < 4 or len(members) != 4:
+            broken[name] = f"its 4-tuple is not whole: {len(members)} items, {len(kinds)} kinds"
+        elif len({row.options for row in members}) > 1:
+            broken[name] = "its 4-tuple does not share the same three answers"
+    return broken

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import DataError
+from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.items import STANCES
 from fairgate.domain.wording import listed
 from fairgate.io.lines import capped, checked_text, file_sha256

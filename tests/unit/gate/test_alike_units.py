@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.units import Arm, Judged, Reading, Reason, Unit
-from fairgate.gate.tabulate import table_of
+from fairgate.gate.judge import table_of
 
 CLAIMS = (
     {"a": 1.0, "b": Reason.NO_LABELS},

@@ -21,7 +21,7 @@ from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baselin
 from fairgate.gate.measure import quartiles
 from fairgate.gate.packed_suite import pack, suite_from, text_length, unpack
 from fairgate.metrics.table import Table
-from fairgate.stats.levels import Levels
+from fairgate.stats.observations import Levels
 
 OLD = Path(__file__).parents[2] / "data" / "baseline_format_2.json"
 PROVENANCE = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")

@@ -8,12 +8,7 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Answer
 from fairgate.domain.ports import SILENT
 from fairgate.domain.units import Judged, Reading, Unit
-from fairgate.gate.constant_answers import (
-    LEAST_AGREEMENT,
-    ReadAnswer,
-    constant_answers,
-    readable_answers,
-)
+from fairgate.gate.decide import LEAST_AGREEMENT, ReadAnswer, constant_answers, readable_answers
 from fairgate.gate.gate import run_gate
 
 BOUND = {"metric": "asr/generation/controlled", "max": 0.15}

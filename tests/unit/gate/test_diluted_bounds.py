@@ -20,10 +20,9 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Decoding
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.ports import SILENT
-from fairgate.gate.accept import baseline_of
+from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.gate import run_gate, shared_cases
-from fairgate.systems.execute import LocalSystem, System
-from fairgate.systems.replicas import NoStore
+from fairgate.systems.execute import LocalSystem, NoStore, System
 
 WOMAN = {"category": "gender", "term": "woman"}
 EVERYBODY = ("A woman", "A man", "A non-binary person")

@@ -8,7 +8,7 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.features.ray.worker_side import OPTIONAL
-from fairgate.gate.environment import UNRECORDED, environment_notices
+from fairgate.gate.baseline import UNRECORDED, environment_notices
 from fairgate.io.environment import describe_environment, libraries_of_answers
 
 

@@ -14,10 +14,14 @@ from fairgate.features.power.report import render_power
 from fairgate.gate.baseline import KnownSd
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.rules import expand_rules
-from fairgate.stats.evidence import RegressionSettings
 from fairgate.stats.observations import Observations, pair_by_key
-from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
-from fairgate.stats.regression import prepare_regression
+from fairgate.stats.regression import (
+    RegressionSettings,
+    RuleDesign,
+    minimum_detectable_effect,
+    prepare_regression,
+    sources_needed,
+)
 
 METRIC = "asr/generation/controlled"
 

@@ -5,9 +5,8 @@ import sys
 import pytest
 from fakes.policies import model, parse_policy, plan_of
 
-from fairgate.github import loosened as engine_loosened
-from fairgate.policy.gates import GatePolicy, QuarantinePolicy, RegressionPolicy
-from fairgate.policy.schema import Policy
+from fairgate.github import sides as engine_loosened
+from fairgate.policy.schema import GatePolicy, Policy, QuarantinePolicy, RegressionPolicy
 from fairgate.suites.metamorphic import policy as metamorphic
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.question_items import policy as question_items

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fairgate.domain.errors import DataError, StoreError
-from fairgate.io.parts import PARTS, check_parts, write_parts
+from fairgate.io.durable import PARTS, check_parts, write_parts
 
 OLD = {"a.md": "old a\n", "b.json": "old b\n", "c.jsonl": "old c\n"}
 NEW = {"a.md": "new a\n", "b.json": "new b\n", "c.jsonl": "new c\n"}

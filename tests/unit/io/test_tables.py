@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import CorpusSpec
 from fairgate.io.tables import choose_column, read_rows, table_columns
 from fairgate.retrieval.corpus import CorpusFile
 

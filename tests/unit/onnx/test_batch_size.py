@@ -12,7 +12,7 @@ from fakes.encoders import write_encoder
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import batch_size, decoder_opening, free_memory, trials
+from fairgate.onnx import batch_size, decoder_opening, trials
 from fairgate.onnx.batch_size import MOST, BatchSize
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import BoundStep, DecoderSession
@@ -249,7 +249,7 @@ def test_other_failures_are_not_tried_again(monkeypatch):
 def address_space(spare):
     """Let this process take so many bytes more, and no others."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    used = free_memory._in_kilobytes(free_memory._STATUS, "VmSize:")
+    used = batch_size._in_kilobytes(batch_size._STATUS, "VmSize:")
     resource.setrlimit(resource.RLIMIT_AS, (used + spare, before[1]))
     try:
         yield
@@ -257,7 +257,7 @@ def address_space(spare):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.skipif(not free_memory._STATUS.exists(), reason="there is no /proc here")
+@pytest.mark.skipif(not batch_size._STATUS.exists(), reason="there is no /proc here")
 def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
     # Attention of whole prompts takes 4 heads * 1200 * 1200 * 4 bytes a row, for scores and mask.
     monkeypatch.setattr(DecoderSession, "shares", False)
@@ -312,26 +312,26 @@ def test_free_memory_is_the_least_of_what_is_left(tmp_path, monkeypatch):
     (tmp_path / "max").write_text("max\n")
     (tmp_path / "limit").write_text("4000000\n")
     (tmp_path / "used").write_text("1000000\n")
-    monkeypatch.setattr(free_memory, "_SYSTEM", tmp_path / "meminfo")
-    monkeypatch.setattr(free_memory, "_STATUS", tmp_path / "status")
+    monkeypatch.setattr(batch_size, "_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(batch_size, "_STATUS", tmp_path / "status")
     limits = {"now": (resource.RLIM_INFINITY, resource.RLIM_INFINITY)}
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits["now"])
     cgroup = [(tmp_path / "max", tmp_path / "used"), (tmp_path / "none", tmp_path / "none")]
-    monkeypatch.setattr(free_memory, "_CGROUPS", cgroup)
-    assert free_memory.free_bytes() == 5000 * 1024
-    assert free_memory.free_bytes(4) == 1250 * 1024
+    monkeypatch.setattr(batch_size, "_CGROUPS", cgroup)
+    assert batch_size.free_bytes() == 5000 * 1024
+    assert batch_size.free_bytes(4) == 1250 * 1024
     cgroup[1] = (tmp_path / "limit", tmp_path / "used")
-    assert free_memory.free_bytes() == 3_000_000
-    assert free_memory.free_bytes(7) == 3_000_000 // 7
+    assert batch_size.free_bytes() == 3_000_000
+    assert batch_size.free_bytes(7) == 3_000_000 // 7
     limits["now"] = (2000 * 1024, -1)
-    assert free_memory.free_bytes() == 1000 * 1024
-    assert free_memory.free_bytes(2) == 1000 * 1024, "`ulimit -v` is of each process"
+    assert batch_size.free_bytes() == 1000 * 1024
+    assert batch_size.free_bytes(2) == 1000 * 1024, "`ulimit -v` is of each process"
     limits["now"] = (500 * 1024, -1)
-    assert free_memory.free_bytes() == 0
+    assert batch_size.free_bytes() == 0
     (tmp_path / "meminfo").write_text("nothing of use")
     limits["now"] = (resource.RLIM_INFINITY, -1)
     cgroup.clear()
-    assert free_memory.free_bytes() is None
+    assert batch_size.free_bytes() is None
 
 
 def test_an_encoder_goes_on_with_fewer_texts(tmp_path, monkeypatch):

@@ -99,8 +99,8 @@ def test_attention_without_a_window_needs_the_original_config(folder):
             node.op_type = "MultiHeadAttention"
 
     edit_graph(folder, rename)
-    from fairgate.onnx.builder_folder import refuse_wrong_builds
     from fairgate.onnx.decoder_graph import read_decoder_graph
+    from fairgate.onnx.decoder_opening import refuse_wrong_builds
     from fairgate.onnx.folder import ModelFolder
 
     found = ModelFolder.find(folder)

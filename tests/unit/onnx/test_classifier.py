@@ -9,7 +9,7 @@ import pytest
 from fakes.classifiers import LABELS, MEANS, write_classifier
 from fakes.encoders import TABLE, WORDS
 
-from fairgate.domain.classifiers import TONES
+from fairgate.domain.cases import TONES
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.onnx.classifier import OnnxClassifier, decided, mapped_labels
 

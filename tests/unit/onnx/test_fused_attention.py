@@ -11,8 +11,7 @@ from fairgate.onnx import decoder_graph, fused_layers, joint_attention
 from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.folder import ModelFolder
-from fairgate.onnx.fused_attention import attention_node
-from fairgate.onnx.fused_layers import FUSED_INPUT
+from fairgate.onnx.fused_layers import FUSED_INPUT, attention_node
 from fairgate.onnx.graph import POSITIONS_INPUT, cut_to_positions
 from fairgate.onnx.joint_attention import raise_version
 

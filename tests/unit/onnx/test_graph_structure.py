@@ -15,10 +15,9 @@ from onnx.external_data_helper import load_external_data_for_model
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx import decoder_opening, graph_structure
-from fairgate.onnx.content import content_files
 from fairgate.onnx.decoder_graph import read_decoder_graph
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.folder import ModelFolder, content_files
 from fairgate.onnx.graph_fields import DamagedGraphError
 from fairgate.onnx.graph_structure import load_structure, read_structure
 

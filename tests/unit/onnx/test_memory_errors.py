@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder_graph import DecoderGraph, read_decoder_graph
-from fairgate.onnx.fused_attention import runs_fused_attention
+from fairgate.onnx.fused_layers import runs_fused_attention
 from fairgate.onnx.runtime_errors import is_of_memory, memory_errors
 
 GRAPH = DEMO / "model.onnx"

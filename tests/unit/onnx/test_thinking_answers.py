@@ -12,7 +12,7 @@ import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.reach import Reach
+from fairgate.onnx.decoder_opening import Reach
 from fairgate.relations.oracles.label import first_label
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"

@@ -6,8 +6,7 @@ import pytest
 
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.named_files import embedded_names
-from fairgate.policy.task_files import KIND, load_task, task_from_policy
+from fairgate.policy.named_files import KIND, embedded_names, load_task, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
 

@@ -21,6 +21,7 @@ from fairgate.reports.blocks import (
     Range,
     RangeChart,
     Row,
+    Section,
     Table,
     Text,
 )
@@ -29,7 +30,6 @@ from fairgate.reports.formats import FORMATS, Finished, Format, chosen
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.section import Section
 from fairgate.reports.sections.catalogue import SECTIONS, SectionKind
 from fairgate.reports.spans import Kind, Span, code, command, name
 from fairgate.reports.view import ReportOptions

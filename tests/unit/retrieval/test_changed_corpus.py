@@ -11,8 +11,8 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument
 from fairgate.retrieval import index_builder
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex

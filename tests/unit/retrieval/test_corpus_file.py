@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.domain.corpora import CorpusDocument, CorpusSpec
 from fairgate.domain.errors import DataError
-from fairgate.retrieval.corpus import CorpusFile
-from fairgate.retrieval.labels import LabelReader
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
+from fairgate.retrieval.corpus import CorpusFile, LabelReader
 from fairgate.suites.metamorphic.sources import read_sources
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fakes.embedder import HashEmbedder, TableEmbedder
 
-from fairgate.domain.corpora import embedding_key
 from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import embedding_key
 from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
 from fairgate.systems.result_store import SqliteResultStore
 

@@ -10,9 +10,8 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder, TableEmbedder
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import RetrievalError
-from fairgate.domain.executions import Document
+from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.systems.result_store import SqliteResultStore

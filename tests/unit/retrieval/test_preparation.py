@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from fakes.mutations import NO_JSON
 
-from fairgate.domain.corpora import CorpusDocument, CorpusSpec
 from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.retrieval.corpus import CorpusFile
-from fairgate.retrieval.preparation import manifest_path, prepare_corpus, prepared_corpus
-from fairgate.retrieval.text_cleaning import (
+from fairgate.retrieval.preparation import (
     PreparationOptions,
     clean_text,
     is_sampled,
     length_fence,
+    manifest_path,
+    prepare_corpus,
+    prepared_corpus,
 )
 
 

@@ -12,7 +12,7 @@ from fairgate.domain.items import Alignment, Condition
 from fairgate.domain.ports import SILENT
 from fairgate.suites.question_items.plan import capped_items, choose_examples, retriever_key
 from fairgate.systems.execute import System, execute
-from fairgate.systems.prompts import DEFAULT_TEMPLATE
+from fairgate.systems.generation import DEFAULT_TEMPLATE
 
 
 def test_a_key_says_what_differs_from_the_default_in_the_order_of_the_specification():

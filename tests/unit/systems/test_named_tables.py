@@ -4,8 +4,7 @@ import pytest
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.runtime import Runtime
-from fairgate.systems.corpora import token_counter
-from fairgate.systems.tables import find_table, named_on_hub
+from fairgate.systems.corpora import find_table, named_on_hub, token_counter
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.gate.execution_lines import document_to, execution_lines
+from fairgate.gate.run_folder import document_to, execution_lines
 from fairgate.systems import recorded_answers
 from fairgate.systems.recorded_answers import read_recorded
 

@@ -5,8 +5,7 @@ from fakes.planted import Plant, PlantedRetriever
 
 from fairgate.domain.cases import Case
 from fairgate.domain.ports import SILENT
-from fairgate.systems.execute import retrieve
-from fairgate.systems.replicas import NoStore, Reordered
+from fairgate.systems.execute import NoStore, Reordered, retrieve
 
 CASES = [
     Case(

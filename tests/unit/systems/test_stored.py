@@ -10,7 +10,7 @@ import pytest
 from fakes.mutations import NO_JSON, STRANGE, mutated
 
 from fairgate.domain.executions import Answer, Document
-from fairgate.systems.stored import (
+from fairgate.systems.execute import (
     answer_from,
     answer_to,
     documents_from,

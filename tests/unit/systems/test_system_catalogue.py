@@ -10,8 +10,8 @@ from fairgate.cli import main
 from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.fields import NamesOutside, SystemModel
 from fairgate.systems.catalogue import SYSTEMS, kind_of, policy_parts, registered
+from fairgate.systems.local import prompt_facts
 from fairgate.systems.onnx_generator import GeneratorPolicy
-from fairgate.systems.open_local import prompt_facts
 from fairgate.systems.system_kind import SystemKind
 
 POLICY = """\

@@ -9,8 +9,8 @@ import pytest
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import Alignment, Condition
 from fairgate.io.embedded_names import find
-from fairgate.policy.unknown_wordings import unknown_wordings
-from fairgate.suites.question_items.read import ItemFiles, read_items
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.suites.question_items.formats import ItemFiles, read_items
 
 
 def read(path, **options):

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.features.blame.mixed_corpus import ChangedDocument
-from fairgate.features.blame.report import blame_line, blame_record, render_blame
-from fairgate.features.blame.result import (
+from fairgate.features.blame.documents import (
     Blame,
     ExplainedRule,
     Factor,
@@ -16,6 +14,8 @@ from fairgate.features.blame.result import (
     Move,
     SearchedDocuments,
 )
+from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.features.blame.report import blame_line, blame_record, render_blame
 
 RESTORES = "restores the verdict"
 UNKNOWN = "is not known"

@@ -10,8 +10,8 @@ from fakes.embedder import HashEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.domain.corpora import CorpusDocument
 from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
 from fairgate.retrieval.flat_index import FlatIndex
 

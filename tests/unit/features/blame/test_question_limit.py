@@ -3,7 +3,7 @@
 import pytest
 
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.features.blame.question_limit import LimitedGenerator, QuestionLimit
+from fairgate.features.blame.documents import LimitedGenerator, QuestionLimit
 from fairgate.gate.delta_debugging import OutOfQuestions
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fairgate.domain.errors import DataError, UsageError
-from fairgate.features.blame import revisions
-from fairgate.features.blame.revisions import version_of
+from fairgate.features.blame import versions
+from fairgate.features.blame.versions import version_of
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t",
@@ -164,9 +164,9 @@ def test_limits(git, monkeypatch):
     for number in range(5):
         git.write(f"f{number}", b"x" * 100)
     git.commit()
-    monkeypatch.setattr(revisions, "_AT_ONCE_FILES", 2)
+    monkeypatch.setattr(versions, "_AT_ONCE_FILES", 2)
     with version_of("HEAD", git.root, "BASE") as version:
         assert len(list(Path(version.folder).iterdir())) == 5
-    monkeypatch.setattr(revisions, "_MOST_FILES", 4)
+    monkeypatch.setattr(versions, "_MOST_FILES", 4)
     with pytest.raises(DataError, match="at most 4 files"), version_of("HEAD", git.root, "BASE"):
         pass

@@ -11,7 +11,7 @@ from fairgate.domain.ports import SILENT
 from fairgate.features.burn_in.burn_in import Replica, burn_in
 from fairgate.policy.perturbation_files import load_perturbation_set
 from fairgate.suites.metamorphic.suite import other_phrases
-from fairgate.systems.replicas import NoStore, Reordered
+from fairgate.systems.execute import NoStore, Reordered
 
 BENCH = Bench(policy=policy_of([REGRESSION], attribution="off"), sources=25, sampling=True)
 

@@ -17,7 +17,7 @@ from fairgate.features.generation.genfair import OPERATORS
 from fairgate.features.generation.templates import Template
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.english import article_fault
-from fairgate.suites.metamorphic.case_rows import GeneratedCase
+from fairgate.suites.metamorphic.sources import GeneratedCase
 
 ALL = pytest.mark.parametrize("generator", GENERATORS.ids)
 BROKEN = [

@@ -18,7 +18,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fairgate.domain.attributes import Manner
 from fairgate.domain.cases import Source
 from fairgate.features.generation.generators import GENERATORS
-from fairgate.features.lint.edit_kinds import EditKind, edit_kind
+from fairgate.features.lint.mentions import EditKind, edit_kind
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import Realised, realise

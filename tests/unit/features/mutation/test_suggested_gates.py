@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from fairgate.features.mutation.mutants import Kind, Mutant, Reach
-from fairgate.features.mutation.suggested_gates import propose, separating
-from fairgate.policy.gates import GatePolicy
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach, propose, separating
+from fairgate.policy.schema import GatePolicy
 
 
 def metric_of(kind, reach, **where):

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import ModelError, UsageError, WorkerError
 from fairgate.domain.executions import GenerationRequest, Stop
-from fairgate.features.ray.worker_messages import Asks, Way, reply_from, task_from, task_to
 from fairgate.features.ray.worker_side import WorkerSide
+from fairgate.features.ray.workers import Asks, Way, reply_from, task_from, task_to
 
 
 def first(busy):

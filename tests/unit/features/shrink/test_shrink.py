@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.executions import Execution
-from fairgate.features.shrink.reduced import elements_of, reduced, texts_of
-from fairgate.features.shrink.shrink import shrink
+from fairgate.features.shrink.shrink import elements_of, reduced, shrink, texts_of
 from fairgate.gate.delta_debugging import smaller_and_smaller
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import realise

@@ -3,9 +3,8 @@
 import pytest
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.unknown_wordings import unknown_wordings
-from fairgate.relations.oracles.choice import Choices, read_choice
-from fairgate.relations.oracles.stopping import is_complete
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.relations.oracles.choice import Choices, is_complete, read_choice
 
 CHOICES = Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2)
 TEN = (

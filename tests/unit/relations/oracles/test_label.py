@@ -5,8 +5,8 @@ from fakes.answer_phrasings import PHRASINGS
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
+from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import LabelOracle, first_label, label_place
-from fairgate.relations.oracles.stopping import is_complete
 
 LABELS = ("positive", "negative", "neutral", "mixed")
 

@@ -5,7 +5,7 @@ import pytest
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
-from fairgate.relations.oracles.option import OptionOracle
+from fairgate.relations.oracles.choice import OptionOracle
 
 OPTIONS = ("chaotic", "harmonious", "bicycle")
 CASE = Case(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.task_files import load_task
+from fairgate.policy.named_files import load_task
+from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import first_label, read_label
-from fairgate.relations.oracles.stopping import is_complete
 from fairgate.relations.oracles.yes_no import read_yes_no
 
 SHARED = Path(__file__).resolve().parents[5] / "shared" / "data" / "metal"

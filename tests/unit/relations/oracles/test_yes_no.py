@@ -5,7 +5,7 @@ import pytest
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reason
-from fairgate.relations.oracles.stopping import is_complete
+from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.yes_no import YesNoOracle, read_yes_no
 
 READ = [

@@ -7,12 +7,11 @@ import json
 import pytest
 from fakes.attributes import uses
 
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError
+from fairgate.domain.executions import CorpusSpec
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.frames import realise
-from fairgate.suites.metamorphic.case_rows import GeneratedCase, case_row
-from fairgate.suites.metamorphic.sources import read_sources
+from fairgate.suites.metamorphic.sources import GeneratedCase, case_row, read_sources
 
 FRAME = "{A person} asks for advice on {their} work."
 HEADER = {"fairgate-cases": 1, "generator": "genfair"}
