@@ -231,7 +231,7 @@ class BaseVersion:
         return list(found)
 
     @contextlib.contextmanager
-    def told(self, policy: str = "") -> Iterator[None]:
+    def reported(self, policy: str = "") -> Iterator[None]:
         """Let errors call the base's files as the user knows them, not where they are read.
 
         With the path of the policy, while that and what it names is loaded from the base: so are

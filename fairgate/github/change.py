@@ -222,7 +222,7 @@ class Judge(Generic[E]):
                 )
 
     def _evaluate(self, side: Side) -> E:
-        with contextlib.nullcontext() if self._base is None else self._base.told():
+        with contextlib.nullcontext() if self._base is None else self._base.reported():
             return self._asks(side)
 
     def _compared(self, side: Side | None) -> tuple[E | None, list[str]]:
@@ -310,7 +310,7 @@ class Judge(Generic[E]):
             policy = parse_policy(text, self._policy, policy_parts()).policy
             self._base = version = BaseVersion(base, self._runtime, self._scratch)
             data = version.bring(policy)
-            with version.told(self._policy):
+            with version.reported(self._policy):
                 return self._loaded(raw, base, version.runtime), data
         except PolicyError as error:
             raise UsageError(

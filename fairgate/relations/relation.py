@@ -74,8 +74,8 @@ def _wrong_pronouns(text: str, edit: Edit) -> Iterator[str]:
     """Yield pronouns of another gender than the person's; "they" may mean others."""
     if not edit.pronoun:
         return
-    said, of_others = (Counter(pieces(each.lower())) for each in (text, edit.untouched))
-    for form in sorted((said - of_others).keys() & PRONOUNS.keys()):
+    there, of_others = (Counter(pieces(each.lower())) for each in (text, edit.untouched))
+    for form in sorted((there - of_others).keys() & PRONOUNS.keys()):
         if PRONOUNS[form] not in {edit.pronoun, "they"}:
             yield f"the follow-up says '{form}' of a person who is '{edit.pronoun}'"
 

@@ -18,6 +18,8 @@ START = (
     "sys.exit(main())"
 )
 MOMENTS = int(os.environ.get("FAIRGATE_TEST_MOMENTS", "12"))
+BEFORE_US = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nKeyboardInterrupt\n'
+"""An interrupt that came before `main` was called: Python's, of the program above."""
 AFTER = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06)
 COMMANDS = {
     "help": ["--help"],
@@ -70,6 +72,8 @@ def started(folder, arguments):
 def problem(process):
     """Return what is wrong with how an interrupted process ended; empty where nothing is."""
     said = process.communicate(timeout=120)[1].decode()
+    if said == BEFORE_US:
+        return ""
     if process.returncode not in (0, 130):
         return f"exit code {process.returncode}: {said[-300:]}"
     return said[-300:] if "Traceback" in said or "Exception ignored" in said else ""

@@ -342,7 +342,7 @@ class PairVariants:
             values = tuple(each.value for each in read if each is not None)
             if len(values) == len(names):
                 found.setdefault(values, execution.response)
-        known = [(said, values) for values, said in sorted(found.items(), key=str)]
+        known = [(text, values) for values, text in sorted(found.items(), key=str)]
         self._others[names] = known
         return known
 

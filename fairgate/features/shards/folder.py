@@ -44,7 +44,7 @@ _VERSION = 1
 _MOST_BYTES = {PART_MANIFEST: 1 << 20, PARTS: 1 << 20, ANSWERS: 4 << 30, VECTORS: 4 << 30}
 _MOST_DIMENSIONS = 1 << 14
 _ABSENT, _UNLABELLED = "absent", "unlabelled"
-_SAID = re.compile(r"(?:[A-Za-z0-9_ ,.;`+-]|: )*")
+_STATED = re.compile(r"(?:[A-Za-z0-9_ ,.;`+-]|: )*")
 """What a budget says when it is spent: a part is not to say anything else in a comment."""
 _TEXTS = ("fairgate", "policy", "policy_path", "system")
 _TABLES = ("suites", "files", "identity", "under_test", "environment", "spent")
@@ -194,7 +194,7 @@ def _manifest(found: Mapping[str, Any], path: Path) -> Manifest:
     wrong = [name for name, value in counts.items() if value is None]
     wrong += [name for name, value in texts.items() if not isinstance(value, str)]
     wrong += [name for name, value in tables.items() if not _is_table(value)]
-    wrong += [] if wrong or all(map(_SAID.fullmatch, tables["spent"].values())) else ["spent"]
+    wrong += [] if wrong or all(map(_STATED.fullmatch, tables["spent"].values())) else ["spent"]
     if wrong:
         raise DataError(f"{path}: {wrong[0]!r} is {capped(found.get(wrong[0]))}; {again}")
     return Manifest(shard=Shard(number, of), **counts, **texts, **tables)  # type: ignore[arg-type]
