@@ -35,7 +35,7 @@ ENDLESS = 10**9
 def _notes(text: str) -> Notes:
     text = text if text.strip() else "word"
     edits = Edits(
-        files=[text, text], edits_policy=True, decided_by="base", base="❌ FAIL",
+        files={"sources": [text, text]}, edits_policy=True, decided_by="base", base="❌ FAIL",
         proposed="✅ PASS", loosened=[text, f"max of {text} raised"], differences=[f"{text} and"],
     )  # fmt: skip
     return Notes(remarks=[text, f"The base commit: {text}"], edits=edits)
