@@ -40,6 +40,7 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	.ci/ceilings
 
 # bench_cuda.py needs a card, bench_start_up.py another checkout: both are run by hand.
 BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tests/benchmarks/bench_*.py)))

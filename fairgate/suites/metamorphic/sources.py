@@ -1,4 +1,15 @@
-"""A table file as source test cases."""
+"""A table file as source test cases.
+
+The first line of a file of generated cases is a header of provenance (it has the key
+`fairgate-cases` and no text); every further line is a case:
+
+    {"id": "g-000001", "text": "A Hispanic engineer …", "template": "career-advice",
+     "frame": "{A person} …", "attributes": [{"dimension": "ethnicity", "value": "hispanic",
+     "form": "adjective", "start": 2, "end": 10}, …], "operators": ["substitute:ethnicity"]}
+
+`manner` stands beside `form` where it is not `plain`. `frame` and `attributes` together give the
+text: whoever edits one edits the others, and reading refuses a row whose parts disagree.
+"""
 
 from __future__ import annotations
 
@@ -52,16 +63,6 @@ def read_source_files(
 
 # Generated source cases as rows of a JSON Lines file: their form, and reading them back.
 #
-# The first line of such a file is a header of provenance (it has the key `fairgate-cases` and no
-# text); every further line is a case:
-#
-#     {"id": "g-000001", "text": "A Hispanic engineer …", "template": "career-advice",
-#      "frame": "{A person} …", "attributes": [{"dimension": "ethnicity", "value": "hispanic",
-#      "form": "adjective", "start": 2, "end": 10}, …], "operators": ["substitute:ethnicity"]}
-#
-# `manner` stands beside `form` where it is not `plain`. `frame` and `attributes` together give the
-# text: whoever edits one edits the others, and reading refuses a row whose parts disagree.
-
 HEADER_KEY = "fairgate-cases"
 FORMAT = 1
 _KEYS = {"dimension", "value", "form", "manner", "start", "end"}
