@@ -43,7 +43,7 @@ lint: $(VENV)/test.stamp
 	.ci/ceilings
 
 # bench_cuda.py needs a card, bench_start_up.py another checkout: both are run by hand.
-BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tests/benchmarks/bench_*.py)))
+BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tools/benchmarks/bench_*.py)))
 
 bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one run
 	for script in $(BENCHES); do echo "== $$script"; PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(EXPORT)/bin/python $$script || exit 1; done

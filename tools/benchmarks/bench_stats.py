@@ -1,6 +1,6 @@
 """Time and memory of the statistics by number of pairs; 21 pairs a source.
 
-    python tests/benchmarks/bench_stats.py
+    python tools/benchmarks/bench_stats.py
 
 Each size runs in a process of its own, so that peak memory is its own.
 """

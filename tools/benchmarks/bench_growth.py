@@ -1,6 +1,6 @@
 """Time, memory and file sizes of a whole `fairgate run` by number of pairs, answers recorded.
 
-Run: python tests/benchmarks/bench_growth.py --pairs 100 1000 10000 100000 [--keep FOLDER]
+Run: python tools/benchmarks/bench_growth.py --pairs 100 1000 10000 100000 [--keep FOLDER]
 
 Each run is a process of its own; its second run, beside an accepted baseline, is what is measured.
 Prints the exponents of time and memory between the sizes: 1 is linear.

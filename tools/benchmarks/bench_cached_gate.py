@@ -1,6 +1,6 @@
 """A fully stored gate of 2,100 pairs: time, memory, and what it imports.
 
-Run: python tests/benchmarks/bench_cached_gate.py [--runs 5]. The first, unmeasured run fills the store.
+Run: python tools/benchmarks/bench_cached_gate.py [--runs 5]. The first, unmeasured run fills the store.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """A run over worker processes beside runs of one process: time, and the same bytes.
 
-Run: python tests/benchmarks/bench_workers.py [--policy P] [--workers 2] [--rounds 5].
+Run: python tools/benchmarks/bench_workers.py [--policy P] [--workers 2] [--rounds 5].
 Every run starts from the index and the answers about one source. Wall time is what workers are for, so
 the machine must have nothing else to do; processor time holds that of the workers, too. Prints
 medians, and the medians of the rounds' ratios to the run over workers; fails where a byte differs.

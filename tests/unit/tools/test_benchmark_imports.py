@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
+BENCHMARKS = sorted((Path(__file__).parents[3] / "tools" / "benchmarks").glob("*.py"))
 
 
 def missing(source):

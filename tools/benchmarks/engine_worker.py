@@ -1,6 +1,6 @@
 """One engine in a process of its own: prompts come in, answers and seconds go out.
 
-    python tests/benchmarks/engine_worker.py ENGINE FOLDER --threads 1
+    python tools/benchmarks/engine_worker.py ENGINE FOLDER --threads 1
 
 Started by `bench_engines.py` in the environment that has the engine; `FOLDER` is what
 `engine_models.py` writes. One JSON object a line: `{"prompts": …, "labels": …, "new_tokens": …}` in,

@@ -1,7 +1,7 @@
 """Time and memory of the dense index by number of documents, vectors of a scripted embedder.
 
-Run: python tests/benchmarks/bench_index.py --documents 10000 100000 1000000 [--queries 2048]
-     python tests/benchmarks/bench_index.py --documents 4000 --model minilm
+Run: python tools/benchmarks/bench_index.py --documents 10000 100000 1000000 [--queries 2048]
+     python tools/benchmarks/bench_index.py --documents 4000 --model minilm
 
 Each step is a process of its own, so that its peak of memory is its own: the index is built from
 nothing, the queries are searched in the index on disk, and the index is built again after every

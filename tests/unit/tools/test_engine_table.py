@@ -23,7 +23,7 @@ def measured(seconds, answers=("a", "b")):
 
 @pytest.fixture
 def bench_engines(monkeypatch, request):
-    folder = request.config.rootpath / "tests" / "benchmarks"
+    folder = request.config.rootpath / "tools" / "benchmarks"
     monkeypatch.syspath_prepend(str(folder))
     return importlib.import_module("bench_engines")
 

@@ -1,6 +1,6 @@
 """How many violations each generator's cases uncover in one biased system, at one budget of sources.
 
-    .venv/bin/python tests/benchmarks/bench_generator_comparison.py [SOURCES]
+    .venv/bin/python tools/benchmarks/bench_generator_comparison.py [SOURCES]
 
 The system is scripted, and was written down before the generators were compared: it is fair but for
 four rules (two intersections, two extreme values), which the table names. P3 reports .73, .54 and .39

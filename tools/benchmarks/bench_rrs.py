@@ -1,4 +1,4 @@
-"""RRS of a million pairs at k = 4; run: python tests/benchmarks/bench_rrs.py."""
+"""RRS of a million pairs at k = 4; run: python tools/benchmarks/bench_rrs.py."""
 
 import argparse
 import resource

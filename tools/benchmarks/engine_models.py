@@ -1,8 +1,8 @@
 """One model for every engine: a torch checkpoint, and from it the files each engine reads.
 
-    .venv-export/bin/python tests/benchmarks/engine_models.py graph  FOLDER --shape 30m
-    .venv-genai/bin/python  tests/benchmarks/engine_models.py genai  FOLDER
-    .venv-llama/bin/python  tests/benchmarks/engine_models.py gguf   FOLDER
+    .venv-export/bin/python tools/benchmarks/engine_models.py graph  FOLDER --shape 30m
+    .venv-genai/bin/python  tools/benchmarks/engine_models.py genai  FOLDER
+    .venv-llama/bin/python  tools/benchmarks/engine_models.py gguf   FOLDER
 
 `graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
 makes of it), `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,

@@ -1,6 +1,6 @@
 """How near a model in fewer bits stays to float32: cosine of logits, and the likeliest token.
 
-    python tests/benchmarks/bench_precisions.py [--model FOLDER] [--policy FILE] [--prompts 216]
+    python tools/benchmarks/bench_precisions.py [--model FOLDER] [--policy FILE] [--prompts 216]
 
 `--model` is what `fairgate export` makes of a decoder in float32 (the embedded `demo-slm` without
 it). Its graph is stored in every precision as `fairgate export --precision` stores it (int8 and

@@ -1,6 +1,6 @@
 """What every start costs: `--help`, `check`, a stored gate of 3,000 pairs, the first prompt's tokens.
 
-Run: python tests/benchmarks/bench_start_up.py OTHER [--rounds 15]. OTHER is another checkout, an older one
+Run: python tools/benchmarks/bench_start_up.py OTHER [--rounds 15]. OTHER is another checkout, an older one
 say; the two take turns, each in a folder of its own, with byte code made before. Prints medians of
 processor time and wall time, and the medians of the ratios of pairs.
 """

@@ -1,6 +1,6 @@
 """What reading in common what prompts begin with saves, on a policy's own prompts, in one run.
 
-    python tests/benchmarks/bench_prefixes.py [--model FOLDER] [--policy FILE] [--prompts 440]
+    python tools/benchmarks/bench_prefixes.py [--model FOLDER] [--policy FILE] [--prompts 440]
 
 Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is, in
 blocks of 32 tokens (what it does where bits depend on the piece), each prompt at once, and each at

@@ -1,6 +1,6 @@
 """Time and memory of a run's files: reading answers and baseline, writing each file.
 
-Run: python tests/benchmarks/bench_records.py [FOLDER] [--rounds 7]
+Run: python tools/benchmarks/bench_records.py [FOLDER] [--rounds 7]
 
 FOLDER is that of one size below what `bench_growth.py --keep` left: policy.yaml, answers.jsonl,
 baselines/ and out/. Without it the inputs of 10,000 pairs are made first, in the same way.

@@ -1,6 +1,6 @@
 """Time and memory of the gate by number of pairs: plan, judging, statistics, verdict.
 
-PYTHONPATH=tests python tests/benchmarks/bench_gate.py --pairs 10000 100000 1000000
+PYTHONPATH=tests python tools/benchmarks/bench_gate.py --pairs 10000 100000 1000000
 
 The answers are those of a planted system and are known beforehand, so that only the gate is timed.
 Every size runs in a process of its own, whose peak memory is printed.

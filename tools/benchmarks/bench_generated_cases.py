@@ -1,6 +1,6 @@
 """How time and memory of `fairgate generate` grow with the number of cases.
 
-Run: python tests/benchmarks/bench_generated_cases.py [GENERATOR] [T]. A new process for every size.
+Run: python tools/benchmarks/bench_generated_cases.py [GENERATOR] [T]. A new process for every size.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """This engine on an NVIDIA card beside `transformers.generate`, on one random model, in one run.
 
-    python tests/benchmarks/bench_cuda.py FOLDER [--shape 3b] [--prompts 2200] [--rounds 5]
+    python tools/benchmarks/bench_cuda.py FOLDER [--shape 3b] [--prompts 2200] [--rounds 5]
 
 needs `fairgate[cuda]`, torch with CUDA, transformers, and onnxruntime-genai, whose builder writes the
 graph: float16, attention in GroupQueryAttention. FOLDER keeps checkpoint and graph for the next run.

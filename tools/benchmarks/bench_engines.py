@@ -1,6 +1,6 @@
 """This engine beside others on one model and the same prompts, in one run.
 
-    python tests/benchmarks/bench_engines.py --shape 30m [--work tokens] [--threads 2]
+    python tools/benchmarks/bench_engines.py --shape 30m [--work tokens] [--threads 2]
 
 Every engine runs in a process of its own, in the environment that has it; they take turns, and the
 medians of the rounds' ratios count. A number behind an engine's name: prompts that run together.
