@@ -142,13 +142,7 @@ def _environment() -> jinja2.Environment:
     """Return the environment of the templates: it escapes what no span has escaped."""
     import jinja2
 
-    from fairgate.reports.compiled_templates import CompiledTemplates
-
-    # Compiled code is kept, and jinja2 computes constants when it compiles: a plain `finalize`,
-    # filters or tests of ours would leave in it what they once returned. One that takes the context
-    # is called when a page is made, and functions of ours are globals.
-    @jinja2.pass_context
-    def visible(_: object, value: object) -> object:
+    def visible(value: object) -> object:
         """Show control characters as escapes; markup of ours passes."""
         return harmless(value) if type(value) is str else value
 
@@ -159,7 +153,6 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=visible,
         undefined=jinja2.StrictUndefined,
-        bytecode_cache=CompiledTemplates(),
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,
