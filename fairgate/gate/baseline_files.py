@@ -2,7 +2,6 @@
 
 A key is what a source's variants share and what makes it this one (`#…`, `@…`); whatever follows
 from the variant alone is written once a suite, the rest once a source, packed (`packed_suite`).
-Format 2 (`listed_suite`) is read, format 3 written.
 
 Reading is strict: a damaged, edited, incomplete or unknown file raises BaselineError, never a
 partial baseline.
@@ -14,7 +13,6 @@ import functools
 import hashlib
 import itertools
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, get_type_hints
@@ -35,69 +33,6 @@ from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import Metric, observe
 from fairgate.metrics.table import Table
 
-_VALUES = {"0": 0.0, "1": 1.0, "-": -1.0, ".": math.nan}
-"""A column of verdicts has one letter a variant; a dot is not decided."""
-
-
-def suite_from(name: str, suite: Mapping[str, Any]) -> BaselineSuite:
-    """Return a suite of a file; ValueError, TypeError or LookupError where it is none."""
-    variants = suite["variants"]
-    of_variant, of_source = suite["variant_dimensions"], suite["source_dimensions"]
-    rows: list[tuple[str, str, int, Mapping[str, Any], str]] = []
-    """Key, content, position of the variant, the source's entry, cluster."""
-    for source, entry in suite["sources"].items():
-        for position, variant in enumerate(variants):
-            content = _of_variant(entry["content"], position)
-            if content is not None:
-                cluster = str(_of_variant(entry["cluster"], position))
-                rows.append((source + variant[0], content, position, entry, cluster))
-    clusters = list(dict.fromkeys(row[4] for row in rows))
-    numbers = {cluster: number for number, cluster in enumerate(clusters)}
-    columns = list(dict.fromkeys(name for row in rows for name in row[3]["columns"]))
-    table = Table(
-        suite=name,
-        keys=[row[0] for row in rows],
-        clusters=np.asarray([numbers[row[4]] for row in rows], dtype=np.int64),
-        cluster_names=clusters,
-        control=np.asarray([variants[row[2]][1] for row in rows], dtype=bool),
-        dimensions={
-            **{n: [variants[row[2]][2 + i] for row in rows] for i, n in enumerate(of_variant)},
-            **{
-                n: [str(_of_variant(row[3]["dimensions"][i], row[2])) for row in rows]
-                for i, n in enumerate(of_source)
-            },
-        },
-        values={
-            **{
-                n: np.asarray([_cell(row[3]["columns"][n][row[2]]) for row in rows], np.float64)
-                for n in columns
-            },
-            **{k: np.full(len(rows), np.nan) for k in suite["not_evaluated"]},
-        },
-        not_evaluated=suite["not_evaluated"],
-        bands=(suite["bands"][0], suite["bands"][1]),
-    )
-    quartiles = suite["quartiles"]
-    return BaselineSuite(
-        must_match=suite["must_match"],
-        contents={row[0]: row[1] for row in rows},
-        table=table,
-        quartiles=None if quartiles is None else (quartiles[0], quartiles[1]),
-    )
-
-
-def _of_variant(value: str | Sequence[str | None], position: int) -> str | None:
-    return value if isinstance(value, str) else value[position]
-
-
-def _cell(value: str | float | None) -> float:
-    if isinstance(value, str):
-        return _VALUES[value]
-    return math.nan if value is None else float(value)
-
-
-_SUITE_FROM = {2: suite_from, SCHEMA_VERSION: packed_suite.suite_from}
-"""How each format that is read keeps a suite."""
 MAX_BYTES = 256 << 20
 _MOST_FAULTS = 5
 _AGAIN = (
@@ -288,11 +223,11 @@ def load_baseline(text: str, path: str) -> Baseline:
         place = f"{path}:{error.line}:{error.column}" if error.line else path
         raise BaselineError(f"{place}: {error}; {_AGAIN}") from error
     version = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
-    if type(version) is not int or version not in _SUITE_FROM:
+    if type(version) is not int or version != SCHEMA_VERSION:
         raise BaselineError(
             f"{path}: baseline format {version!r:.40}, this FairGate reads "
-            f"{' and '.join(map(str, _SUITE_FROM))}; accept a new run with `fairgate baseline "
-            "accept RUN --reason …`, or install the FairGate that wrote it"
+            f"{SCHEMA_VERSION}; accept a new run with `fairgate baseline accept RUN --reason …`, "
+            "or install the FairGate that wrote it"
         )
     claimed = body.pop("integrity", None)
     actual = _integrity(body)
@@ -426,12 +361,13 @@ def _accepted_to(run: AcceptedRun) -> dict[str, Any]:
 
 
 def _baseline_from(body: Mapping[str, Any]) -> Baseline:
-    suite_from = _SUITE_FROM[body["schema_version"]]
     return Baseline(
         policy=body["policy"],
         reason=body["reason"],
         date=body["date"],
-        suites={name: suite_from(name, suite) for name, suite in body["suites"].items()},
+        suites={
+            name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
+        },
         measurements=[_measurement_from(row) for row in body["measurements"]],
         metric_versions=body["metric_versions"],
         provenance=Provenance(**body["provenance"]),
