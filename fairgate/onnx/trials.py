@@ -8,6 +8,7 @@ row's tokens, which attend to no later slot, and a companion's length shows in i
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -55,19 +56,13 @@ rounding moved a logit by .018 of the largest, a scale that is wrong by half by 
 _LENGTH, _SLOTS = 75, 80
 
 
-_TOKENS = 11
-"""Numbers of tokens that every vocabulary has."""
-_FACTOR, _STEP, _MODULUS, _LOW_BITS = 1103515245, 12345, 1 << 31, 16
-"""The linear congruential generator of ISO C (7.22.2.2), whose low bits repeat early."""
+_TOKENS = range(11)
+"""Tokens that every vocabulary has."""
 
 
 def trial_row(seed: int, length: int) -> list[int]:
     """Return so many tokens from 0 to 10 in an order without a period, the same in every run."""
-    row, state = [], seed
-    for _ in range(length):
-        state = (state * _FACTOR + _STEP) % _MODULUS
-        row.append((state >> _LOW_BITS) % _TOKENS)
-    return row
+    return random.Random(seed).choices(_TOKENS, k=length)  # noqa: S311 (no secret)
 
 
 _ROW = trial_row(1, _LENGTH)
