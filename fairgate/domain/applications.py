@@ -1,4 +1,4 @@
-"""What an application that answers by itself is asked, and what it replies."""
+"""The exchange with an application that answers by itself: question, reply, and its cost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairgate.domain.executions import Document
+
+_MOST = 10**12
+"""Of tokens, and of money; what is reported beyond is no report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +41,6 @@ class Reply:
 
     answer: str
     documents: tuple[Document, ...] | None = None
-
-
-_MOST = 10**12
-"""Of tokens, and of money; what is reported beyond is no report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,7 @@
-"""What is asked: sources, tasks, cases and the plan that holds them."""
+"""What is asked: the plan of cases, what they come from, and their keys (SPEC 10).
+
+What follows `#` and `@` in a key is written and parsed here alone.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ from fairgate.domain.units import Unit
 TONES = ("happy", "sad", "angry", "fear", "surprise", "neutral")
 """The tones of GenFair (P3, section V-B3), and none of them."""
 SENTIMENTS = ("positive", "negative", "neutral")
+_BARE = "set-equivalence"
+_REPEAT = "@repeat="
+_DOCUMENTS = "@documents="
+_JUDGE = "@judge="
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +210,6 @@ class TestPlan:
     def cases_of(self, suite: str) -> list[Case]:
         """Return a suite's cases, in the order of the plan."""
         return [case for case in self.cases if case.suite == suite]
-
-
-_BARE = "set-equivalence"
-_REPEAT = "@repeat="
-_DOCUMENTS = "@documents="
-_JUDGE = "@judge="
 
 
 def source_key(source: str, variant: str) -> str:

@@ -1,4 +1,4 @@
-"""What the system under test did: retrieved documents and answers."""
+"""One case through the system under test: the documents it had, its prompt, its answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+MOST_SHARED = 200_000
+"""Documents, and lists of them, among which an equal one is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +19,6 @@ class Document:
     text: str | None = None
     label: str | None = None
     score: float | None = None
-
-
-MOST_SHARED = 200_000
-"""Documents, and lists of them, among which an equal one is looked for."""
 
 
 class SharedDocuments:

@@ -1,4 +1,4 @@
-"""What every model of the policy is made of: closed models, names, fractions, unions by shape."""
+"""What the policy's models share: types of fields, and the base of each part with kinds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+_BRANCH = re.compile(r"<[a-z-]+>")
+LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20
 
 
 def shape(value: object) -> str:
@@ -37,8 +39,6 @@ def shape(value: object) -> str:
 ByShape = Discriminator(shape)
 """Unions are distinguished by shape, so that messages cover only the intended branch."""
 
-_BRANCH = re.compile(r"<[a-z-]+>")
-
 
 def is_branch(step: object) -> bool:
     """Return whether a step of an error's place is the tag of a union's branch, as in `<list>`."""
@@ -55,14 +55,6 @@ class Strict(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
     )
-
-
-# What a policy names outside itself: files, models, addresses, programs, code, secrets for them.
-#
-# Whether a change's own policy may be run, and what of it the base decides, follows from these
-# alone. Addresses and programs are reported by every kind of system and suite; files and models are
-# fields that are marked with `Names`, wherever they stand: what no field marks, no run of a pull
-# request can read (`composition/manifest.py`).
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +147,13 @@ def named_in(part: BaseModel) -> Iterator[Named]:
 
 
 class NamesOutside(Strict):
-    """A part of the policy that must report what it reaches: without that it is no model."""
+    """A part of the policy that must report what it reaches: without that it is no model.
+
+    Whether a change's own policy may be run, and what of it the base decides, follows from these
+    alone. Addresses and programs are reported by every kind of system and suite; files and models
+    are fields that are marked with `Names`, wherever they stand: what no field marks, no run of a
+    pull request can read (`composition/manifest.py`).
+    """
 
     @abstractmethod
     def accesses(self) -> Iterable[Access]:
@@ -220,9 +218,6 @@ class Columns(Strict):
         default=None,
         description="Column of the label (`toxic`, …); default: found by name, if any.",
     )
-
-
-LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20
 
 
 class JudgeFloor(Strict):

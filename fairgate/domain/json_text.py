@@ -1,4 +1,4 @@
-"""Untrusted JSON texts, read so that no two readers can understand them differently.
+"""Values to JSON and back; no two readers can understand differently what is read here.
 
 `json.loads` accepts repeated keys (the last counts), NaN, lone surrogates and any depth that its
 stack allows; code that uses the value then fails far from the file.

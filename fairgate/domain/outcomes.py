@@ -1,4 +1,4 @@
-"""The results of the rules and of the gate."""
+"""The result of the gate: of each rule, and what was found beside the rules."""
 
 from __future__ import annotations
 

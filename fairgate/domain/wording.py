@@ -1,4 +1,4 @@
-"""How a user's values and names are put into messages: short, harmless, with a suggestion."""
+"""How values are put into messages: short, harmless, rounded alike, and never a secret."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ _MOST_KNOWN = 40
 _NEAREST_KNOWN = 5
 _AS_NEAR = 0.12
 """Similarity, of 1, that a further suggestion may lack."""
+MINUS = "\N{MINUS SIGN}"
+CONCEALED = "***"
+_LEAST_IN_ANSWERS = 8
+"""Characters; shorter secrets also occur in ordinary answers, which would be changed."""
 
 
 def harmless(text: str) -> str:
@@ -106,9 +110,6 @@ def _least_far(name: str, names: list[str]) -> list[str]:
     return difflib.get_close_matches(name[:200], names, n=_NEAREST_KNOWN, cutoff=0.0)
 
 
-MINUS = "\N{MINUS SIGN}"
-
-
 def value(number: float, *, is_rate: bool) -> str:
     """Return `9.4 %` for a rate, `0.712` for a score."""
     return _minus(f"{100 * number:.1f} %" if is_rate else f"{number:.3f}")
@@ -139,11 +140,6 @@ def difference(base: float, now: float, *, is_rate: bool) -> str:
     factor, digits = (100.0, 1) if is_rate else (1.0, 3)
     step = round(factor * now, digits) - round(factor * base, digits)
     return signed(step / factor, is_rate=is_rate)
-
-
-CONCEALED = "***"
-_LEAST_IN_ANSWERS = 8
-"""Characters; shorter secrets also occur in ordinary answers, which would be changed."""
 
 
 def concealed(text: str, secrets: Iterable[str]) -> str:
