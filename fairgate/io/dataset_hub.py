@@ -1,6 +1,7 @@
-"""Data sets by Hugging Face id: their tables, from the local hub cache or the hub.
+"""The Hugging Face hub: tables of data sets by their id, and errors that hold no token.
 
-Only tables are fetched, never loading scripts. Nothing is fetched when HF_HUB_OFFLINE is set.
+Only tables are fetched, from the local cache or the hub, never loading scripts. Nothing is fetched
+when HF_HUB_OFFLINE is set.
 """
 
 from __future__ import annotations
@@ -26,17 +27,14 @@ def hub_table(name: str) -> tuple[str, str] | None:
     return None if file in {".", ".."} else (dataset, file)
 
 
-# What the Hugging Face hub's client raises, as one of our errors that holds no token.
-#
-# Which HTTP library the client uses, and so what it raises, differs by its version.
-
-
 @contextlib.contextmanager
 def asking_the_hub(failure: Callable[[str], FairGateError]) -> Iterator[None]:
     """Raise `failure` with the message, in one line, for any error in the block.
 
     A server can put the token that it was sent into its answer. The error itself is not passed on,
     since a traceback would show it.
+
+    Which HTTP library the client uses, and so what it raises, differs by its version.
     """
     try:
         yield

@@ -1,4 +1,8 @@
-"""Files that we write appear whole or not at all."""
+"""Files that we write appear whole or not at all, each by itself or several together.
+
+`parts.json` names each file and the SHA-256 of its bytes. It is replaced last, so a process that
+dies between two of the others leaves a folder that shows it.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,10 @@ from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.io.lines import read_json_object
 
 _LINES_A_WRITE = 1024
+PARTS = "parts.json"
+_BUFFER = 1 << 20
+_BLOCK = 1 << 16
+"""Characters that are written at once, if pieces are shorter."""
 
 
 class DurableFile:
@@ -134,17 +142,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-# Files that belong together: replaced together, and known to belong together when they are read.
-#
-# `parts.json` names each file and the SHA-256 of its bytes. It is replaced last, so a process that
-# dies between two of the others leaves a folder that shows it.
-
-PARTS = "parts.json"
-_BUFFER = 1 << 20
-_BLOCK = 1 << 16
-"""Characters that are written at once, if pieces are shorter."""
 
 
 def write_parts(folder: Path, files: Mapping[str, Iterable[str]], *, option: str = "--out") -> None:

@@ -1,4 +1,4 @@
-"""Every call of git, made so that no file or setting of a checkout can name a program.
+"""What git is asked and made to ignore; no file or setting of a checkout names a program.
 
 git looks for a repository from the folder it starts in, and takes a folder with `HEAD`, `objects`
 and `refs` for one: a pull request can commit these, with a `config` that runs any program. Here
@@ -57,6 +57,9 @@ _SETTINGS = {
 """Settings that override the checkout's configuration, also for the processes that git starts."""
 _NO_PROTOCOL, _PROTOCOLS = "", "https:ssh:http:file"
 """How git may reach other repositories: while it reads, not at all; ever, by no remote helper."""
+CACHE = ".fairgate"
+"""Default name of the folder of indexes, stored answers and runs."""
+_EVERYTHING = "# Made by FairGate: what is in here can be made again; do not commit it.\n*\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +183,6 @@ def tracked_below(path: Path) -> list[str]:
             f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
         )
     return [os.fsdecode(file) for file in found.split(b"\0") if file]
-
-
-CACHE = ".fairgate"
-"""Default name of the folder of indexes, stored answers and runs."""
-_EVERYTHING = "# Made by FairGate: what is in here can be made again; do not commit it.\n*\n"
 
 
 def keep_out_of_git(folder: Path) -> None:

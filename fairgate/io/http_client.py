@@ -54,21 +54,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 200
-
-
-# Connections that are kept open: on httpx2 through proxies, on httpcore2 without.
-#
-# Which proxy stands before which address is httpx2's to say. Where the environment names none, the
-# layer below it is spoken to directly, which costs less processor time. What is sent is httpx2's
-# either way: address, headers, and the credentials an address holds.
-
 _IN_A_POOL = 4
 _KEPT_SECONDS = 5.0
 """Without a request, until a connection is closed."""
 _HEADERS = {"User-Agent": f"fairgate/{__version__}", "Accept-Encoding": "identity"}
 _MOST_HEADS = 64
-
-
 Errors = tuple[type[Exception], ...]
 
 
@@ -122,6 +112,11 @@ class Connections:
 
     They lie in pools of a few connections each: a pool looks at all of its connections whenever a
     request begins or ends, which takes longer the more there are.
+
+    Through proxies they are httpx2's: which proxy stands before which address is for it to say.
+    Where the environment names none, the layer below it, httpcore2, is used directly, which costs
+    less processor time. What is sent is httpx2's either way: address, headers, and the credentials
+    an address holds.
     """
 
     def __init__(self, limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""Requests, answers, how far a request may go, and when it is worth another attempt."""
+"""What is sent over HTTP and what comes back: requests, their limits and secrets, answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text files as strictly decoded lines, with the place of everything that is wrong in them."""
+"""Text files read strictly, as lines or one JSON object, with the place of each fault."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ MAX_LINE_BYTES = 8 * 2**20
 MAX_TEXT_CHARACTERS = 2**20
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+MOST_BYTES = 256 << 20
 
 
 def read_lines(path: str) -> Iterator[tuple[int, str]]:
@@ -120,9 +121,6 @@ def file_sha256(path: str) -> str:
 def _sha256_of(path: str, _size: int, _mtime_ns: int, _inode: int) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-MOST_BYTES = 256 << 20
 
 
 def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:

@@ -18,11 +18,6 @@ from fairgate.domain.executions import Document
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
 
-# A part of a JSON value by its path: `$.answer`, `$.contexts[*].text`, `$['odd name'][0]`.
-#
-# The subset of JSONPath (RFC 9535) that names parts: members, positions and wildcards. No filters,
-# slices or descendants, so a path never means something else than it seems to.
-
 Step = str | int | None
 """Name of a member, position in a list, or None for all entries of a list."""
 _STEP = re.compile(
@@ -33,11 +28,21 @@ _JAVASCRIPT = re.compile(
     r"""\bjson((?:\??\.[^\W\d]\w*|(?:\?\.)?\[(?:\d{1,6}|'[^'\\]*'|"[^"\\]*")\])+)"""
 )
 """What promptfoo's `transformResponse` says of the answer: `json.choices[0].message.content`."""
+MOST_DOCUMENTS = 1000
+_MOST_CHARACTERS = 1_000_000
+_SHOWN_NAMES = 8
+_GREATEST = 10**300
+"""Whole numbers from here on are no identifiers: Python does not even write very long ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A path that was read; equal texts, equal paths."""
+    """A part of a JSON value: `$.answer`, `$.contexts[*].text`, `$['odd name'][0]`.
+
+    The subset of JSONPath (RFC 9535) that names parts: members, positions and wildcards. No
+    filters, slices or descendants, so a path never means something else than it seems to. Equal
+    texts, equal paths.
+    """
 
     text: str
     steps: tuple[Step, ...]
@@ -96,11 +101,6 @@ def _inside(value: Any, step: Step) -> list[Any]:
 
 
 TEXT, ID, LABEL, SCORE = (json_path(f"$.{name}") for name in ("text", "id", "label", "score"))
-MOST_DOCUMENTS = 1000
-_MOST_CHARACTERS = 1_000_000
-_SHOWN_NAMES = 8
-_GREATEST = 10**300
-"""Whole numbers from here on are no identifiers: Python does not even write very long ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What all that starts processes shares: what a worker does, how it starts, what others see."""
+"""Processes that are started: what they do, what they can see, what is shown of them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import concealed, harmless, quoted
 
 _PR_SET_DUMPABLE = 4
+_EVERY_PROGRAM = (
+    "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV",
+    "PYTHONPATH", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
+)  # fmt: skip
+_SHOWN = 400
 
 
 class Side(Protocol):
@@ -45,13 +50,6 @@ def close_to_others() -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-_EVERY_PROGRAM = (
-    "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV",
-    "PYTHONPATH", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
-)  # fmt: skip
-_SHOWN = 400
 
 
 def program_environment(named: Sequence[str]) -> dict[str, str]:
