@@ -1,10 +1,4 @@
-"""Whether answers follow what they are about: chance-corrected agreement within groups.
-
-Fleiss' kappa for groups of different sizes: (p - e) / (1 - e), where p is the share of pairs of
-answers of one group that agree, and e the share of all pairs that do. 1 where the group decides the
-answer, about 0 where it is unrelated to it. Source: Fleiss 1971, with pairs drawn without
-replacement, so that chance alone gives 0 in small samples too.
-"""
+"""How strongly values go together: within groups, over repeats, and with a score."""
 
 from __future__ import annotations
 
@@ -16,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairgate.stats.observations import Flags, Floats
+from fairgate.stats.observations import Floats, Mask
 
 MOST_COMPARED = 400
 """Different values that are compared with one another: it takes the square of their number."""
@@ -37,6 +31,11 @@ def within_groups(answers: Iterable[tuple[str, str]]) -> float | Literal["consta
 
     `constant` where all values are equal, so that nothing can agree beyond chance; None where no
     group has two answers, or there is only one group.
+
+    Fleiss' kappa for groups of different sizes: (p - e) / (1 - e), where p is the share of pairs of
+    answers of one group that agree, and e the share of all pairs that do. 1 where the group decides
+    the answer, about 0 where it is unrelated to it. Source: Fleiss 1971, with pairs drawn without
+    replacement, so that chance alone gives 0 in small samples too.
     """
     groups: dict[str, Counter[str]] = {}
     for group, value in answers:
@@ -76,24 +75,12 @@ def alike_within_groups(
     return None if chance == 1 else (agreeing / possible - chance) / (1 - chance)
 
 
-def _agreeing(counts: Counter[str], same: Callable[[str, str], bool]) -> int:
-    """Return how many pairs of counted values agree."""
-    equal = sum(_pairs(count) for count in counts.values())
-    return equal + sum(counts[a] * counts[b] for a, b in combinations(counts, 2) if same(a, b))
-
-
-def _pairs(number: int) -> int:
-    return number * (number - 1) // 2
-
-
-# Instability of repeated answers: Shannon entropy of the labels, and stability of verdicts.
-#
-# C. E. Shannon, Bell System Technical Journal 27 (1948) 379-423: `H = -sum p log2 p`, in bits: 0
-# where every repeat gave the same label, 1 for two labels half and half.
-
-
 def entropy(labels: Iterable[Hashable]) -> float:
-    """Return the entropy in bits of the observed labels; NaN for none. Order does not matter."""
+    """Return the entropy in bits of the observed labels; NaN for none. Order does not matter.
+
+    `H = -sum p log2 p`: 0 where every label is the same, 1 for two labels half and half. Source: C.
+    E. Shannon, Bell System Technical Journal 27 (1948) 379-423.
+    """
     counts = sorted(Counter(labels).values())
     total = sum(counts)
     if not total:
@@ -112,17 +99,13 @@ def stability(repeats_of_cases: Iterable[Sequence[Hashable]]) -> float:
     return sum(known) / len(known) if known else math.nan
 
 
-# Area under the ROC curve from ranks, with ties, and quartiles.
-#
-# D. Bamber, J. Math. Psychology 12 (1975) 387-415 (the area is the Mann-Whitney statistic; a tie
-# counts one half). Quartiles interpolate linearly: R. J. Hyndman and Y. Fan, The American
-# Statistician 50 (1996) 361-365, type 7, which is numpy's default.
-
-
-def auc(scores: Floats, positive: Flags) -> float:
+def auc(scores: Floats, positive: Mask) -> float:
     """Return P(score of a positive > score of a negative) + P(equal) / 2, in [0, 1].
 
     NaN without a positive or a negative case. `scores` [n] without NaN. O(n log n).
+
+    The area under the ROC curve is the Mann-Whitney statistic; a tie counts one half. Source: D.
+    Bamber, J. Math. Psychology 12 (1975) 387-415.
     """
     n_positive = int(np.count_nonzero(positive))
     n_negative = len(positive) - n_positive
@@ -138,8 +121,22 @@ def auc(scores: Floats, positive: Flags) -> float:
 
 
 def quartiles(values: Floats) -> tuple[float, float, float]:
-    """Return the first quartile, the median and the third quartile; NaN for no values."""
+    """Return the first quartile, the median and the third quartile; NaN for no values.
+
+    They interpolate linearly: R. J. Hyndman and Y. Fan, The American Statistician 50 (1996)
+    361-365, type 7, which is numpy's default.
+    """
     if not len(values):
         return float("nan"), float("nan"), float("nan")
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return low, middle, high
+
+
+def _agreeing(counts: Counter[str], same: Callable[[str, str], bool]) -> int:
+    """Return how many pairs of counted values agree."""
+    equal = sum(_pairs(count) for count in counts.values())
+    return equal + sum(counts[a] * counts[b] for a, b in combinations(counts, 2) if same(a, b))
+
+
+def _pairs(number: int) -> int:
+    return number * (number - 1) // 2

@@ -15,6 +15,11 @@ from fairgate.stats.observations import ClusterTotals, Floats
 TOO_FEW_CLUSTERS = "too few clusters"
 NOTHING_DECIDED = "nothing decided"
 NO_VARIATION = "no variation between sources"
+_TINY = 1e-300
+_PRECISION = 1e-16
+_MANY = 200
+"""Degrees of freedom above which the difference of two log-gammas would lose digits."""
+NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +41,15 @@ class NoInterval:
 IntervalOrReason = Interval | NoInterval
 
 
-# Score interval for a proportion of independent cases.
-#
-# E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22
-# (1927) 209-212. Only for unclustered counts (a share of sources, not of pairs): pairs of one
-# source move together, and then this interval is far too narrow (design effect 8 to 15 on real
-# answers).
-
-
 def wilson(successes: float, trials: float, *, confidence: float) -> IntervalOrReason:
     """Return the Wilson interval, in [0, 1] and never empty; no interval for no trials.
 
     `successes` need not be whole: a rate of pairs, say, as a share of their sources.
+
+    E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22
+    (1927) 209-212. Only for unclustered counts (a share of sources, not of pairs): pairs of one
+    source move together, and then this interval is far too narrow (design effect 8 to 15 on real
+    answers).
     """
     if not trials:
         return NoInterval(reason=NOTHING_DECIDED)
@@ -60,14 +62,6 @@ def wilson(successes: float, trials: float, *, confidence: float) -> IntervalOrR
     low = 0.0 if successes == 0 else max(0.0, (centre - spread) / total)
     high = 1.0 if successes == trials else min(1.0, (centre + spread) / total)
     return Interval(low=low, high=high, method="wilson")
-
-
-# Cluster-robust t interval with G - 1 degrees of freedom, for few clusters.
-#
-# Linearised (sandwich) variance of a ratio with the small-sample factor G / (G - 1): K.-Y. Liang
-# and S. L. Zeger, Biometrika 73 (1986) 13-22; G - 1 degrees of freedom: C. Hansen, J. Econometrics
-# 141 (2007) 597-620; A. C. Cameron and D. L. Miller, J. Human Resources 50 (2015) 317-372, section
-# VI.
 
 
 def influence(totals: ClusterTotals) -> Floats:
@@ -103,23 +97,15 @@ def contrast(totals: ClusterTotals) -> float:
     return float(np.dot(totals.weights, totals.sums.sum(axis=0) / counts))
 
 
-# Student's t distribution: upper tail and quantile, for a whole number of degrees of freedom.
-#
-# Equal to `scipy.special.stdtr` and `stdtrit` to nine digits or more (a test compares them). A
-# stored gate needs nothing else of scipy, and would wait for its import at every start.
-#
-# Source: the tail is half an incomplete beta function (M. Abramowitz and I. A. Stegun, Handbook of
-# Mathematical Functions, 1964, 26.5.27), whose continued fraction (26.5.8) is evaluated from the
-# front (W. J. Lentz, Applied Optics 15 (1976) 668-671).
-
-_TINY = 1e-300
-_PRECISION = 1e-16
-_MANY = 200
-"""Degrees of freedom above which the difference of two log-gammas would lose digits."""
-
-
 def t_upper_tail(t: float, degrees_of_freedom: int) -> float:
-    """Return P(T >= t) for Student's t; NaN for NaN. Raises ValueError below 1 degree."""
+    """Return P(T >= t) for Student's t; NaN for NaN. Raises ValueError below 1 degree.
+
+    Tail and quantile equal `scipy.special.stdtr` and `stdtrit` to nine digits or more (a test
+    compares them). A stored gate needs nothing else of scipy, and would wait for its import at
+    every start. Source: the tail is half an incomplete beta function (M. Abramowitz and I. A.
+    Stegun, Handbook of Mathematical Functions, 1964, 26.5.27), whose continued fraction (26.5.8) is
+    evaluated from the front (W. J. Lentz, Applied Optics 15 (1976) 668-671).
+    """
     if degrees_of_freedom < 1:
         raise ValueError(f"Student's t needs a degree of freedom, not {degrees_of_freedom}")
     if math.isnan(t):
@@ -212,7 +198,13 @@ def _apart(number: float) -> float:
 
 
 def t_interval(totals: ClusterTotals, *, confidence: float) -> IntervalOrReason:
-    """Return estimate ± t_{G-1} * cluster-robust standard error."""
+    """Return estimate ± t_{G-1} * cluster-robust standard error.
+
+    Linearised (sandwich) variance of a ratio with the small-sample factor G / (G - 1): K.-Y. Liang
+    and S. L. Zeger, Biometrika 73 (1986) 13-22; G - 1 degrees of freedom: C. Hansen, J.
+    Econometrics 141 (2007) 597-620; A. C. Cameron and D. L. Miller, J. Human Resources 50 (2015)
+    317-372, section VI.
+    """
     if not totals.counts.any(axis=0).all():
         return NoInterval(reason=NOTHING_DECIDED)
     clusters = n_filled(totals)
@@ -226,22 +218,17 @@ def t_interval(totals: ClusterTotals, *, confidence: float) -> IntervalOrReason:
     return Interval(low=centre - reach, high=centre + reach, method="t")
 
 
-# Interval of a ratio of two clustered contrasts (a part of a rate over the whole rate).
-#
-# E. C. Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16 (1954) 175-185:
-# the ratios q for which `numerator - q * denominator` is not distinguishable from 0. It assumes no
-# normal ratio and shows when there is none: where the denominator is not distinguishable from 0, no
-# q is excluded. Variances are cluster-robust as in `t_interval`.
-
-NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
-
-
 def ratio_interval(
     part: ClusterTotals, whole: ClusterTotals, *, confidence: float
 ) -> Interval | NoInterval:
     """Return Fieller's interval of part / whole; both over the same clusters and arms.
 
     A ratio without variation gives an interval of width 0. Deterministic, O(G).
+
+    E. C. Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16 (1954) 175-185:
+    the ratios q for which `numerator - q * denominator` is not distinguishable from 0. It assumes
+    no normal ratio and shows when there is none: where the denominator is not distinguishable from
+    0, no q is excluded. Variances are cluster-robust as in `t_interval`.
     """
     if not whole.counts.any(axis=0).all():
         return NoInterval(reason=NOTHING_DECIDED)

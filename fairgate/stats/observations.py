@@ -1,4 +1,4 @@
-"""What a gated number is made of: decided values of cases in arms, clustered by source.
+"""Cases as arrays: decided values in arms, clustered by source, and levels of dimensions.
 
 Every number that a rule can name is a contrast of arm means, `sum_a weights[a] * mean_a`:
 
@@ -21,7 +21,7 @@ from fairgate.domain.errors import BaselineError, DataError
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ class Observations:
             )
 
     @property
-    def decided(self) -> Flags:
+    def decided(self) -> Mask:
         """Flag [n]: the case has a value."""
         return ~np.isnan(self.values)
 
@@ -167,7 +167,7 @@ def _informative(clusters: Integers, values: Floats) -> int:
     return min(int(np.count_nonzero(above)), int(np.count_nonzero(below)))
 
 
-def select(obs: Observations, where: Flags) -> Observations:
+def select(obs: Observations, where: Mask) -> Observations:
     """Return the cases flagged in `where` [n]; clusters keep their numbers, arms their weights."""
     positions = np.flatnonzero(where)
     return replace(
@@ -293,9 +293,6 @@ def _check_same_design(
             f"case {key!r:.80} belongs to another arm or source in the baseline; "
             "expected the same design in both: accept a new baseline"
         )
-
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Levels(Sequence[str]):

@@ -37,6 +37,9 @@ from fairgate.stats.sign_flip import (
 )
 
 _NAN = math.nan
+_NORMAL = NormalDist()
+_MOST_SOURCES = 10_000_000
+_SIMULATIONS_AT_A_TIME = 500
 
 
 class Worse(Enum):
@@ -75,20 +78,6 @@ class RegressionSettings:
     n_draws: int = 20_000
 
 
-# How large a change a regression rule can see, and how many sources it needs to see one.
-#
-# A rule fails when its one-sided test rejects and the estimated change exceeds the margin, so a
-# true change x is caught with the wanted power where
-# `x >= max(t_{1-level, G-1} * sd / sqrt(G), margin) + z_{power} * sd / sqrt(G)`;
-# J. Cohen, Statistical Power Analysis, 1988, chapter 2, with sources as the units (A. Donner and N.
-# Klar, Design and Analysis of Cluster Randomization Trials, 2000, section 5.2). `sd` is the
-# standard deviation of the per-source change. A seeded simulation stands beside the formula.
-
-_NORMAL = NormalDist()
-_MOST_SOURCES = 10_000_000
-_SIMULATIONS_AT_A_TIME = 500
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDesign:
     """What a regression rule asks: corrected one-sided `level`, `margin` and wanted `power`."""
@@ -103,6 +92,13 @@ def minimum_detectable_effect(sd: float, n_sources: int, design: RuleDesign) -> 
 
     Infinite where so few sources could not make an exact test reject, whatever they did. With sd 0
     it is the margin itself: nothing hides a change, but the rule tolerates one up to the margin.
+
+    A rule fails when its one-sided test rejects and the estimated change exceeds the margin, so a
+    true change x is caught with the wanted power where `x >= max(t_{1-level, G-1} * sd / sqrt(G),
+    margin) + z_{power} * sd / sqrt(G)`, `sd` being the standard deviation of the per-source change;
+    J. Cohen, Statistical Power Analysis, 1988, chapter 2, with sources as the units (A. Donner and
+    N. Klar, Design and Analysis of Cluster Randomization Trials, 2000, section 5.2).
+    `simulated_power` stands beside the formula.
     """
     if n_sources < fewest_sources(design.level):
         return math.inf

@@ -1,11 +1,12 @@
-"""Source-clustered sign-flip test of "nothing changed", exact wherever that is affordable.
+"""Source-clustered sign-flip test of "nothing changed", and the bounds that invert it.
 
 If run and baseline are exchangeable within each source (an unchanged system), the sign of every
 source's change is a fair coin: R. A. Fisher, The Design of Experiments, 1935, section 21; E. S.
-Edgington and P. Onghena, Randomization Tests, 2007, chapter 3. The statistic is the sum of the
-sources' changes; given their absolute values it rejects for the same sign vectors as Student's t,
-so studentising would not change a single decision. Monte Carlo p values count the observed
-arrangement: B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) article 39.
+Edgington and P. Onghena, Randomization Tests, 2007, chapter 3. Exact wherever that is affordable.
+The statistic is the sum of the sources' changes; given their absolute values it rejects for the
+same sign vectors as Student's t, so studentising would not change a single decision. Monte Carlo p
+values count the observed arrangement: B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 9
+(2010) article 39.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from fairgate.stats.observations import Floats, Integers, Observations, decided_
 ENUMERATE_UP_TO = 20
 _FINEST_LATTICE = 10**9
 _CONVOLUTION_CELLS = 20_000_000
+ALL_SUBSETS_UP_TO = 14
+_TIE = 1e-10
 
 
 class FlipMethod(Enum):
@@ -65,24 +68,19 @@ def lattice_unit(difference: Observations) -> float | None:
     return 1 / steps if 0 < steps <= _FINEST_LATTICE else None
 
 
-# Confidence bounds for a change that invert the sign-flip test, from means of random subsets.
-#
-# J. A. Hartigan, "Using subsample values as typical values", JASA 64 (1969) 1303-1317: shifting
-# every source's change by -x, the sign-flip test counts a flip of the sources F against "the change
-# is x" exactly where the mean change over F is <= x. So the sorted means over random subsets F are
-# at once the p value for every x and the bounds at every level: a bound excludes x if and only if
-# the test of x rejects, and "significant" and "the bound excludes 0" are one statement.
-
-ALL_SUBSETS_UP_TO = 14
-_TIE = 1e-10
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TypicalValues:
     """Sums and means of the change over non-empty subsets of sources, each ascending.
 
     `n_arrangements` counts the subsets drawn (or all of them) and the observed arrangement;
     `always` of these count against every hypothesis: the observed one and empty draws.
+
+    J. A. Hartigan, "Using subsample values as typical values", JASA 64 (1969) 1303-1317: shifting
+    every source's change by -x, the sign-flip test counts a flip of the sources F against "the
+    change is x" exactly where the mean change over F is <= x. So the sorted means over random
+    subsets F are at once the p value for every x and the bounds at every level: a bound excludes x
+    if and only if the test of x rejects, and "significant" and "the bound excludes 0" are one
+    statement.
     """
 
     sums: Floats

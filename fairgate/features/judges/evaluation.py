@@ -23,7 +23,7 @@ from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.relations.oracles.verdict import JUDGE_RULE, JudgedTexts, Verdict
 from fairgate.stats.agreement import auc, entropy, stability
 from fairgate.stats.interval import Interval, wilson
-from fairgate.stats.observations import Flags, Floats
+from fairgate.stats.observations import Floats, Mask
 from fairgate.systems.judges import (
     JudgeFile,
     Judgements,
@@ -198,24 +198,24 @@ class Figure:
     high: float
 
 
-def precision(predicted: Flags, true: Flags) -> float:
+def precision(predicted: Mask, true: Mask) -> float:
     """Return the share of positive verdicts that are right; NaN without a positive verdict."""
     return _share(np.count_nonzero(predicted & true), np.count_nonzero(predicted))
 
 
-def recall(predicted: Flags, true: Flags) -> float:
+def recall(predicted: Mask, true: Mask) -> float:
     """Return the share of positive cases that are found; NaN without a positive case."""
     return _share(np.count_nonzero(predicted & true), np.count_nonzero(true))
 
 
-def f1(predicted: Flags, true: Flags) -> float:
+def f1(predicted: Mask, true: Mask) -> float:
     """Return 2 TP / (2 TP + FP + FN); NaN where nothing is positive on either side."""
     return _share(
         2 * np.count_nonzero(predicted & true), np.count_nonzero(predicted) + np.count_nonzero(true)
     )
 
 
-def kappa(predicted: Flags, true: Flags) -> float:
+def kappa(predicted: Mask, true: Mask) -> float:
     """Return Cohen's kappa; NaN where both are constant and equal, so that nothing is by chance."""
     if not len(predicted):
         return float("nan")
@@ -226,14 +226,14 @@ def kappa(predicted: Flags, true: Flags) -> float:
 
 
 def figures(
-    predicted: Flags, true: Flags, scores: Floats, *, confidence: float, rng: np.random.Generator
+    predicted: Mask, true: Mask, scores: Floats, *, confidence: float, rng: np.random.Generator
 ) -> dict[str, Figure]:
     """Return the five figures of `n` cases with percentile-bootstrap intervals.
 
     `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly it is
     positive. Resamples in which a figure is not defined are left out of its interval.
     """
-    measures: dict[str, Callable[[Flags, Flags, Floats], float]] = {
+    measures: dict[str, Callable[[Mask, Mask, Floats], float]] = {
         "precision": lambda s, t, _: precision(s, t),
         "recall": lambda s, t, _: recall(s, t),
         "f1": lambda s, t, _: f1(s, t),
