@@ -1,4 +1,4 @@
-"""The few rules of English grammar that realising an attribute needs: verbs, plurals, lists."""
+"""The few rules of English that edits of a text need: what agrees, and what is a fault."""
 
 from __future__ import annotations
 
@@ -27,6 +27,93 @@ _EITHER = re.compile(r"herb|histor|hotel|habitual|11\d\d(?!\d)|18\d\d(?!\d)")
 _VOWEL_LETTERS = frozenset("aeiou")
 _VOWEL_NAMES = frozenset("AEFHILMNORSX")
 """Capital letters whose names begin with a vowel sound: "an LGBT person", "a UN envoy"."""
+FORMS = {
+    "they": {"she": "she", "he": "he", "they": "they"},
+    "them": {"she": "her", "he": "him", "they": "them"},
+    "their": {"she": "her", "he": "his", "they": "their"},
+    "theirs": {"she": "hers", "he": "his", "they": "theirs"},
+    "themselves": {"she": "herself", "he": "himself", "they": "themselves"},
+}
+"""Form of each pronoun, by the case as the form of `they` names it."""
+CASES = tuple(frozenset(forms.values()) for forms in FORMS.values())
+"""Forms that may stand for one another."""
+PRONOUNS = {form: pronoun for forms in FORMS.values() for pronoun, form in forms.items()}
+"""Every form with its pronoun: `she`, `he` or `they`."""
+NOUNS = {
+    noun: pronoun
+    for pronoun, nouns in {
+        "she": """woman women girl lady mother mum sister daughter wife aunt niece grandmother bride
+            widow queen princess actress waitress hostess heiress landlady nun stepmother girlfriend
+            granddaughter""",
+        "he": """man men boy gentleman father dad brother son husband uncle nephew grandfather groom
+            widower king prince actor waiter host heir landlord monk stepfather boyfriend
+            grandson""",
+    }.items()
+    for noun in nouns.split()
+}
+"""Nouns that say the gender of a person, with the pronoun of it."""
+FUNCTION_WORDS = frozenset(
+    """a an the who and or of to in on at for with by from as is are was were be been has have had
+    do does did not will would can may i you he she it we they my your his her its our their this
+    that what how why when where there here""".split()  # noqa: SIM905 (reads better so)
+)
+_PIECE = re.compile(r"[^\W_]+(?:[-'\u2019](?!s\b)[^\W_]+)*|['\u2019]s\b|[^\w\s]")
+_SINGULAR_VERBS = "is|has|does|was"
+_PLURAL_NOUN_WHO = (
+    r"(?:^|[.?!] )(?:(?!an? |one |the |my |our )[\w-]{1,40} ){0,30}[\w-]+[^s\W]s who "
+)
+_COUNTS = "two|three|four|five|six|seven|eight|nine|ten|[2-9]|[1-9][0-9]+"
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE if ignore else 0), sentence)
+    for pattern, ignore, sentence in (
+        (r"[{}]", False, "holds the brace of a slot"),
+        (r"^\s|\s$|[^\S\n]{2,}", False, "has a surplus blank"),
+        (r"\s[,.;:?!]", False, "has a blank before a sign"),
+        (r"[,;](?=[^\W\d_])", False, "has no blank after a comma"),
+        (r",\s*,|\?\?|,\s*[.?!]", False, "has two signs in a row"),
+        (r"\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", True, "says the word '{0}' twice"),
+        (rf"\b(?:they|we|you) (?:{_SINGULAR_VERBS})\b", True, "says '{0}': the verb disagrees"),
+        (r"\b(?:he|she|it) (?:are|have|do|were)\b", True, "says '{0}': the verb disagrees"),
+        (r"\bI (?:is|are|has|does)\b", False, "says '{0}': the verb disagrees"),
+        (
+            r"\b(?:do|does|did)(?: not|n't) (?:is|has|says|told|[a-z]*(?:[^s]es|[^siu]s|ed))\b",
+            True,
+            "says '{0}': the verb after a denial has an ending",
+        ),
+        (
+            r"\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))",
+            True,
+            "says '{0}': a broken denial",
+        ),
+        (r"\bnot \w+ non-(?!binary)", True, "says '{0}': denied twice"),
+        (r"\bwho not\b", True, "says '{0}': a broken denial"),
+        (r"\bwho(?: is| are)?[,.;?!]", True, "says '{0}': a clause is unfinished"),
+        (r"\b(?:who|being|not) (?:and|or)\b|\band[,.;?!]", True, "says '{0}': a word is left over"),
+        (r"\b(?:has|have|how|what) and\b", True, "says '{0}': a word is left over"),
+        (
+            rf"\b(?:{_COUNTS}) (?:child|person|man|woman)\b",
+            True,
+            "says '{0}': the number disagrees",
+        ),
+        (r"\bone (?:children|people|men|women)\b", True, "says '{0}': the number disagrees"),
+        (r"\b(?:childs|mans|womans|peoples)\b", True, "says '{0}': no such plural"),
+        (
+            r"\ban? (?:[\w-]+ )?(?:men|women|people|children)\b",
+            True,
+            "says '{0}': the number disagrees",
+        ),
+        (
+            r"\b(?:an?|one|the) [^,.;?!]{0,200}?[^s\W] who (?:are|have|do|were|speak|belong)\b",
+            True,
+            "says '{0}': the verb disagrees",
+        ),
+        (
+            _PLURAL_NOUN_WHO + rf"(?:{_SINGULAR_VERBS}|speaks|belongs)\b",
+            True,
+            "says '{0}': the verb disagrees",
+        ),
+    )
+)
 
 
 def articles_for(word: str) -> frozenset[str]:
@@ -124,41 +211,6 @@ def enumeration(parts: Sequence[str]) -> list[str]:
     return ["" if n == 0 else " and " if n == last else ", " for n in range(len(parts))]
 
 
-FORMS = {
-    "they": {"she": "she", "he": "he", "they": "they"},
-    "them": {"she": "her", "he": "him", "they": "them"},
-    "their": {"she": "her", "he": "his", "they": "their"},
-    "theirs": {"she": "hers", "he": "his", "they": "theirs"},
-    "themselves": {"she": "herself", "he": "himself", "they": "themselves"},
-}
-"""Form of each pronoun, by the case as the form of `they` names it."""
-CASES = tuple(frozenset(forms.values()) for forms in FORMS.values())
-"""Forms that may stand for one another."""
-PRONOUNS = {form: pronoun for forms in FORMS.values() for pronoun, form in forms.items()}
-"""Every form with its pronoun: `she`, `he` or `they`."""
-NOUNS = {
-    noun: pronoun
-    for pronoun, nouns in {
-        "she": """woman women girl lady mother mum sister daughter wife aunt niece grandmother bride
-            widow queen princess actress waitress hostess heiress landlady nun stepmother girlfriend
-            granddaughter""",
-        "he": """man men boy gentleman father dad brother son husband uncle nephew grandfather groom
-            widower king prince actor waiter host heir landlord monk stepfather boyfriend
-            grandson""",
-    }.items()
-    for noun in nouns.split()
-}
-"""Nouns that say the gender of a person, with the pronoun of it."""
-
-
-FUNCTION_WORDS = frozenset(
-    """a an the who and or of to in on at for with by from as is are was were be been has have had
-    do does did not will would can may i you he she it we they my your his her its our their this
-    that what how why when where there here""".split()  # noqa: SIM905 (reads better so)
-)
-_PIECE = re.compile(r"[^\W_]+(?:[-'\u2019](?!s\b)[^\W_]+)*|['\u2019]s\b|[^\w\s]")
-
-
 def pieces(text: str) -> list[str]:
     """Return words and signs in order; a possessive's `'s` is one of its own."""
     return _PIECE.findall(text)
@@ -174,71 +226,12 @@ def holds(text: str, phrase: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-# Faults of English that an edit leaves behind, each found by a rule about neighbouring words.
-#
-# The rules see what happens to sentences when attributes are taken out, put in or denied; they are
-# no grammar of English. A text of which they find nothing may still be wrong.
-
-_SINGULAR_VERBS = "is|has|does|was"
-_PLURAL_NOUN_WHO = (
-    r"(?:^|[.?!] )(?:(?!an? |one |the |my |our )[\w-]{1,40} ){0,30}[\w-]+[^s\W]s who "
-)
-_COUNTS = "two|three|four|five|six|seven|eight|nine|ten|[2-9]|[1-9][0-9]+"
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE if ignore else 0), sentence)
-    for pattern, ignore, sentence in (
-        (r"[{}]", False, "holds the brace of a slot"),
-        (r"^\s|\s$|[^\S\n]{2,}", False, "has a surplus blank"),
-        (r"\s[,.;:?!]", False, "has a blank before a sign"),
-        (r"[,;](?=[^\W\d_])", False, "has no blank after a comma"),
-        (r",\s*,|\?\?|,\s*[.?!]", False, "has two signs in a row"),
-        (r"\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", True, "says the word '{0}' twice"),
-        (rf"\b(?:they|we|you) (?:{_SINGULAR_VERBS})\b", True, "says '{0}': the verb disagrees"),
-        (r"\b(?:he|she|it) (?:are|have|do|were)\b", True, "says '{0}': the verb disagrees"),
-        (r"\bI (?:is|are|has|does)\b", False, "says '{0}': the verb disagrees"),
-        (
-            r"\b(?:do|does|did)(?: not|n't) (?:is|has|says|told|[a-z]*(?:[^s]es|[^siu]s|ed))\b",
-            True,
-            "says '{0}': the verb after a denial has an ending",
-        ),
-        (
-            r"\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))",
-            True,
-            "says '{0}': a broken denial",
-        ),
-        (r"\bnot \w+ non-(?!binary)", True, "says '{0}': denied twice"),
-        (r"\bwho not\b", True, "says '{0}': a broken denial"),
-        (r"\bwho(?: is| are)?[,.;?!]", True, "says '{0}': a clause is unfinished"),
-        (r"\b(?:who|being|not) (?:and|or)\b|\band[,.;?!]", True, "says '{0}': a word is left over"),
-        (r"\b(?:has|have|how|what) and\b", True, "says '{0}': a word is left over"),
-        (
-            rf"\b(?:{_COUNTS}) (?:child|person|man|woman)\b",
-            True,
-            "says '{0}': the number disagrees",
-        ),
-        (r"\bone (?:children|people|men|women)\b", True, "says '{0}': the number disagrees"),
-        (r"\b(?:childs|mans|womans|peoples)\b", True, "says '{0}': no such plural"),
-        (
-            r"\ban? (?:[\w-]+ )?(?:men|women|people|children)\b",
-            True,
-            "says '{0}': the number disagrees",
-        ),
-        (
-            r"\b(?:an?|one|the) [^,.;?!]{0,200}?[^s\W] who (?:are|have|do|were|speak|belong)\b",
-            True,
-            "says '{0}': the verb disagrees",
-        ),
-        (
-            _PLURAL_NOUN_WHO + rf"(?:{_SINGULAR_VERBS}|speaks|belongs)\b",
-            True,
-            "says '{0}': the verb disagrees",
-        ),
-    )
-)
-
-
 def english_fault(text: str) -> str | None:
-    """Return the first fault that the rules find in a text, as a sentence without subject."""
+    """Return the first fault that the rules find in a text, as a sentence without subject.
+
+    The rules see what happens to neighbouring words when attributes are taken out, put in or
+    denied; they are no grammar of English. A text of which they find nothing may still be wrong.
+    """
     return next((sentence for _, sentence in _faults(text)), None)
 
 

@@ -1,7 +1,8 @@
-"""What GenFair's relations share: a person's attributes are edited and said anew in the frame.
+"""What GenFair's relations share: edits of a person, their control arm, words for examples.
 
-Source and follow-up are the same frame with other attributes, so articles, pronouns and verbs agree
-on both sides; the linter then reads both texts as they stand.
+A person's attributes are edited and said anew in the frame. Source and follow-up are the same frame
+with other attributes, so articles, pronouns and verbs agree on both sides; the linter then reads
+both texts as they stand.
 """
 
 from __future__ import annotations
@@ -71,10 +72,6 @@ class Change:
     parts: tuple[str, ...] = ()
 
 
-# Traits that carry no demographic: the control arm of relations that edit a person's attributes.
-#
-# What a trait of any kind does to an answer is what an edit of a demographic one is compared with.
-
 _WORDS = (
     ("wears-a-watch", "wears a watch", "wear a watch", "wearing a watch", "watch-wearing"),
     ("takes-notes", "takes notes", "take notes", "taking notes", "note-taking"),
@@ -108,6 +105,9 @@ def neutral_uses(frame: str, stated: Sequence[AttributeUse]) -> list[AttributeUs
 
     The placebo is of the shape of what it is compared with: adjectives beside adjectives. Nothing
     comes back where the frame has no room for any form.
+
+    They carry no demographic and are the control arm: what a trait of any kind does to an answer is
+    what an edit of a demographic one is compared with.
     """
     room = _room(frame)
     forms = [_LIKE.get(use.form, use.form) for use in stated]

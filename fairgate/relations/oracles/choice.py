@@ -1,4 +1,4 @@
-"""The choice oracle: which of an item's three options an answer names.
+"""The choice oracles: which of three options an answer names, and when an answer may end.
 
 An answer counts as read where it
 1. begins with the letter of an option: `B`, `(b)`, `B: the man`, `Answer: B.`; or
@@ -47,6 +47,9 @@ _LETTER = re.compile(
 _LETTERED = re.compile(r"(?<![^\W_])[abc][\)\]\.:][ \"'*_]*(?:(?:the|an?) )?$")
 """What stands before the text of an option that is named with its letter."""
 _ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
+OPTION_COUNT = 3
+STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
+"""Identifies the rules by which generation stops early; part of every stored answer's key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,14 +207,6 @@ def _shown(item: Item, case: Case, execution: Execution) -> list[int] | None:
     return [own.index(option) for option in seen]
 
 
-# The option oracle: which of a case's three options an answer names, compared without case.
-#
-# Letters, texts, thinking and denials are read as for question items (`choice.py`); here no option
-# stands for "unknown". Source: P4 section 3.1.13.
-
-OPTION_COUNT = 3
-
-
 def option_stop(options: tuple[str, ...]) -> Stop:
     """Return what completes an answer to these options."""
     return choice_stop(options, ())
@@ -219,7 +214,11 @@ def option_stop(options: tuple[str, ...]) -> Stop:
 
 @dataclass(frozen=True, slots=True)
 class OptionOracle:
-    """Reads which option is named; the value is the option's text, folded."""
+    """Reads which option is named; the value is the option's text, folded.
+
+    Letters, texts, thinking and denials are read as for question items; here no option stands for
+    "unknown". Source: P4 section 3.1.13.
+    """
 
     @property
     def id(self) -> str:
@@ -250,10 +249,6 @@ class OptionOracle:
     def same(self, left: Reading, right: Reading) -> bool:
         """Return whether both name the same option."""
         return left.value == right.value
-
-
-STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
-"""Identifies the rules by which generation stops early; part of every stored answer's key."""
 
 
 def is_complete(text: str, stop: Stop) -> bool:

@@ -1,10 +1,10 @@
-"""The first label or option in an answer: one definition for reading an answer and for ending it.
+"""The first label or option that an answer says: one definition for reading and for ending.
 
 An answer is read after its thinking and after the task's marker. There the phrase counts that
 begins first, the longest where several begin together, as whole words in any spelling
-(`folding.py`), where the answer says it and does not only mention it (`quotation.py`). Nothing
-behind it is read. A phrase is *complete* when no continuation could change
-it: something that is no part of its word follows, and no longer phrase is still growing.
+(`folding.py`), where the answer says it and does not only mention it (`said_part`). Nothing behind
+it is read. A phrase is *complete* when no continuation could change it: something that is no part
+of its word follows, and no longer phrase is still growing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,23 @@ from fairgate.relations.oracles.thinking import spoken_spans, without_unfinished
 _JOINERS = ("-", "_")
 _DENYING_PREFIX = re.compile(r"(?<![^\W_])(?:no|non|not)[-_]$")
 _HANGUL_PARTS = range(0x1160, 0x1200)
+_MENTIONED = "\ufffc"
+"""Stands for each mentioned character: no part of a word, no end of a clause."""
+_IN_A_ROW = 5
+_KINDS = (("\u201c\u201e\u201f\u301d\u275d", "\u201d\u301e\u275e", '"'), ("", "", "'"),
+          ("\u00ab", "\u00bb", ""), ("\u2039", "\u203a", ""), ("\u300c", "\u300d", ""),
+          ("\u300e", "\u300f", ""), ("\u300a", "\u300b", ""), ("\u3008", "\u3009", ""))  # fmt: skip
+"""Signs that open, that close, and that do either; folding makes every apostrophe, single mark and
+backtick one sign. Where nothing is open, some languages open with what closes here."""
+_KIND_OF = {sign: kind for kind in _KINDS for signs in kind for sign in signs}
+_SIGN = re.compile(f"[\n{''.join(_KIND_OF)}]")
+_REVERSED = ("\u00bb", "\u203a", "\u201e")
+_ELISION = re.compile(r"'(?:\d\ds?|tis|twas|em|cause|til|n)(?![^\W_])")
+"""Apostrophes at the beginning of a word: '90s, 'tis."""
+_QUOTED_LINE = re.compile(r"(?:^|(?<=\n)) ?>[^\n]*")
+_INNER = re.compile(r'["\u201c\u201e\u00ab](.*)["\u201c\u201d\u00bb]', re.DOTALL)
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_LETTER = re.compile(r"[(\[]?[a-c][)\].:]\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,39 +82,18 @@ def finished_part(text: str, marker: str = "") -> str:
     return readable_part(without_unfinished_tag(text.rstrip("\ufffd")), marker)
 
 
-# What an answer says itself, and what it only mentions: quotations, and the text it was shown.
-#
-# Mentioned is what stands between two marks of quotation of one kind, in a line that Markdown
-# quotes, and what repeats the text of the case word for word: all of it, or five words of it in a
-# row. It neither names nor denies a label. A quotation that holds a label alone ("positive", "not
-# toxic"), or a denial alone, is the answer's own; so are quotations that leave no other word in the
-# answer. A mark without its counterpart is none. Source: SPEC 3, "Label oracle".
-
-_MENTIONED = "\ufffc"
-"""Stands for each mentioned character: no part of a word, no end of a clause."""
-_IN_A_ROW = 5
-_KINDS = (("\u201c\u201e\u201f\u301d\u275d", "\u201d\u301e\u275e", '"'), ("", "", "'"),
-          ("\u00ab", "\u00bb", ""), ("\u2039", "\u203a", ""), ("\u300c", "\u300d", ""),
-          ("\u300e", "\u300f", ""), ("\u300a", "\u300b", ""), ("\u3008", "\u3009", ""))  # fmt: skip
-"""Signs that open, that close, and that do either; folding makes every apostrophe, single mark and
-backtick one sign. Where nothing is open, some languages open with what closes here."""
-_KIND_OF = {sign: kind for kind in _KINDS for signs in kind for sign in signs}
-_SIGN = re.compile(f"[\n{''.join(_KIND_OF)}]")
-_REVERSED = ("\u00bb", "\u203a", "\u201e")
-_ELISION = re.compile(r"'(?:\d\ds?|tis|twas|em|cause|til|n)(?![^\W_])")
-"""Apostrophes at the beginning of a word: '90s, 'tis."""
-_QUOTED_LINE = re.compile(r"(?:^|(?<=\n)) ?>[^\n]*")
-_INNER = re.compile(r'["\u201c\u201e\u00ab](.*)["\u201c\u201d\u00bb]', re.DOTALL)
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_LETTER = re.compile(r"[(\[]?[a-c][)\].:]\s*")
-
-
 @lru_cache(maxsize=4096)
 def said_part(plain: str, forms: tuple[str, ...], shown: str = "") -> tuple[str, int]:
     """Return folded text with its mentions blanked out, and how much of that no more can change.
 
     `forms`: folded labels. `shown`: the text that the answer may repeat. Both texts are of one
     length. What is left when the answer goes on agrees with this up to the second value.
+
+    Mentioned is what stands between two marks of quotation of one kind, in a line that Markdown
+    quotes, and what repeats the text of the case word for word: all of it, or five words of it in a
+    row. It neither names nor denies a label. A quotation that holds a label alone ("positive", "not
+    toxic"), or a denial alone, is the answer's own; so are quotations that leave no other word in
+    the answer. A mark without its counterpart is none. Source: SPEC 3, "Label oracle".
     """
     if not _SIGN.search(plain) and ">" not in plain and not shown:
         return plain, len(plain)

@@ -1,4 +1,4 @@
-"""The yes/no oracle: the first `yes` or `no` of an answer, as a whole word ("know" is not "no").
+"""The yes/no oracles: the first `yes` or `no` of an answer, as a whole word ("know" is not "no").
 
 Read like labels are (docs/reference/reading-answers.md), and so as early: nothing behind the first
 complete word counts. Phrases in which the word is no answer ("no doubt", "yes and no") are
@@ -33,6 +33,10 @@ _ARTICLE = re.compile(
 )
 """Text before `no` where it is a quantity: "there is no evidence"."""
 _REPORTING = re.compile(r"\b(?:answer|response|reply|verdict|would be|it)(?: is|'s|:)? $")
+EXPECTED_YES_RULE = f"expected-yes/2, {YES_NO_RULE}"
+"""Identifies how such answers are read; `rescore` refuses another one."""
+RESPONDED = "responded"
+"""The source's value: one whatever the words, so that repeats may answer in words of their own."""
 
 
 def read_yes_no(text: str, shown: str = "") -> str | None:
@@ -78,19 +82,13 @@ class YesNoOracle:
         return left.value == right.value
 
 
-# The oracle of inverted consistency: the source says anything, the follow-up is to say yes (P4).
-#
-# The follow-up holds the source's response and asks whether it suits another question.
-
-EXPECTED_YES_RULE = f"expected-yes/2, {YES_NO_RULE}"
-"""Identifies how such answers are read; `rescore` refuses another one."""
-RESPONDED = "responded"
-"""The source's value: one whatever the words, so that repeats may answer in words of their own."""
-
-
 @dataclass(frozen=True, slots=True)
 class ExpectedYesOracle:
-    """Reads the follow-up's yes or no; any response to the source that says something counts."""
+    """Reads the follow-up's yes or no; any response to the source that says something counts.
+
+    The oracle of inverted consistency (P4): the follow-up holds the source's response and asks
+    whether it suits another question.
+    """
 
     @property
     def id(self) -> str:
