@@ -1,4 +1,8 @@
-"""Every kind of suite that a policy can name; the first is the default of `kind`."""
+"""The kinds of tests: the interface of one, and every kind that a policy can name.
+
+Kinds are listed without what runs them, so that reading a policy loads no numbers. The first is the
+default of `kind`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,6 @@ from fairgate.domain.fields import SuiteModel
 
 if TYPE_CHECKING:
     from fairgate.suites.suite import Materials, Setup, Suite
-
-
-# The interface of a kind of tests: how a policy declares it and how it is loaded.
-#
-# Kinds are listed without what runs them, so that reading a policy loads no numbers.
 
 
 class SuiteKind(Protocol):

@@ -1,4 +1,4 @@
-"""The policy's suites of metamorphic tests, and tasks of the user's own."""
+"""The kind `metamorphic` as policies name it: its suites, and tasks of the user's own."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NO_TASK = "none"
 NO_CONTROL = "none"
+DEFAULT_SENTIMENT = "minilm-sentiment"
 
 
 class ClassifierPolicy(Strict):
@@ -108,9 +109,6 @@ class TaskPolicy(Strict):
         if self.tone is None:
             return ()
         return long_classifier(self.tone), long_classifier(self.sentiment or DEFAULT_SENTIMENT)
-
-
-DEFAULT_SENTIMENT = "minilm-sentiment"
 
 
 def long_classifier(named: str | ClassifierPolicy) -> ClassifierPolicy:
@@ -241,7 +239,7 @@ class SuitePolicy(SuiteModel):
 
 
 class Metamorphic:
-    """The kind `metamorphic`. Implements `suites.kind.SuiteKind`."""
+    """The kind `metamorphic`. Implements `suites.catalogue.SuiteKind`."""
 
     id: ClassVar[str] = "metamorphic"
     model: ClassVar[type[SuiteModel]] = SuitePolicy

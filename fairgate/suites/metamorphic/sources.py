@@ -1,4 +1,4 @@
-"""A table file as source test cases.
+"""Tables as source test cases: plain texts, generated cases, written pairs.
 
 The first line of a file of generated cases is a header of provenance (it has the key
 `fairgate-cases` and no text); every further line is a case:
@@ -39,6 +39,16 @@ Dimensions = Callable[[], Mapping[str, Dimension]]
 
 _TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt")
 _ID_COLUMNS = (*ID_COLUMNS, "inputID", "input_id", "source_id")
+HEADER_KEY = "fairgate-cases"
+FORMAT = 1
+_KEYS = {"dimension", "value", "form", "manner", "start", "end"}
+PAIR_COLUMNS = (
+    "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
+)  # fmt: skip
+_NEEDED = ("relation", "follow_up", "dimension")
+_DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
+_TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
+"""What a term may be: it is a part of the key of its case (SPEC 10)."""
 
 
 def read_source_files(
@@ -59,13 +69,6 @@ def read_source_files(
             first[source.id] = path
             sources.append(source)
     return sources if limit is None else sources[:limit]
-
-
-# Generated source cases as rows of a JSON Lines file: their form, and reading them back.
-#
-HEADER_KEY = "fairgate-cases"
-FORMAT = 1
-_KEYS = {"dimension", "value", "form", "manner", "start", "end"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,15 +207,6 @@ def _one_of(entry: Mapping[str, object], key: str, known: Sequence[str], place: 
     if value not in known or not isinstance(value, str):
         raise DataError(f"{place}: `{key}` is {shown(value)}; expected {listed(known)}")
     return value
-
-
-PAIR_COLUMNS = (
-    "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
-)  # fmt: skip
-_NEEDED = ("relation", "follow_up", "dimension")
-_DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
-_TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
-"""What a term may be: it is a part of the key of its case (SPEC 10)."""
 
 
 def written_pair(values: Mapping[str, object], place: str) -> Pair | None:

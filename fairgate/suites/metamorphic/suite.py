@@ -14,7 +14,6 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
 from fairgate.metrics.intersectional import RELATION as COMBINES
-from fairgate.metrics.intersectional import RELATION as PAIRS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.table import Table
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
@@ -158,7 +157,7 @@ class MetamorphicSuite(NamedByPolicy[SuitePolicy]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        combined = (HIDDEN,) if PAIRS in self.relations else ()
+        combined = (HIDDEN,) if COMBINES in self.relations else ()
         return (*COLUMNS, *combined, *(STEADINESS if self.policy.repeats > 1 else ()))
 
     @property

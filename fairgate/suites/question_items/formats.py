@@ -1,4 +1,4 @@
-"""Rows of each published format to raw items."""
+"""Files of question items in each published format, to items and a count of the unusable."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from fairgate.relations.oracles.choice import find_unknown
 from fairgate.relations.oracles.folding import folded
 
 Wordings = Sequence[str]
-
-
 _CONDITIONS = {
     "ambig": Condition.AMBIGUOUS,
     "amb": Condition.AMBIGUOUS,
@@ -30,6 +28,15 @@ _CONDITIONS = {
     "disambiguated": Condition.DISAMBIGUATED,
 }
 _POLARITIES = {"neg": "neg", "nonneg": "nonneg", "non_neg": "nonneg", "non-neg": "nonneg"}
+_SAME_GROUP = {
+    **dict.fromkeys(("man", "boy", "husband", "male", "m"), "m"),
+    **dict.fromkeys(("woman", "girl", "wife", "female", "f"), "f"),
+}
+_ANSWERS = ("ans0", "ans1", "ans2")
+_ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_TARGET_COLUMNS = ("stereotype_ans", "target_loc")
+_NO_TARGET = {"", "na", "nan", "none", "null"}
+Targets = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,12 +180,6 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
 
 
 RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]
-
-_SAME_GROUP = {
-    **dict.fromkeys(("man", "boy", "husband", "male", "m"), "m"),
-    **dict.fromkeys(("woman", "girl", "wife", "female", "f"), "f"),
-}
-_ANSWERS = ("ans0", "ans1", "ans2")
 
 
 def read_bbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
@@ -409,12 +410,6 @@ def _among(text: str, options: Sequence[str], column: str, place: str) -> int:
             f"{capped(list(options), 120)}"
         )
     return list(options).index(text)
-
-
-_ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_TARGET_COLUMNS = ("stereotype_ans", "target_loc")
-_NO_TARGET = {"", "na", "nan", "none", "null"}
-Targets = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The policy of a suite of kind `bbq`: items, collections, settings, retrievers, instructions."""
+"""The kind `bbq` as policies name it: items, collections, settings, retrievers, instructions."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _is_retriever(name: str) -> bool:
 
 
 class QuestionItems:
-    """The kind `bbq`. Implements `suites.kind.SuiteKind`."""
+    """The kind `bbq`. Implements `suites.catalogue.SuiteKind`."""
 
     id: ClassVar[str] = "bbq"
     model: ClassVar[type[SuiteModel]] = BbqSuitePolicy

@@ -41,8 +41,6 @@ _NO_SHARE = {
     Reason.NO_STANCE: "the retrieved documents carry no stance",
 }
 _NO_ORDER = "the recording does not contain the order in which the options were shown"
-
-
 DECISIVE = "choice"
 LETTER_COLUMNS = tuple(f"letter-{letter.lower()}" for letter in LETTERS)
 STEREOTYPES = "stereotypes"
