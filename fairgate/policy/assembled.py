@@ -1,4 +1,7 @@
-"""The policy model with the kinds of systems and suites there are: `Policy` itself knows none."""
+"""The policy model with the kinds of systems and suites there are, and its JSON Schema.
+
+`Policy` itself knows none of these kinds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Sensitive attributes from the package or from a user's files."""
+"""Sensitive attributes from the package or from a user's files, one attribute a file.
+
+Few words suffice for a value: an adjective gives its clause ("is Hispanic"), gerund ("being
+Hispanic") and denial ("is not Hispanic"); a noun gives plural and "works as a teacher". Irregular
+forms are written out.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +29,6 @@ from fairgate.relations.english import (
 )
 
 KIND = "attributes"
-
-
-# The file of one sensitive attribute: what a user writes, and the dimension that it describes.
-#
-# Few words suffice for a value: an adjective gives its clause ("is Hispanic"), gerund ("being
-# Hispanic") and denial ("is not Hispanic"); a noun gives plural and "works as a teacher". Irregular
-# forms are written out.
-
 Place = tuple[str | int, ...]
 _PRONOUNS = ("she", "he", "they")
 

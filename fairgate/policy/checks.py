@@ -1,4 +1,4 @@
-"""Checks across fields: names that conflict, names that do not exist.
+"""Checks across fields: names that conflict or do not exist, rules without any effect.
 
 Works on the plain data, so that these problems are reported together with those of the schema;
 values of the wrong type are skipped here, because the schema already reports them.
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Found = tuple[Where, str]
+_INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
 def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Found]:
@@ -144,13 +145,6 @@ def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
                 yield ("negated", label), f"{quoted(name)} is not among `labels`; {hint}"
         if isinstance(meant, str) and str(label).strip().lower() == meant.strip().lower():
             yield ("negated", label), f"{quoted(meant)} cannot be its own opposite"
-
-
-# Rules that no run could break, and rules that no run could keep: both are mistakes.
-#
-# Works on the plain data, like `checks`: values of the wrong type are reported by the schema.
-
-_INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
 def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[tuple[Where, str]]:

@@ -1,4 +1,4 @@
-"""The small YAML files that policies name: embedded ones by name, a user's own by path."""
+"""The small YAML files that policies name, tasks above all: embedded ones, or a user's own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from fairgate.policy.yaml_text import YamlDocument, load_yaml, read_yaml_file
 from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
+KIND = "tasks"
+Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
+"""A classifier as a policy names it, and the labels that it may give, to what classifies."""
+_WORDINGS = "unknown_wordings"
 
 
 def embedded_names(kind: str) -> tuple[str, ...]:
@@ -60,11 +64,6 @@ def _embedded_document(kind: str, name: str) -> YamlDocument:
 
 def _folder(kind: str) -> Traversable:
     return resources.files("fairgate").joinpath("data", kind)
-
-
-KIND = "tasks"
-Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
-"""A classifier as a policy names it, and the labels that it may give, to what classifies."""
 
 
 def _unopened(named: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
@@ -122,17 +121,14 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
     )
 
 
-_KIND = "unknown_wordings"
-
-
 @cache
 def unknown_wordings() -> tuple[str, ...]:
     """Return every known wording of "unknown", the languages in alphabetical order."""
     found: list[str] = []
-    for name in embedded_names(_KIND):
-        data = named_document(_KIND, name, folder=Path(), confined=False).data
+    for name in embedded_names(_WORDINGS):
+        data = named_document(_WORDINGS, name, folder=Path(), confined=False).data
         wordings = data.get("wordings") if isinstance(data, dict) else None
         if not isinstance(wordings, list) or not all(isinstance(one, str) for one in wordings):
-            raise DataError(f"{_KIND}/{name}.yaml: expected `wordings`, a list of texts")
+            raise DataError(f"{_WORDINGS}/{name}.yaml: expected `wordings`, a list of texts")
         found += wordings
     return tuple(dict.fromkeys(found))

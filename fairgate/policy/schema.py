@@ -25,8 +25,6 @@ from fairgate.domain.fields import (
 
 ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
-
-
 UNREADABLE, MOST_UNREADABLE = "unreadable/net", 0.02
 """The metric and limit of the rule that a suite with a control arm has by default."""
 _QUESTIONS = ("max", "min", "max_abs", "regression")

@@ -23,13 +23,6 @@ _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]"
 )
 """Named rather than the allowed ones, of which there are a million: compiling these takes 5 ms."""
-
-
-# From the parser's events to plain data with the place of each value.
-#
-# Tags, repeated keys and unknown aliases are kept as problems and reading goes on; what would cost
-# unbounded time or memory (depth, number of values, expansion of aliases) ends it.
-
 MAX_ALIASES = 50
 MAX_NODES = 10_000
 """Nodes of the document after every alias has been written out."""
@@ -88,7 +81,11 @@ def marks_of(node: Node, where: Where = ()) -> Iterator[tuple[Where, Mark]]:
 
 
 class Builder:
-    """Turns parser events into nodes; keeps defects instead of stopping at the first."""
+    """Turns parser events into nodes; keeps defects instead of stopping at the first.
+
+    Tags, repeated keys and unknown aliases are kept as problems and reading goes on; what would
+    cost unbounded time or memory (depth, number of values, expansion of aliases) ends it.
+    """
 
     def __init__(self, path: str) -> None:
         """Begin with nothing read; `path` is shown in problems."""
