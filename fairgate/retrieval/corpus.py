@@ -1,4 +1,4 @@
-"""A table file as the corpus that the retriever searches."""
+"""The corpus that the retriever searches, as table files: documents, and their labels."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from fairgate.io.tables import (
 LABEL_COLUMNS = ("label", "labels", "toxic", "toxicity")
 _READER_VERSION = "corpus-1"
 """Part of the fingerprint: raise it when the same file would give other documents."""
+_NEUTRAL_NAMES = frozenset({"label", "labels", "class", "category", "target"})
+_FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+_MOST_LABELS = 100
 
 
 class CorpusFile:
@@ -70,11 +73,6 @@ class CorpusFile:
     def _notice(self, message: str) -> None:
         if message not in self.notices:
             self.notices.append(message)
-
-
-_NEUTRAL_NAMES = frozenset({"label", "labels", "class", "category", "target"})
-_FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-_MOST_LABELS = 100
 
 
 class LabelReader:

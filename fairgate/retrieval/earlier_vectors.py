@@ -1,4 +1,4 @@
-"""Vectors that earlier indexes hold already: a corpus that changes by 1 % embeds 1 %.
+"""Vectors that earlier builds have made: a corpus that changes by 1 % embeds 1 %.
 
 An index names each vector by the hash of embedder and text. Every vector that is taken is compared
 with its own checksum, so that a folder that was damaged elsewhere still gives what is sound.
@@ -34,20 +34,18 @@ LENGTH_TOLERANCE = 1e-3
 """How far from 1 the length of a unit vector may be."""
 _ROWS_AT_ONCE = 8192
 _NONE = -1
-
-
-# New vectors of a great index that is being built: a build that was killed goes on where it was.
-#
-# `.unfinished-<fingerprint>/` beside the index: `rows` and `vectors-<dimensions>`, to which batches
-# are appended in the same order. What was written in half is excluded: rows are taken only
-# where their checksum is that of their vector.
-
 PREFIX = ".unfinished-"
 _NAME = re.compile(r"vectors-([1-9]\d{0,5})")
 
 
 class UnfinishedVectors:
-    """A port `VectorStore` of CachedEmbedder that is only written; `unfinished` reads it."""
+    """A port `VectorStore` of CachedEmbedder that is only written; `unfinished` reads it.
+
+    A build of a great index that was killed goes on where it was. `.unfinished-<fingerprint>/`
+    beside the index has `rows` and `vectors-<dimensions>`, to which batches are appended in the
+    same order. What was written in half is excluded: rows are taken only where their checksum is
+    that of their vector.
+    """
 
     def __init__(self, target: Path) -> None:
         """Keep what is embedded for the index `target`; nothing is written yet.

@@ -1,4 +1,4 @@
-"""What vector stores over HTTP share: the address, the key, one request a query."""
+"""Vector stores over HTTP, Chroma's and Qdrant's: an address, a key, one request a query."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import Answer, Asker, HttpError, Limits, Request, secret_in, usable
 from fairgate.io.replies import ReplyPaths, json_path, parsed_json, reply_of, without_secrets
 from fairgate.retrieval.vector_search import path_of_key, require_width
+
+_COLUMNS = ("ids", "documents", "metadatas", "distances")
+_POINTS = json_path("$.result.points")
+_VECTORS = json_path("$.result.config.params.vectors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +165,11 @@ class HttpStore(ABC):
         ]
 
 
-_COLUMNS = ("ids", "documents", "metadatas", "distances")
-
-
 class Chroma(HttpStore):
-    """The score of a document is its distance, negated: the nearest has the greatest.
+    """A collection of Chroma's server over its HTTP API, version 2 (Chroma 1.0).
 
-    `more` has `tenant` and `database`; texts are Chroma's documents where `text` is empty.
+    The score of a document is its distance, negated: the nearest has the greatest. `more` has
+    `tenant` and `database`; texts are Chroma's documents where `text` is empty.
     """
 
     product = "Chroma"
@@ -232,12 +234,11 @@ def _negated(distance: Any) -> Any:
     return 0.0 - distance if is_number else distance
 
 
-_POINTS = json_path("$.result.points")
-_VECTORS = json_path("$.result.config.params.vectors")
-
-
 class Qdrant(HttpStore):
-    """`more["vector"]` is the name of the vector that is searched, where it has one."""
+    """A collection of Qdrant: `POST /collections/<name>/points/query` (1.10).
+
+    `more["vector"]` is the name of the vector that is searched, where it has one.
+    """
 
     product = "Qdrant"
 

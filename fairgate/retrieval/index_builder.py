@@ -40,6 +40,7 @@ _ROWS_AT_ONCE = 8192
 MOST_IN_STORE = 40_000
 """Documents up to which the store keeps an index's vectors too, for runners that have a store alone
 (60 MB of 384 numbers each); those of greater indexes are kept beside it until it is whole."""
+_LINES_A_WRITE = 1024
 
 
 @runtime_checkable
@@ -53,9 +54,6 @@ class StoringEmbedder(Protocol):
     def forget(self, keys: Sequence[str]) -> None:
         """Remove vectors from the store, by `embedding_key`."""
         ...
-
-
-_LINES_A_WRITE = 1024
 
 
 class IndexWriter:

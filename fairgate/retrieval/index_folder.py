@@ -29,12 +29,6 @@ from fairgate.domain.ports import Vectors
 SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 FILES = ("vectors.npy", "documents.jsonl", "offsets.npy", "rows.npy", "ids.npy")
-
-
-# Whether the parts of an index on disk have the form that searching in them takes for granted.
-#
-# Checksums find damage; this finds parts that were made, with their checksums, by something else.
-
 VECTORS = np.dtype("<f4")
 OFFSETS = np.dtype("<i8")
 ROWS = np.dtype([("key", "<u8", (4,)), ("crc", "<u4")])
@@ -89,7 +83,10 @@ def check_arrays(
     shape: tuple[int, int],
     text_bytes: int,
 ) -> None:
-    """Raise DamagedIndexError unless vectors and offsets belong to documents of this size."""
+    """Raise DamagedIndexError unless vectors and offsets belong to documents of this size.
+
+    Checksums find damage; this finds parts that were made, with their checksums, by something else.
+    """
     if vectors.shape != shape or vectors.dtype != VECTORS or not vectors.flags.c_contiguous:
         raise DamagedIndexError("vectors.npy has another shape")
     if (

@@ -1,4 +1,4 @@
-"""How much room indexes take: earlier versions of a corpus, and what was not used, are removed."""
+"""The folder of indexes: one appears whole, by one process at a time; unused ones are removed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ MOST_BYTES = 8 << 30
 """Of all indexes together; three times the newest where that is more."""
 _COMMON = 0.9
 """Share of texts that two versions of one corpus have in common."""
+_PREFIX = ".build-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,6 @@ def make_room(newest: Path) -> npt.NDArray[Any]:
         total += index.bytes
     _clear_unfinished(newest.parent, new.keys, most - total)
     return _without([index.keys for index in removed], [index.keys for index in kept])
-
-
-_PREFIX = ".build-"
 
 
 @contextlib.contextmanager

@@ -1,8 +1,4 @@
-"""Exact retrieval by the inner product of vectors of any length, as Contriever was trained for.
-
-Izacard et al., "Unsupervised Dense Information Retrieval with Contrastive Learning", 2022: mean
-pooling, inner product, no normalisation, so a long vector is near to everything.
-"""
+"""Exact retrieval by the inner product, and what every index that searches a corpus shares."""
 
 from __future__ import annotations
 
@@ -25,8 +21,6 @@ _FLOAT32_STEP = 2.0**-23
 _SEARCH_BYTES = 64 << 20
 """Most memory that the float32 products of one step take."""
 _ROWS_AT_ONCE = 8192
-
-
 Scores = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
@@ -86,6 +80,10 @@ class InnerProductIndex:
 
     Float32 products propose candidates; they are computed again in float64, rounded and ordered by
     (-score, document order), and more are fetched until no other document could belong.
+
+    Vectors are of any length, as Contriever was trained for: Izacard et al., "Unsupervised Dense
+    Information Retrieval with Contrastive Learning", 2022: mean pooling, inner product, no
+    normalisation, so a long vector is near to everything.
     """
 
     at_once = 2048

@@ -32,6 +32,11 @@ _EMPTY, _TOO_LONG = -1, -2
 _DROP_REASONS = {_EMPTY: "empty", _TOO_LONG: "over-size"}
 _TEXTS_AT_ONCE = 512
 _CHARACTERS_AT_ONCE = 4_000_000
+SHORTEST_TEXT = 10
+"""Cleaned texts with fewer characters are dropped."""
+_URL = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+_MENTION = re.compile(r"(?<![\w@])(?:@+\w+)+")
+_FILE = "tokenizer.json"
 
 
 class TokenCounter(Protocol):
@@ -50,13 +55,6 @@ class TokenCounter(Protocol):
     def __call__(self, texts: Sequence[str]) -> Sequence[int]:
         """Return the number of tokens of each text, without special tokens."""
         ...
-
-
-SHORTEST_TEXT = 10
-"""Cleaned texts with fewer characters are dropped."""
-
-_URL = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
-_MENTION = re.compile(r"(?<![\w@])(?:@+\w+)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,9 +294,6 @@ def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
             batch, characters = [], 0
     if batch:
         yield batch
-
-
-_FILE = "tokenizer.json"
 
 
 class TokenizerFile:

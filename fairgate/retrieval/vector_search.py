@@ -1,6 +1,7 @@
 """A search in a vector store: queries are embedded here, and the store finds the nearest documents.
 
-A store is one file beside this one: what it is asked, and where documents stand in its answer.
+A store says what it is asked, and where documents stand in its answer: PostgreSQL with pgvector
+here, others in `http_store.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from fairgate.domain.ports import Embedder, Vectors
 from fairgate.domain.wording import concealed, harmless, quoted
 from fairgate.io.http_messages import secret_in
 from fairgate.io.replies import JsonPath, ReplyPaths, json_path, reply_of, without_secrets
+
+OPERATORS = {"cosine": "<=>", "euclidean": "<->", "inner_product": "<#>"}
+_WIDTHS = re.compile(r"different (?:halfvec |vector )?dimensions (\d+) and (\d+)")
+_PATHS = ReplyPaths(answer=None, documents=json_path("$.documents"))
 
 
 class VectorStore(Protocol):
@@ -122,11 +127,6 @@ def path_of_key(base: str, key: str) -> JsonPath:
     return json_path(base + "".join(f"['{part}']" for part in key.split(".")))
 
 
-OPERATORS = {"cosine": "<=>", "euclidean": "<->", "inner_product": "<#>"}
-_WIDTHS = re.compile(r"different (?:halfvec |vector )?dimensions (\d+) and (\d+)")
-_PATHS = ReplyPaths(answer=None, documents=json_path("$.documents"))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAt:
     """Which table is asked, or by which query."""
@@ -148,7 +148,7 @@ class TableAt:
 
 
 class Pgvector:
-    """A port `VectorStore` over one connection at a time, in read-only transactions."""
+    """A port `VectorStore` through psycopg 3: one connection at a time, read-only transactions."""
 
     def __init__(self, table: TableAt) -> None:
         """Take the table; nothing is asked and no variable is read yet."""
