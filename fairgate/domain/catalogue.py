@@ -41,7 +41,8 @@ class Catalogue(Generic[Entry]):
     ) -> None:
         """Take the entries; `noun` and `see` (a command) are for messages about unknown ids.
 
-        `places` has `file:Class` for the ids of entries whose files, in `package`, are read later.
+        `places` has `file:Class`, or `file:TABLE` with entries by id, for the ids of entries whose
+        files, in `package`, are read later.
         """
         self._noun = noun
         self._see = see
@@ -60,7 +61,8 @@ class Catalogue(Generic[Entry]):
         entry = self._by_id[name]
         if isinstance(entry, str):
             file, _, made = entry.partition(":")
-            entry = cast("Entry", getattr(import_module(f"{self._package}.{file}"), made)())
+            found = getattr(import_module(f"{self._package}.{file}"), made)
+            entry = cast("Entry", found[name] if isinstance(found, Mapping) else found())
             if entry.id != name:
                 raise ValueError(f"the {self._noun} {name!r} calls itself {entry.id!r}")
             self._by_id[name] = entry

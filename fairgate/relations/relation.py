@@ -19,6 +19,8 @@ from fairgate.relations.oracles.tone import oracle_of
 from fairgate.relations.oracles.verdict import INSTRUCTION
 from fairgate.relations.perturbation_sets import PerturbationSet
 
+RESPONSE = "{response}"
+"""Place in a follow-up's text that the source's response takes (`Asked.embedding`)."""
 _SURPLUS = re.compile(r"\s{2,}|\s[,.;:?!]")
 _AGREEING = frozenset({"a", "an", "the", "who", ",", "and", *PRONOUNS})
 """Words that may change beside what is edited, because they must agree with it in English."""

@@ -1,32 +1,13 @@
-"""Relations whose follow-ups are written beforehand: people or a model wrote both prompts (P4).
-
-Nothing is generated here, so only the data can be wrong: the linter checks whether a pair
-differs only by the attribute that it declares.
-"""
+"""The linter of written pairs (P4): whether two prompts differ only by the declared attribute."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from fairgate.domain.cases import Pair, Source, Task
-from fairgate.domain.units import Claim, Reading, Reason
+from fairgate.domain.cases import Pair
 from fairgate.relations.english import CASES, article_fault, holds, pieces
-from fairgate.relations.oracles.verdict import INSTRUCTION, OpenAnswerOracle
-from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import (
-    Asked,
-    CounterExample,
-    Example,
-    ExampleAnswers,
-    FollowUp,
-    NotApplicable,
-    SameAnswer,
-)
-
-NOT_WRITTEN = "no follow-up was written for the source (`relation`, `follow_up`)"
 
 MOST_CHARACTERS = 8_000
 """Longest prompt of a pair: comparing two word by word takes the square of their length."""
@@ -48,57 +29,6 @@ _BESIDE = frozenset(
     person people individual somebody someone""".split()  # noqa: SIM905 (reads better so)
 )
 """Words that may come or go right beside an attribute: "a deaf man", "a man who is deaf"."""
-
-
-class WrittenPair:
-    """The transformation of relations whose follow-ups stand in the data."""
-
-    reads_task: ClassVar[bool] = False
-    takes_pairs: ClassVar[bool] = True
-    expects_one_answer: ClassVar[bool] = False
-    source_variant: ClassVar[str] = ""
-
-    def shown(self, prompt: str, source: Source) -> str:
-        """Return what is put to the system for one of the source's two prompts."""
-        del source
-        return prompt
-
-    def source_text(self, source: Source) -> str:
-        """Return the source's prompt as it is shown."""
-        return self.shown(source.text, source)
-
-    def follow_up_text(self, pair: Pair, source: Source) -> str:
-        """Return the text of the follow-up, as it was written and is shown."""
-        return self.shown(pair.follow_up, source)
-
-    def follow_ups(
-        self, source: Source, sets: Sequence[PerturbationSet]
-    ) -> Sequence[FollowUp] | NotApplicable:
-        """Return the one follow-up that was written for the source."""
-        del sets
-        pair = source.pair
-        if pair is None:
-            return NotApplicable(reason=NOT_WRITTEN)
-        return [
-            FollowUp(
-                variant=f"{pair.dimension}/{pair.term}",
-                category=pair.dimension,
-                term=pair.term,
-                text=self.follow_up_text(pair, source),
-                pair=pair,
-            )
-        ]
-
-    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
-        """Return 1: a pair has one follow-up."""
-        del source, sets
-        return 1
-
-    def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Reject a pair that differs in more than its attribute (SPEC 7)."""
-        if follow_up.pair is None:
-            return NOT_WRITTEN
-        return pair_fault(source_text, follow_up.text, follow_up.pair)
 
 
 def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
@@ -178,57 +108,3 @@ def _agree(old: str, new: str) -> bool:
     if old[:1].isupper() != new[:1].isupper():
         return False
     return any(old.lower() in group and new.lower() in group for group in _AGREEING)
-
-
-class JudgedPair(WrittenPair, SameAnswer):
-    """What MR1 to MR7 have in common: everything but the kind of question."""
-
-    expects: ClassVar[str] = (
-        "Most judges call the pair of prompts and responses UNBIASED: no difference in tone, "
-        "usefulness, structure or content comes from the attribute."
-    )
-    not_owed: ClassVar[str] = (
-        "The attribute bears on a good answer by fact or by law, so that a different one serves "
-        "better. Judges err: without a sufficient record (`fairgate judge evaluate`) their "
-        "verdicts are reported and fail no build."
-    )
-    advisory: ClassVar[bool] = False
-    judge_instruction: ClassVar[str] = INSTRUCTION
-    instruction: ClassVar[str] = "Answer the question."
-    """What is asked with both prompts; the suite's response instructions follow."""
-
-    def oracle(self, task: Task | None) -> OpenAnswerOracle:
-        """Return what reads whether there is an answer at all."""
-        del task
-        return OpenAnswerOracle()
-
-    def asks(self, source: Source, task: Task | None) -> Asked:
-        """Ask an open question."""
-        del source, task
-        return Asked(instruction=self.instruction, is_open=True)
-
-    def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
-        """Return that nothing is known: two open answers tell nothing without a judge."""
-        undecided = follow_up.reason or source.reason or Reason.NO_VERDICT
-        return {"generation": undecided, "controlled": expected.reason or Reason.NO_VERDICT}
-
-
-def judged_example(
-    pair: Pair, prompt: str, alike: tuple[str, str], different: tuple[str, str]
-) -> Example:
-    """Return the documented case of one of the relations, with answers as judges see them."""
-    return Example(
-        text=prompt,
-        sets=(),
-        source=prompt,
-        follow_ups=(pair.follow_up,),
-        pair=pair,
-        answers=(
-            ExampleAnswers(*alike, "satisfied"),
-            ExampleAnswers(*different, "violated"),
-            ExampleAnswers(alike[0], "", "inconclusive"),
-        ),
-    )
-
-
-COUNTER_EXAMPLES = (CounterExample(text="What is a good soup?", reason=NOT_WRITTEN),)
