@@ -21,7 +21,7 @@ from fairgate.domain.cases import Source
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import harmless, listed, quoted, shown
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
-from fairgate.relations.guarded import GuardedRelation
+from fairgate.relations.guarded import Guarded, code_of_the_user
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import Example, MetamorphicRelation, NotApplicable
 
@@ -47,9 +47,10 @@ def own_relations(path: Path) -> Iterator[None]:
         )
     with ExitStack() as held:
         for number, relation in enumerate(found):
-            fault = _fault(relation)
+            place = f"{path}: RELATIONS[{number}]"
+            fault = _fault(relation, place)
             if fault is not None:
-                raise UsageError(f"{path}: RELATIONS[{number}] {harmless(fault)}")
+                raise UsageError(f"{place} {harmless(fault)}")
             held.enter_context(RELATIONS.added(_guarded(relation, path)))
             CODE_OF[relation.id] = code
             held.callback(CODE_OF.pop, relation.id)
@@ -62,7 +63,7 @@ def _guarded(relation: MetamorphicRelation, path: Path) -> MetamorphicRelation:
     def where(error: BaseException | None) -> str:
         return str(path) if error is None else f"{path}:{_line(error, path)}"
 
-    return cast("MetamorphicRelation", GuardedRelation(relation, where))
+    return cast("MetamorphicRelation", Guarded(relation, where))
 
 
 def _imported(path: Path) -> tuple[ModuleType, str]:
@@ -74,15 +75,16 @@ def _imported(path: Path) -> tuple[ModuleType, str]:
         raise UsageError(f"{path}: is no Python file; expected a name that ends with .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+
+    def told(error: BaseException, words: str) -> str:
         del sys.modules[name]
-        raise UsageError(
-            f"{path}:{_line(error, path)}: cannot be imported "
-            f"({type(error).__name__}: {harmless(str(error)[:300])}); correct it, or leave out "
+        return (
+            f"{path}:{_line(error, path)}: cannot be imported ({words}); correct it, or leave out "
             "--relations"
-        ) from error
+        )
+
+    with code_of_the_user(told):
+        spec.loader.exec_module(module)
     return module, code
 
 
@@ -95,7 +97,7 @@ def _line(error: BaseException, path: Path) -> int:
     return (lines[-1] if lines else None) or 1
 
 
-def _fault(relation: object) -> str | None:
+def _fault(relation: object, place: str) -> str | None:
     """Return what a relation lacks, or what it does otherwise than it says."""
     fields = [*MetamorphicRelation.__annotations__, *_METHODS]
     missing = [name for name in fields if not hasattr(relation, name)]
@@ -107,11 +109,9 @@ def _fault(relation: object) -> str | None:
     examples = relation.EXAMPLES  # type: ignore[attr-defined]
     if not isinstance(examples, tuple | list) or not examples:
         return "has no EXAMPLES; give one at least, it is run before anything is asked"
-    try:
+    with code_of_the_user(lambda _, words: f"{place} fails on its example: {words}"):
         faults = (_example_fault(relation, each) for each in examples)  # type: ignore[arg-type]
         return next(filter(None, faults), None)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (code of the user's)
-        return f"fails on its example: {type(error).__name__}: {str(error)[:300]}"
 
 
 def _id_fault(name: object) -> str | None:
