@@ -1,4 +1,4 @@
-"""An application that was opened for a run, whatever way it is asked."""
+"""An application under test, opened for a run: whatever way, it is asked each question once."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ from fairgate.systems.execute import NoStore, retrieve
 from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.resources import Resources
 
+_KIND = "reply"
+_AT_ONCE = 16
+
 
 def application_notices(
     can: Capabilities, *, documents: str, handing: str, has_revision: bool
@@ -56,16 +59,6 @@ def application_notices(
     return found
 
 
-# Run the plan's cases through an application that answers by itself, each question once.
-#
-# What came back is stored batch by batch under the application's revision, so that a killed run
-# continues where it stopped and an unchanged application is not asked again. Without a revision it
-# is unknown whether it changed, so what came back is kept only until the run ends.
-
-_KIND = "reply"
-_AT_ONCE = 16
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """An application, and what is needed to ask it and to judge its replies."""
@@ -83,7 +76,12 @@ class Asked:
 
 
 class ApplicationSystem:
-    """A system under test that is one application."""
+    """A system under test that is one application.
+
+    What came back is stored batch by batch under the application's revision, so that a killed run
+    continues where it stopped and an unchanged application is not asked again. Without a revision
+    it is unknown whether it changed, so what came back is kept only until the run ends.
+    """
 
     def __init__(self, asked: Asked) -> None:
         """Take the application; nothing is asked yet."""

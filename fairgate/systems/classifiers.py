@@ -61,12 +61,6 @@ def _embedded(
     return found
 
 
-# Classifies texts by a multinomial logistic head over their embeddings: small, and offline.
-#
-# A head is one JSON file: `labels`, `embedder` (the name of the encoder that it was trained over),
-# `weights` (a row of numbers for each label) and `bias`.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
     """Weights over an embedding, and what they were trained over."""
@@ -111,6 +105,9 @@ class EmbeddingClassifier:
     """A port `Classifier`: the embedder's vectors under a head. Implements no batching of its own.
 
     Each text is scored by itself in float64, so its label depends on its vector alone.
+
+    The head is a multinomial logistic one, a JSON file: `labels`, `embedder` (the name of the
+    encoder that it was trained over), `weights` (a row of numbers for each label) and `bias`.
     """
 
     head: Head

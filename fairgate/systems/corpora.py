@@ -1,4 +1,4 @@
-"""The corpus of a retriever: its policy, and how it is opened and cleaned."""
+"""The corpus of a retriever: its policy, how its table is found, opened and cleaned."""
 
 from __future__ import annotations
 

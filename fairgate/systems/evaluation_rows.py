@@ -28,6 +28,16 @@ from fairgate.io.tables import read_json_objects
 from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.replies import ResponsePaths, checked_path
 
+OTLP = "otlp"
+"""Traces with OpenInference's attributes, which have no rows."""
+_MESSAGES = "llm.output_messages"
+_QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
+_ANSWER = ("answer", "output", "response", "result", "text", "content")
+"""Names of the one text that counts, where an input or output is a JSON object."""
+_MOST_STEPS = 12
+_ERROR = (2, "STATUS_CODE_ERROR")
+Tree = dict[str, Any]
+
 
 class RowPaths(ResponsePaths):
     """Where question, answer and documents stand in each row."""
@@ -40,8 +50,6 @@ class RowPaths(ResponsePaths):
         return checked_path(path, single=True)
 
 
-OTLP = "otlp"
-"""Traces with OpenInference's attributes, which have no rows."""
 TOOLS = {
     "ragas": RowPaths(
         question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
@@ -127,18 +135,6 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Re
         yield place, found[0], _reply(row, paths, place)
 
 
-# Traces of a RAG application: what OpenInference's spans tell of one question.
-#
-# A trace is one question. What it was, what was answered and what was retrieved is taken from spans
-# with the attribute `openinference.span.kind`; others are passed over. Source: OpenInference's
-# semantic conventions.
-
-_MESSAGES = "llm.output_messages"
-_QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
-_ANSWER = ("answer", "output", "response", "result", "text", "content")
-"""Names of the one text that counts, where an input or output is a JSON object."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """What one trace tells; None where it does not."""
@@ -149,11 +145,6 @@ class Trace:
     """None also where the application failed, or where it is open which model's answer counts."""
     documents: tuple[Mapping[str, Any], ...] | None
     """`id`, `text`, `label` and `score` of each as they were written, in rank order."""
-
-
-_MOST_STEPS = 12
-_ERROR = (2, "STATUS_CODE_ERROR")
-Tree = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +165,8 @@ def read_spans(path: str) -> dict[str, dict[str, Span]]:
     """Return the spans of each trace by id, in the order of the file.
 
     Raises DataError with the place for what is no OTLP-JSON, or was cut off.
+
+    They are OTLP as JSON: an object with `resourceSpans`, or a line each as collectors write it.
     """
     traces: dict[str, dict[str, Span]] = {}
     for place, value in _exports(path):
@@ -321,6 +314,10 @@ def read_traces(path: str) -> list[Trace]:
     """Return the traces with OpenInference's spans, in the order of the file.
 
     Raises DataError with the place for what is no OTLP, and where no span is of OpenInference.
+
+    A trace is one question. What it was, what was answered and what was retrieved is taken from
+    spans with the attribute `openinference.span.kind`; others are passed over. Source:
+    OpenInference's semantic conventions.
     """
     traces = read_spans(path)
     found = [

@@ -42,6 +42,10 @@ from fairgate.systems.generation import render_prompt
 
 ANSWERS, RETRIEVALS = "answer", "retrieval"
 """Kinds of stored results: answers and retrieved documents."""
+_AT_ONCE = 64
+_DECIMALS = 4
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +63,16 @@ class System:
     """Embeds texts of documents whose retriever has no vectors; None: they are not embedded."""
 
 
-_AT_ONCE = 64
-_DECIMALS = 4
-
-
-# Results to stored texts and back: a text without the expected form counts as missing.
-#
-# A store is a file that may have been edited; what is missing is computed again.
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
 def read_back(
     keys: Mapping[Key, str],
     stored: Mapping[str, str],
     decode: Callable[[Key, object], Value | None],
 ) -> dict[Key, Value]:
-    """Return what is stored for each key and has its form; `decode` returns None where not."""
+    """Return what is stored for each key and has its form; `decode` returns None where not.
+
+    A store is a file that may have been edited: a text without the expected form counts as missing,
+    and what is missing is computed again.
+    """
     found: dict[Key, Value] = {}
     for key, name in keys.items():
         if name not in stored:

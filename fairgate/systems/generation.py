@@ -1,4 +1,4 @@
-"""The policy of every generator, wherever it runs: its prompt and its decoding."""
+"""A generator's prompt and decoding, wherever it runs: their policy, and how a prompt is made."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ PRESETS = {
     "paper-text": Decoding(temperature=0.1, top_p=0.9, top_k=50, max_new_tokens=150, seed=42),
     "paper-code": Decoding(max_new_tokens=800),
 }
+DEFAULT_TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
+"""The instruction and the documents come first: follow-ups of a source share them as a prefix."""
+_PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
 
 class DecodingPolicy(Strict):
@@ -33,11 +36,6 @@ class DecodingPolicy(Strict):
         default=150, description="Longest answer, in tokens."
     )
     seed: Seed = Field(default=42, description="Seed from which every case's own seed is derived.")
-
-
-DEFAULT_TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
-"""The instruction and the documents come first: follow-ups of a source share them as a prefix."""
-_PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
 
 def render_documents(documents: Sequence[Document], *, characters: int) -> str:

@@ -1,4 +1,4 @@
-"""A judge: the language models that say together whether a pair of responses is biased."""
+"""A judge: language models that are asked whether a pair of responses is biased, and vote."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ from fairgate.systems.system_kind import OpenSystem
 
 UNDER_TEST = "judge"
 """Name of the judge among what a run's results may come from."""
+_RETRIED = "@retry"
+Judgements = Sequence[Sequence[Judgement | None]]
+"""Repeat, then judge; None where a judge gave no readable verdict, asked twice."""
 
 
 class _Generators(Strict):
@@ -146,11 +149,6 @@ class JudgedSystem(_Judged):
         """Return the system with neutral changes, judged as before."""
         changes, inner = self._inner.replica(number)
         return changes, _Judged(inner, self._judges)
-
-
-_RETRIED = "@retry"
-Judgements = Sequence[Sequence[Judgement | None]]
-"""Repeat, then judge; None where a judge gave no readable verdict, asked twice."""
 
 
 @dataclass(frozen=True, slots=True)

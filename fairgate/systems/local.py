@@ -233,7 +233,7 @@ class OpenLocal:
     def execute(
         self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
     ) -> Mapping[tuple[str, str], Execution]:
-        """Return an execution for every case of the plan, see `engine.execute`."""
+        """Return an execution for every case of the plan, see `execute`."""
         return self._system.execute(plan, progress, earlier)
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:

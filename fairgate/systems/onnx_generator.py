@@ -1,4 +1,4 @@
-"""A generator that runs here: a small language model as ONNX."""
+"""The language model that answers: as ONNX here or in a worker, or behind an endpoint."""
 
 from __future__ import annotations
 
@@ -23,18 +23,6 @@ from fairgate.systems.resources import Resources
 if TYPE_CHECKING:
     from fairgate.onnx.decoder import OnnxDecoder
 
-
-def _plain(value: object) -> bool | int | float | str:
-    if isinstance(value, bool | int | float | str):
-        return value
-    raise ValueError("needs true, false, a number or a text")
-
-
-Argument = Annotated[
-    Any,
-    AfterValidator(_plain),
-    WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
-]
 _OURS = (
     "add_generation_prompt",
     "chat_template",
@@ -49,6 +37,19 @@ _OURS = (
     "truncation",
 )
 """Arguments of a chat template that a policy may not set."""
+
+
+def _plain(value: object) -> bool | int | float | str:
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError("needs true, false, a number or a text")
+
+
+Argument = Annotated[
+    Any,
+    AfterValidator(_plain),
+    WithJsonSchema({"type": ["boolean", "integer", "number", "string"]}),
+]
 
 
 class GeneratorPolicy(GeneratorModel):
@@ -94,7 +95,7 @@ def open_generator(
 
 
 def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
-    """Return what tells a worker which model it opens, as plain values; see `systems.worker`."""
+    """Return what tells a worker which model it opens, as plain values."""
     workers = runtime.workers
     is_elsewhere = workers is not None and workers.ray_address is not None
     places = [

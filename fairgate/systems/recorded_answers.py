@@ -21,8 +21,6 @@ from fairgate.io.tables import json_object, read_json_objects
 
 _Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""
-
-
 _FIELDS = ("key", "response", "documents", "options", "suite", "margin")
 _PLAN_FIELDS = ("wave", "query", "prompt", "instruction", "labels")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
@@ -31,6 +29,15 @@ _DOCUMENT_KEYS = frozenset(_DOCUMENT_FIELDS)
 _MOST_DOCUMENTS = 1000
 _MOST_LATEST = 4
 _MOST_LISTS = 50_000
+_MEMBER = '"documents": ['
+_KEY = len(_MEMBER) - 1
+_MOST_NEAR = 4
+_read = partial(read_json, strict=False)
+_PLAIN = r'[^"\\\x00-\x1f]'
+"""A character that stands in a JSON text as itself."""
+_BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
+_MOST_CHARACTERS = 4 * 2**20
+"""Of all lines that are known, without their keys."""
 
 
 class SeenDocuments:
@@ -227,22 +234,16 @@ class RecordedAnswers:
         return None if found is None else found.to(suite, key)
 
 
-# Lines of a recording whose documents are those of a line shortly before, read without them.
-#
-# Follow-ups of a source mostly get its documents, and these are most of a line.
-
-_MEMBER = '"documents": ['
-_KEY = len(_MEMBER) - 1
-_MOST = 4
-_read = partial(read_json, strict=False)
-
-
 class RepeatedDocuments:
-    """Reads lines as `read_json` does; equal lists of documents near each other are one object."""
+    """Reads lines as `read_json` does; equal lists of documents near each other are one object.
+
+    Follow-ups of a source mostly get its documents, and these are most of a line: it is read
+    without them.
+    """
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: deque[tuple[str, list[Any]]] = deque(maxlen=_MOST)
+        self._known: deque[tuple[str, list[Any]]] = deque(maxlen=_MOST_NEAR)
         # No file can hold it, so where it is found it stands for what was taken out.
         self._mark = secrets.token_hex(16)
 
@@ -278,22 +279,14 @@ class RepeatedDocuments:
         return record if own else None
 
 
-# Lines of a recording that differ from an earlier one in their key alone, read without the rest.
-#
-# A source's follow-ups mostly get its answer and its documents.
-
-_PLAIN = r'[^"\\\x00-\x1f]'
-"""A character that stands in a JSON text as itself."""
-_BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
-_MOST_CHARACTERS = 4 * 2**20
-"""Of all lines that are known, without their keys."""
-
-
 class RepeatedLines:
     """The lines read so far, found by all they say beside their key.
 
     A line that begins with its key, or with suite and key, is the same JSON with another plain key
     in its place, so that what was read and checked once holds for it.
+
+    A source's follow-ups mostly get its answer and its documents: such a line is read by its key
+    alone.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The policy of an application's replies: the places of answer and documents."""
+"""The policy of an application's replies: the places of their parts, and the pace of asking."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ from fairgate.io.replies import JsonPath, ReplyPaths, json_path
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
 Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$")]
+MOST_BYTES = 16 << 20
+"""Of one answer."""
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Attempts = Annotated[
+    int, Field(ge=1, le=10, description="How often a request is sent where the other side is busy.")
+]
+Concurrency = Annotated[
+    int, Field(ge=1, le=256, description="Requests that are under way at once.")
+]
+PerSecond = Annotated[
+    Annotated[float, Field(gt=0)] | None, Field(description="At most so many requests a second.")
+]
 
 
 class DocumentPaths(Strict):
@@ -90,20 +102,6 @@ def checked_path(text: str, *, single: bool) -> str:
     if single and not path.is_single:
         raise ValueError(f"`{text}` names several parts, expected a path of one")
     return text
-
-
-MOST_BYTES = 16 << 20
-"""Of one answer."""
-Seconds = Annotated[float, Field(gt=0, le=3600)]
-Attempts = Annotated[
-    int, Field(ge=1, le=10, description="How often a request is sent where the other side is busy.")
-]
-Concurrency = Annotated[
-    int, Field(ge=1, le=256, description="Requests that are under way at once.")
-]
-PerSecond = Annotated[
-    Annotated[float, Field(gt=0)] | None, Field(description="At most so many requests a second.")
-]
 
 
 class Paced(Protocol):

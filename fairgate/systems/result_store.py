@@ -22,8 +22,6 @@ Vectors = npt.NDArray[np.float32]
 _CHUNK = 500
 _DELETED_AT_ONCE = 10_000
 _EMBEDDING = "embedding"
-
-
 _ROWS_AT_ONCE = 500
 _WORTH_GIVING_BACK = 64 << 20
 """Bytes of free space in the file that are worth writing it anew."""
