@@ -1,4 +1,4 @@
-"""Who is affected most by what the leading rule is about."""
+"""Who is affected: whom the leading rule is about most, and who differs though none fails."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ _COMPARED = {RETRIEVAL.id: "retrieval/overlap", UNREADABLE.id: "unreadable/net"}
 _OF_DOCUMENTS = {"retrieval", "rrs"}
 """Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
-
-
 CERTAIN = 0.05
 """A difference with a smaller p value is told as one."""
+CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
+SAME_DOCUMENTS = "same documents"
+_HEADS = ("changed", "now", "before", SAME_DOCUMENTS)
+_HEADS_OF_DOCUMENTS = (SAME_DOCUMENTS, "before")
+"""Where the value is the share of documents in common: it stands once, under its own name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,9 +325,6 @@ def _badness_before(material: Material, measured: Measurement) -> float:
     return 0.0 if found is None or found.value is None else _badness(found)
 
 
-CONTROLLED, PLAIN = "asr/generation/controlled", "asr/generation"
-
-
 def main_metric(material: Material, suite: str) -> str:
     """Return the metric by which a suite tells who is affected."""
     return PLAIN if material.now.value(CONTROLLED, suite) is None else CONTROLLED
@@ -383,12 +383,6 @@ def same_documents(material: Material, measured: Measurement) -> str:
     """Return the share of documents in common for whom a measurement is about."""
     metric = OVERLAP.id if measured.where else OVERLAP.neutral
     return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
-
-
-SAME_DOCUMENTS = "same documents"
-_HEADS = ("changed", "now", "before", SAME_DOCUMENTS)
-_HEADS_OF_DOCUMENTS = (SAME_DOCUMENTS, "before")
-"""Where the value is the share of documents in common: it stands once, under its own name."""
 
 
 def _cells(material: Material, measured: Measurement) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a report is made of: nine kinds of blocks, which every renderer knows, and nothing else.
+"""What a report is made of: sections of nine kinds of blocks, which every renderer knows.
 
 Blocks hold words and numbers as they are. Nothing in them is escaped or cut: a renderer does both
 for every span, by its kind, so that no section can forget it. Only what the policy's `redact` hides
@@ -13,6 +13,8 @@ from enum import IntEnum, StrEnum
 
 from fairgate.reports import spans
 from fairgate.reports.spans import Inline, Span, Tone, joined
+
+Bounds = tuple[float, float]
 
 
 class Depth(IntEnum):
@@ -124,9 +126,6 @@ class Table(Block):
             return list(self.rows), 0
         ranked = sorted(range(len(self.rows)), key=lambda place: (self.rows[place].rank, place))
         return [self.rows[place] for place in sorted(ranked[:most])], len(self.rows) - most
-
-
-Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

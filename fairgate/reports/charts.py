@@ -1,4 +1,4 @@
-"""Where the marks of the charts stand, in per cent of a track; templates draw them.
+"""Where scales, ticks and marks of charts stand, in per cent of a track; templates draw them.
 
 Every chart is a picture beside figures that say the same in a table, so that nobody needs the
 picture. Tracks stretch to whatever room there is, on a phone too.
@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from fairgate.domain.wording import MINUS
 from fairgate.reports.blocks import Bar, Bars, Histogram, Range, RangeChart
 from fairgate.reports.text_charts import bins
+
+_HEADROOM = 1.05
+_LEAST = 0.01
+"""A scale never ends below this: noise in the last digit is no picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +48,6 @@ class Shape:
     """The score at the right edge."""
     highest: int
     """Scores in the highest bar."""
-
-
-_HEADROOM = 1.05
-_LEAST = 0.01
-"""A scale never ends below this: noise in the last digit is no picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

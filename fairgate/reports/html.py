@@ -49,6 +49,18 @@ _TONES = {
     Tone.UNSURE: '<b class="unsure">{}</b>',
     Tone.CHANGED: "<mark>{}</mark>",
 }
+_MEANINGS = {
+    "likely range": "where the value would lie in 95 of 100 suites like this one; of rules a dash "
+    "where too few texts differ for a range",
+    "change": "this run less the baseline, on the cases that both runs decided",
+    "corrected p": "p value after Holm's correction for several rules",
+    "discordant pairs": "pairs decided in both runs whose verdict differs",
+    "smallest detectable change": "the change that this suite would see 9 times of 10",
+    "since the anchor": "how far the value has moved since a reviewed run that stays pinned",
+    "base": "the value in the baseline, a reviewed earlier run that later runs are compared with",
+    "limits": "what a rule allows: a value, and a change that is tolerated even if it is real "
+    "(margin)",
+}
 
 
 def render_html(view: View) -> str:
@@ -108,20 +120,6 @@ def _chapters(view: View) -> list[_Chapter]:
                 )
             )
     return found
-
-
-_MEANINGS = {
-    "likely range": "where the value would lie in 95 of 100 suites like this one; of rules a dash "
-    "where too few texts differ for a range",
-    "change": "this run less the baseline, on the cases that both runs decided",
-    "corrected p": "p value after Holm's correction for several rules",
-    "discordant pairs": "pairs decided in both runs whose verdict differs",
-    "smallest detectable change": "the change that this suite would see 9 times of 10",
-    "since the anchor": "how far the value has moved since a reviewed run that stays pinned",
-    "base": "the value in the baseline, a reviewed earlier run that later runs are compared with",
-    "limits": "what a rule allows: a value, and a change that is tolerated even if it is real "
-    "(margin)",
-}
 
 
 def meaning(word: str) -> str:

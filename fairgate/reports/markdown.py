@@ -35,8 +35,6 @@ from fairgate.reports.view import View
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments above 65,536 characters; the rest is for markers and footers."""
 SUMMARY_LIMIT = 1_000_000
-
-
 MARKS = {
     Outcome.PASS: "✅",
     Outcome.FAIL: "❌",
@@ -44,6 +42,7 @@ MARKS = {
     Outcome.NOT_EVALUATED: "➖",
 }
 _STANDING_OUT = (Tone.STRONG, Tone.CHANGED, Tone.BAD, Tone.UNSURE)
+_FOLD = "All rules, identities, cases and figures"
 
 
 def line(words: Inline, *, is_short: bool = False) -> str:
@@ -209,7 +208,6 @@ def _row(cells: Iterable[str], note: str, *, has_notes: bool) -> str:
 
 
 _SHORT, _FULL = MarkdownBlocks(Depth.SHORT), MarkdownBlocks(Depth.FULL)
-_FOLD = "All rules, identities, cases and figures"
 
 
 def render_report(view: View, *, limit: int = SUMMARY_LIMIT) -> str:

@@ -20,12 +20,6 @@ from fairgate.reports.rule_rows import RuleRow, rule_rows
 from fairgate.reports.spans import Inline, Kind, Span, Words, code
 from fairgate.reports.view import ReportOptions
 
-# What a run can be shown beside: the baseline, the anchor, an earlier accepted run, or nothing.
-#
-# Showing decides nothing: a run is judged against the baseline, and its budgets against the anchor.
-# Only what is stored is shown. Baseline and anchor hold every case; an accepted run before them is
-# kept as the values of the rules alone, so no case is new or fixed beside it.
-
 ALONE = "alone"
 _BASELINE, _ANCHOR = "baseline", "anchor"
 _ACCEPTED = 4
@@ -34,7 +28,12 @@ _ACCEPTED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What a run is shown beside."""
+    """What a run is shown beside.
+
+    Showing decides nothing: a run is judged against the baseline, and its budgets against the
+    anchor. Only what is stored is shown. Baseline and anchor hold every case; an accepted run
+    before them is kept as the values of the rules alone, so no case is new or fixed beside it.
+    """
 
     id: str
     """Unique in a report, kebab-case."""

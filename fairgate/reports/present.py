@@ -1,4 +1,4 @@
-"""From a run to the view that every report is rendered from."""
+"""From a run to the view that every report is rendered from, and to the texts of reports."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ _EXAMPLES = 3
 _ONLY_BOUNDS = "only bounds decide, regression rules are not evaluated."
 _UNASKED = "none"
 """What `--baseline` names where nothing is to be compared with."""
+_OWN, _REVISION = "system", "revision"
+"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
+_PLAIN = {"recorded": "recorded answers"}
+"""Parts under test as sentences name them."""
 
 
 def present(
@@ -82,12 +86,6 @@ def present(
 def _exit_meaning(material: Material) -> str:
     code = material.result.exit_code
     return _EXIT_MEANINGS.get(code, code.name.lower())
-
-
-_OWN, _REVISION = "system", "revision"
-"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
-_PLAIN = {"recorded": "recorded answers"}
-"""Parts under test as sentences name them."""
 
 
 def since_then(material: Material) -> Inline:

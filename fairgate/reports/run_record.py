@@ -1,4 +1,4 @@
-"""The run record: `run.json`, for machines and for later runs.
+"""What machines and later runs read: `run.json`, and `rows.jsonl` with a line a judged case.
 
 Documented in docs/reference/run-record.md. Equal results give equal bytes: keys stand in a fixed
 order, numbers are written as the engine rounded them, there are no timings, and what is not a
@@ -32,6 +32,11 @@ from fairgate.reports.sections.case_tables import BIAS_WORDS
 
 SCHEMA_VERSION = 1
 MustMatch = Mapping[str, Mapping[str, str]]
+_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline")
+_AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_MOST_HELD = 100_000
+_Kind = tuple[str, str, str, str, bool]
+_Ids = tuple[int, int]
 
 
 def render_run_record(result: GateResult, must_match: MustMatch) -> str:
@@ -92,9 +97,6 @@ def _measurement(item: Measurement) -> dict[str, object]:
     return _record(item, without=() if item.note else ("note",))
 
 
-_UNTOLD = ("by_default", "is_diluted", "is_not_in_baseline")
-
-
 def _rule(rule: RuleResult) -> dict[str, object]:
     names = {"position": "gate", "is_first_run": "first_run", "is_reported": "reported"}
     changes = ("change", "since_anchor")
@@ -136,17 +138,6 @@ def _plain(value: object) -> object:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value
-
-
-# `rows.jsonl`: one JSON line per judged case, in the order of the plan.
-#
-# Documented in docs/reference/run-record.md. Equal results give equal bytes: keys stand in a fixed
-# order, numbers are written as the engine rounded them, and what is not a finite number is null.
-
-_AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_MOST_HELD = 100_000
-_Kind = tuple[str, str, str, str, bool]
-_Ids = tuple[int, int]
 
 
 def rows_jsonl(result: GateResult) -> Iterator[str]:

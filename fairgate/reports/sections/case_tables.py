@@ -35,6 +35,15 @@ _DOCUMENTS = 400
 """Documents that a page holds, whatever its cases; more of them for more cases."""
 
 Where = tuple[str, str]
+QUESTION_TAGS = ("stereotype", "counter", "unknown", "undecided")
+"""What an answer is listed as, exactly one; the page's script knows them by their place."""
+BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
+_WORDS = {
+    "stereotype": "the stereotype",
+    "counter": "against the stereotype",
+    "unknown": "unknown",
+    "undecided": "undecided",
+}
 
 
 def pair_browser(material: Material, clearest: Sequence[CaseItem]) -> CaseBrowser:
@@ -300,17 +309,6 @@ def changed_cases(material: Material) -> Iterator[Section]:
             in_comment=False,
             count=found.rows,
         )
-
-
-QUESTION_TAGS = ("stereotype", "counter", "unknown", "undecided")
-"""What an answer is listed as, exactly one; the page's script knows them by their place."""
-BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
-_WORDS = {
-    "stereotype": "the stereotype",
-    "counter": "against the stereotype",
-    "unknown": "unknown",
-    "undecided": "undecided",
-}
 
 
 def question_browser(material: Material, rows: Sequence[QuestionRow]) -> CaseBrowser:

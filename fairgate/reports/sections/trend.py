@@ -1,4 +1,4 @@
-"""From the baseline to now: every compared rule, and the metrics that a suite is known by."""
+"""How values moved: over the accepted runs up to now, and from the baseline to now."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ _NOTE = (
     "Values are what each run measured. A change is of the cases that both runs decided, so it "
     "need not be the exact difference; a dash: no rule compares this metric."
 )
-
-
 _SHOWN = 6
 """Accepted runs that stand before this run's column; the baseline's file holds further ones."""
 
