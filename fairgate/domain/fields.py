@@ -152,7 +152,7 @@ class NamesOutside(Strict):
     Whether a change's own policy may be run, and what of it the base decides, follows from these
     alone. Addresses and programs are reported by every kind of system and suite; files and models
     are fields that are marked with `Names`, wherever they stand: what no field marks, no run of a
-    pull request can read (`composition/manifest.py`).
+    pull request can read (`gate/manifest.py`).
     """
 
     @abstractmethod
