@@ -1,7 +1,7 @@
 """Which part of a change explains a red verdict, and which of the changed documents.
 
 BASE and HEAD are crossed over the factors that differ, on the cases of the rules that fail at HEAD
-and not at BASE; the change of each rule's value is divided among the factors (`stats/shapley.py`).
+and not at BASE; the change of each rule's value is divided among the factors (`shapley.py`).
 Where taking back the corpus alone restores the verdict, delta debugging finds a 1-minimal set of
 changed documents that does. All judging is the gate's own, with BASE's run as the baseline.
 """
@@ -48,6 +48,13 @@ from fairgate.stats.observations import (
     select,
 )
 
+_GENERATOR = (Factor.MODEL, Factor.PROMPT, Factor.DECODING)
+"""What a generator is made of."""
+_DECIMALS = 6
+_NO_MOVE = "it moved no source"
+_MAXIMUM = "the largest of several differences: it has no interval"
+Combination = frozenset[Factor]
+
 
 @dataclass(frozen=True, slots=True)
 class _Runner:
@@ -69,10 +76,6 @@ class _Runner:
                 f"BASE has no verdict of its own, so nothing can be compared with it: {error}"
             ) from error
         return replace(self, given=replace(self.given, baseline=made))
-
-
-_GENERATOR = (Factor.MODEL, Factor.PROMPT, Factor.DECODING)
-"""What a generator is made of."""
 
 
 def blame(given: GateInput, sides: Sides, progress: Progress = SILENT) -> Blame:
@@ -101,12 +104,6 @@ def blame(given: GateInput, sides: Sides, progress: Progress = SILENT) -> Blame:
         why = f"a combination of BASE and HEAD cannot be run: {error}"
         found = replace(found, known=Known.NOT_COMBINABLE, notes=[*found.notes, why])
     return replace(found, asked=sides.limit.asked - started)
-
-
-_DECIMALS = 6
-_NO_MOVE = "it moved no source"
-_MAXIMUM = "the largest of several differences: it has no interval"
-Combination = frozenset[Factor]
 
 
 def divided(

@@ -1,4 +1,7 @@
-"""Which of the changed documents turn a verdict red: a 1-minimal set, by delta debugging."""
+"""What explains a red verdict: the parts of the result, and the search among changed documents.
+
+The documents that are found are a 1-minimal set, by delta debugging.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What explains a red verdict, for terminals, as data, and in one line for a pull request.
+"""`fairgate blame`: what explains a red verdict, for terminals, as data, and in one line.
 
 Ids of documents are text that nobody has checked: each is cut and escaped, and few are listed.
 """

@@ -1,4 +1,4 @@
-"""BASE's and HEAD's systems in parts, which `engine/blame.py` combines."""
+"""BASE's and HEAD's systems in parts, which `blame.py` combines."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Parts:
 
 
 class LocalSides:
-    """Implements `engine.blame_documents.Sides` for systems whose parts run here.
+    """Implements `documents.Sides` for systems whose parts run here.
 
     One model is loaded at a time. Suites that bring collections of their own search HEAD's, with
     HEAD's embedder, in every combination.

@@ -1,4 +1,4 @@
-"""`fairgate blame`: from two versions of a policy's files to what explains a red verdict."""
+"""Two versions of a policy's files, folders or git revisions, as sides that can be crossed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,6 @@ from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of, policy_parts
 from fairgate.systems.local import LocalPolicy, RetrieverPolicy
 from fairgate.systems.onnx_generator import GeneratorPolicy
-
-# The files of one version of a repository as a folder: one that is there, or a git revision.
-#
-# A revision's files are written into a scratch folder from git's objects: nothing is checked out,
-# no filter or hook runs, and the user's tree stays as it is. Links and submodules are left out, and
-# a name that could lead anywhere else is refused.
 
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
@@ -81,7 +75,12 @@ def version_of(named: str, here: Path, role: str) -> Iterator[Version]:
 
 @contextmanager
 def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
-    """Yield a git revision, whatever folders there are."""
+    """Yield a git revision, whatever folders there are.
+
+    A revision's files are written into a scratch folder from git's objects: nothing is checked out,
+    no filter or hook runs, and the user's tree stays as it is. Links and submodules are left out,
+    and a name that could lead anywhere else is refused.
+    """
     repository = repository_of(here)
     commit = _commit(repository, named) if repository is not None else ""
     if repository is None or not commit:
