@@ -50,6 +50,12 @@ NOT_RECOMPUTED = frozenset(
 hashes of the statement hold them, as they hold plan, answers and page."""
 _QUOTES = "evidence.problems"
 _TOLERANCE = 2e-6
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
+CONFIGURATION = ("policy.yaml", "baseline.json", "anchor.json")
+"""What the verdict was reached by, among a bundle's members."""
+Row = dict[str, Any]
+_HIDDEN = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,20 +115,13 @@ def bundle_run(
     return members_of(given, done, files, redact=redact)
 
 
-# A bundle's files and verdict as an in-toto statement: hashes of what was tested, and the result.
-#
-# Statement: in-toto Attestation Framework, Statement v1. Predicate: Test Result v0.1, whose
-# `result` is PASSED, WARNED or FAILED. Nothing is signed here; `actions/attest` signs the predicate
-# with the bundle as its subject.
-
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
-PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
-CONFIGURATION = ("policy.yaml", "baseline.json", "anchor.json")
-"""What the verdict was reached by, among a bundle's members."""
-
-
 def statement(members: Mapping[str, bytes], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the statement about `members`, whose run record is `record`."""
+    """Return the statement about `members`, whose run record is `record`.
+
+    Statement: in-toto Attestation Framework, Statement v1. Predicate: Test Result v0.1, whose
+    `result` is PASSED, WARNED or FAILED. Nothing is signed here; `actions/attest` signs the
+    predicate with the bundle as its subject.
+    """
     subject = [_resource(name, members[name]) for name in sorted(members)]
     return {
         "_type": STATEMENT_TYPE,
@@ -165,15 +164,6 @@ def _name(rule: Mapping[str, Any]) -> str:
     return f"gates[{rule['gate']}] {rule['metric']} of {rule['suite']}{f' ({where})' * bool(where)}"
 
 
-# Judged units and tables as JSON rows, and back: everything that a verdict is recomputed from.
-#
-# A row is one judged unit: what it is about, how its answers were read, and a number or a reason
-# for each column of its suite's table. It holds no prompt and no answer.
-
-Row = dict[str, Any]
-_HIDDEN = 16
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictInput:
     """What a verdict follows from, besides policy, baseline and anchor."""
@@ -194,7 +184,12 @@ def hidden(text: str) -> str:
 def rows_of(
     judged: Iterable[Judged], tables: Mapping[str, Table], *, redact: bool
 ) -> Iterator[Row]:
-    """Yield a row for each judged unit, in their order; `redact` hides what oracles read."""
+    """Yield a row for each judged unit, in their order; `redact` hides what oracles read.
+
+    Everything that a verdict is recomputed from. A row is one judged unit: what it is about, how
+    its answers were read, and a number or a reason for each column of its suite's table. It holds
+    no prompt and no answer.
+    """
     places = dict.fromkeys(tables, 0)
     for one in judged:
         unit, table = one.unit, tables[one.unit.suite]

@@ -1,4 +1,7 @@
-"""Whether a bundle is what it claims: its bytes, its hashes, and the verdict from its rows."""
+"""`fairgate bundle`: a run as a zip file, and whether such a file is what it claims.
+
+Checked are its bytes, its hashes, and the verdict from its rows.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,13 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.outcomes import GateResult, Provenance
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.bundles.bundle import (
+    NOT_RECOMPUTED,
     OPTIONAL,
     REQUIRED,
     STATEMENT,
     VerdictInput,
     as_json,
+    bundle_run,
     differences,
     policy_json,
     statement,
@@ -40,24 +45,6 @@ from fairgate.policy.schema import Policy
 from fairgate.reports.run_record import run_record
 from fairgate.systems.catalogue import policy_parts
 from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, runtime_of, runtime_options
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedBundle:
-    """A bundle that was found to be what it claims."""
-
-    result: GateResult
-    """Recomputed, not read."""
-    statement: Mapping[str, Any]
-    redacted: bool
-    members: int
-
-
-# Bundles as zip files with one possible form, so that nothing can be hidden in one.
-#
-# Members are stored, in the order of their names, with fixed times and modes. A file with any other
-# byte is refused: reading makes the archive again from its members and compares it. Stored members
-# cannot expand, so a file's size limits what reading it takes.
 
 MOST_BYTES = 512 << 20
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -76,10 +63,29 @@ _BROKEN = (
 )
 """What zipfile raises for archives that are none, are cut off, or need what it does not do."""
 _AGAIN = "expected the file as `fairgate bundle` wrote it; get it again, or bundle the run again"
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_MAKE = "make"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedBundle:
+    """A bundle that was found to be what it claims."""
+
+    result: GateResult
+    """Recomputed, not read."""
+    statement: Mapping[str, Any]
+    redacted: bool
+    members: int
 
 
 def zipped(members: Mapping[str, bytes]) -> bytes:
-    """Return the archive of the members. Equal members give equal bytes, on every machine."""
+    """Return the archive of the members. Equal members give equal bytes, on every machine.
+
+    It has one possible form, so that nothing can be hidden in one: members are stored, in the order
+    of their names, with fixed times and modes. A file with any other byte is refused: reading makes
+    the archive again from its members and compares it. Stored members cannot expand, so a file's
+    size limits what reading it takes.
+    """
     return _archive(members).getvalue()
 
 
@@ -248,10 +254,6 @@ class _Bundle:
             raise DataError(f"{self._path}: {name}: {error}") from error
 
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-_MAKE = "make"
-
-
 class _MakesByDefault(click.Group):
     """Reads `bundle RUN` as `bundle make RUN`."""
 
@@ -290,8 +292,6 @@ def make(run: Path, out: Path, predicate: Path | None, **options: Any) -> int:
     The run's answers are judged again first; they must give the run's verdict. Equal runs give
     equal bytes. Exits 0 whatever the verdict is.
     """
-    from fairgate.domain.json_text import read_json
-    from fairgate.features.bundles.bundle import STATEMENT, as_json, bundle_run
     from fairgate.io.durable import write_bytes
 
     runtime = runtime_of(options)
@@ -314,8 +314,6 @@ def verify(file: Path) -> int:
     Exits 0 where the bundle is what it claims, whatever its verdict is, and 4 where it is not.
     Who made a bundle is shown by its attestation alone: `gh attestation verify FILE`.
     """
-    from fairgate.features.bundles.bundle import NOT_RECOMPUTED
-
     found = check_bundle(file)
     result = found.result
     name = harmless(str(file))
