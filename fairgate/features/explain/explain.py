@@ -1,4 +1,4 @@
-"""Everything about one pair of a run, and one sentence that describes what happened."""
+"""Everything about one pair of a run: its answers, its documents, and one sentence on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pair as text for a terminal: prompts, documents, answers, and the sentence that says it.
+"""`fairgate explain`: a pair's prompts, documents, answers, and the sentence that says it.
 
 Everything that comes from texts, documents and models is made harmless, line by line.
 """
@@ -14,7 +14,12 @@ import click
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Document
-from fairgate.features.explain.explain import AlignedDocuments, ExplainedAnswer, Explanation
+from fairgate.features.explain.explain import (
+    AlignedDocuments,
+    ExplainedAnswer,
+    Explanation,
+    explain_case,
+)
 from fairgate.reports.escaping import Redaction, plain, redacted
 from fairgate.terminal.options import (
     EXISTING_FILE,
@@ -200,7 +205,6 @@ def explain(run: Path, case: str, **options: Any) -> int:
     with margins, the crossed answers, the neutral speakers' answers, and one sentence about it all.
     """
     from fairgate.domain.ports import SILENT
-    from fairgate.features.explain.explain import explain_case
     from fairgate.gate.composition import Composition
     from fairgate.gate.run_folder import earlier_run, replay
 
