@@ -1,8 +1,4 @@
-"""A run in the schema of Every Eval Ever, 0.2.1: one result for each value in each slice.
-
-EvalEval Coalition, `eval.schema.json`. The schema asks for the time at which a record was made;
-equal runs give equal bytes here, so it says `unknown` until whoever submits the record fills it in.
-"""
+"""A run in the schemas of other tools, Every Eval Ever and CycloneDX: each value in each slice."""
 
 from __future__ import annotations
 
@@ -20,10 +16,9 @@ from fairgate.reports.affected import differs
 
 SCHEMA_VERSION = "0.2.1"
 _UNKNOWN = "unknown"
-
-
 _PARTS = ("generator", "application", "system")
 _MOST = 200
+_SCHEMA = "http://cyclonedx.org/schema/bom-1.7.schema.json"
 
 
 def system_name(result: GateResult) -> str:
@@ -35,7 +30,12 @@ def system_name(result: GateResult) -> str:
 
 
 def render_every_eval_ever(result: GateResult, confidence: float) -> str:
-    """Return the record. Equal results, equal bytes."""
+    """Return the record. Equal results, equal bytes.
+
+    Schema 0.2.1 of the EvalEval Coalition (`eval.schema.json`): one result for each value in each
+    slice. It asks for the time at which a record was made; equal runs give equal bytes here, so it
+    says `unknown` until whoever submits the record fills it in.
+    """
     values = [item for item in result.measurements if item.value is not None]
     results = [_result(result, item, confidence) for item in values]
     digest = hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
@@ -110,16 +110,12 @@ def _texts(found: Mapping[str, str]) -> dict[str, str]:
     return {harmless(name): harmless(value) for name, value in found.items()}
 
 
-# A run as a CycloneDX 1.7 model card: every value with its slice and its interval.
-#
-# ECMA-424 / CycloneDX 1.7, `component.modelCard`. What the standard has no field for (counts,
-# rules, verdict) stands in the properties of the component, under `fairgate:`.
-
-_SCHEMA = "http://cyclonedx.org/schema/bom-1.7.schema.json"
-
-
 def render_cyclonedx(result: GateResult, confidence: float) -> str:
-    """Return the BOM. Equal results, equal bytes: the serial number follows from the content."""
+    """Return the BOM. Equal results, equal bytes: the serial number follows from the content.
+
+    ECMA-424 / CycloneDX 1.7, `component.modelCard`. What the standard has no field for (counts,
+    rules, verdict) stands in the properties of the component, under `fairgate:`.
+    """
     bom: dict[str, Any] = {
         "$schema": _SCHEMA,
         "bomFormat": "CycloneDX",

@@ -1,8 +1,4 @@
-"""Rules as JUnit test cases, for the many tools that read that format.
-
-A broken bound or a regression is a failure, a run without a verdict is an error, and what could not
-be judged for want of a baseline or of sources is skipped with the reason. There are no times.
-"""
+"""The verdict in forms that other tools show: rules as JUnit test cases, and a badge."""
 
 from __future__ import annotations
 
@@ -16,9 +12,21 @@ from fairgate.reports.figures import NONE
 from fairgate.reports.rule_rows import RuleRow
 from fairgate.reports.view import View
 
+_COLOURS = {
+    Outcome.PASS: "brightgreen",
+    Outcome.FAIL: "red",
+    Outcome.INCONCLUSIVE: "yellow",
+    Outcome.NOT_EVALUATED: "lightgrey",
+}
+
 
 def render_junit(view: View) -> str:
-    """Return `junit.xml`."""
+    """Return `junit.xml`.
+
+    A broken bound or a regression is a failure, a run without a verdict is an error, and what could
+    not be judged for want of a baseline or of sources is skipped with the reason. There are no
+    times.
+    """
     # Few runs write it, and nothing else of a gate reads or writes XML.
     from xml.etree import ElementTree as ET
 
@@ -105,14 +113,6 @@ def _figures(row: RuleRow) -> list[tuple[str, str]]:
         ("smallest detectable change", row.detectable),
         ("limits", row.limits),
     ]
-
-
-_COLOURS = {
-    Outcome.PASS: "brightgreen",
-    Outcome.FAIL: "red",
-    Outcome.INCONCLUSIVE: "yellow",
-    Outcome.NOT_EVALUATED: "lightgrey",
-}
 
 
 def render_badge(view: View) -> str:
