@@ -1,4 +1,9 @@
-"""The quality of files of generated cases, measured with an encoder and a language model."""
+"""The four figures of GenFair's Table II for files of generated cases (P3, section V.D).
+
+The paper names the figures and the tools, not the formulas. Here they are defined; so they compare
+generators with one another, and not with the paper's printed numbers. An encoder and a language
+model give the numbers.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +36,6 @@ _HEAD = (
     "| generator | cases | syntactic diversity | semantic diversity | perplexity | "
     "semantic coherence |"
 )
-
-
-# How good generated cases are as texts: the four figures of GenFair's Table II (P3, section V.D).
-#
-# The paper names the figures and the tools, not the formulas. Here they are defined; so they
-# compare generators with one another, and not with the paper's printed numbers.
-
 Vectors = npt.NDArray[np.float32]
 PAIRS = 2000
 """Pairs of texts that diversity is the mean over."""

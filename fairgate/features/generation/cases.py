@@ -1,4 +1,4 @@
-"""Source cases by the names that users give generators, attributes and templates."""
+"""Files of generated cases: what they are made of, written whole, read with every fault."""
 
 from __future__ import annotations
 

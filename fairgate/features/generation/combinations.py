@@ -1,4 +1,4 @@
-"""Combinations of attribute values, t at a time: which there are, which are used, how often.
+"""What a stream of generated cases holds, above all which combinations of t attribute values.
 
 A combination is t values of t different attributes that one template can state together, of a
 person who has nothing that the attributes exclude. Coverage is the share of them that some case
@@ -21,6 +21,7 @@ Combination = tuple[str, ...]
 """Names such as `age/young`, in alphabetical order."""
 MOST_STRENGTH = 4
 """Largest t: the shipped attributes have 160,000 combinations of four values."""
+_PLAIN = "plain"
 
 
 def named_values(template: Template) -> list[list[tuple[str, AttributeValue]]]:
@@ -104,9 +105,6 @@ class CombinationCounts:
             covered=len(self._counts) - len(missing),
             missing=tuple(missing[:shown]),
         )
-
-
-_PLAIN = "plain"
 
 
 class Inventory:

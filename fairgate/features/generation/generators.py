@@ -16,17 +16,6 @@ from fairgate.features.generation.genfair import GenFair
 from fairgate.features.generation.template_only import TemplateOnly
 from fairgate.suites.metamorphic.sources import GeneratedCase
 
-# The ASTRAEA-like baseline of GenFair's evaluation (P3, section V.C.2): one weighted grammar.
-#
-#     SENTENCE -> The PERSON who works as OCCUPATION and is or has ECONOMIC-CONDITIONS VERB OBJECT.
-#     PERSON   -> three values of distinct attributes of religion, ethnicity, language, politics
-#     VERB     -> feels | is | seems | appears | looks
-#     OBJECT   -> happy | sad | excited | angry | content | frustrated
-#
-# The paper's probabilities are not published: the k-th value of an attribute has weight 1/k here.
-# The paper's sentence ("The Muslim Asian liberal who is an teacher from an low-income background,
-# feels happy") is put into correct English, so that wrong articles do not affect the comparison.
-
 PERSON = ("religion", "ethnicity", "language", "political-views")
 CLAUSES = ("occupation", "economic-conditions")
 VERBS = ("feels", "is", "seems", "appears", "looks")
@@ -37,7 +26,17 @@ MOST_REPEATS = 2000
 
 
 class Astraea:
-    """Sentences of one grammar with weighted values."""
+    """The ASTRAEA-like baseline of GenFair's evaluation (P3, section V.C.2): one weighted grammar.
+
+      SENTENCE -> The PERSON who works as OCCUPATION and is or has ECONOMIC-CONDITIONS VERB OBJECT.
+      PERSON   -> three values of distinct attributes of religion, ethnicity, language, politics
+      VERB     -> feels | is | seems | appears | looks
+      OBJECT   -> happy | sad | excited | angry | content | frustrated
+
+    The paper's probabilities are not published: the k-th value of an attribute has weight 1/k here.
+    The paper's sentence ("The Muslim Asian liberal who is an teacher from an low-income background,
+    feels happy") is put into correct English, so that wrong articles do not affect the comparison.
+    """
 
     id: ClassVar[str] = "astraea"
     description: ClassVar[str] = "One sentence grammar with weighted values (ASTRAEA, as in P3)."

@@ -1,7 +1,7 @@
 """GenFair's source cases: equivalence partitioning, mutation, boundary values (P3, section IV).
 
-Every case is a row of values of its own (`rows.py`), stated plainly, or after an operator, or after
-a mutation and a boundary value; each template takes these in turn. While combinations of values are
+Every case is a row of values of its own (`Rows`), stated plainly, or after an operator, or after a
+mutation and a boundary value; each template takes these in turn. While combinations of values are
 missing, the template comes next that adds most of them, and each has half its equal share at least;
 then they take turns. So every beginning of the stream states nearly as many combinations as so many
 cases can. An operator touches the attribute that it touched least.
@@ -40,14 +40,6 @@ RECIPES: tuple[tuple[str, ...], ...] = (
 """Operators of one case after another of a template."""
 
 Uses = tuple[AttributeUse, ...]
-
-
-# Rows of values for the slots of a template, each the one that states most that was not stated.
-#
-# A covering array is built row by row (greedy, as in AETG): all rows of a template are compared,
-# and the one with the most new combinations of t values is taken; where nothing is new, the one
-# whose combinations are rarest. Rows that hold two values which nobody has together are left out.
-
 MOST_ROWS = 2**14
 """Rows of a template up to which all are compared."""
 SAMPLE = 2**11
@@ -94,7 +86,12 @@ class Counts:
 
 
 class Rows:
-    """The rows of one template, with how often each was used."""
+    """The rows of one template, with how often each was used.
+
+    A covering array is built row by row (greedy, as in AETG): all rows of a template are compared,
+    and the one with the most new combinations of t values is taken; where nothing is new, the one
+    whose combinations are rarest. Rows that hold two values which nobody has together are left out.
+    """
 
     def __init__(self, template: Template, counts: Counts, rng: np.random.Generator) -> None:
         """Take the counts that all templates share; `use` adds to them."""

@@ -1,4 +1,4 @@
-"""Written pairs by a language model: what it is asked, and how its answer is read.
+"""Written pairs by a language model: what it is asked, how answers and files are checked.
 
 A brief names a relation, a dimension, two attributes of the catalogue and a subject; the answer is
 one JSON object. An answer is untrusted text: what is not exactly the object asked for, names other
@@ -58,6 +58,7 @@ _INSTRUCTION = (
     "You write test prompts for language models. A pair of prompts asks the same question about "
     "two groups of people; every other word is the same."
 )
+_MOST_FAULTS = 20
 
 
 class Refusal(StrEnum):
@@ -247,9 +248,6 @@ def counted(refused: Sequence[Refused]) -> dict[str, int]:
     """Return how often each refusal occurs, in the order of `Refusal`."""
     counts = Counter(one.why for one in refused)
     return {why.value: counts[why] for why in Refusal if counts[why]}
-
-
-_MOST_FAULTS = 20
 
 
 def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:

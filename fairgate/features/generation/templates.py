@@ -19,6 +19,7 @@ from fairgate.relations.frames import Unrealisable, parse_frame, realise
 
 Place = tuple[str | int, ...]
 LEAST_SLOTS = 3
+KIND = "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,6 @@ def _unsayable(
             if isinstance(found, Unrealisable):
                 yield (*where, "slots", m), f"{found.reason}; choose another form or frame"
                 break
-
-
-KIND = "templates"
 
 
 def load_templates(
