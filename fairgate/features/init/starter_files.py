@@ -150,10 +150,6 @@ class Start:
         return f".github/workflows/{place}{self.name}.yml"
 
 
-# The `system` of a starter policy, and a small application to ask until yours takes its place.
-#
-# The application answers by words that it knows; it exists so that the first run has a verdict.
-
 ANSWERS = "data/answers.jsonl"
 """Where the answers of a recorded system go; written empty, so that the plan can be had first."""
 _APP = "rag_app.py"
@@ -161,7 +157,11 @@ _APP = "rag_app.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingSystem:
-    """What `fairgate init --system` writes for one kind of system."""
+    """What `fairgate init --system` writes for one kind of system.
+
+    An application answers by words that it knows until the user's takes its place; it exists so
+    that the first run has a verdict.
+    """
 
     policy: str
     """The policy's `system`, with its comment; `{path}` is the policy's own."""
