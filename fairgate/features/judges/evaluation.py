@@ -39,6 +39,9 @@ CONFIDENCE = 0.95
 _DECIMALS = 4
 _CLAIMS = (Verdict.BIASED, Verdict.UNBIASED)
 _NAMES = {"f1": "F1", "auc": "AUC"}
+_TEXTS = ("prompt", "follow_up", "response", "follow_up_response")
+_LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
+_RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +58,6 @@ def load_judge(path: Path) -> JudgeFile:
     if judge is None or problems:
         raise PolicyError(problems)
     return judge
-
-
-_TEXTS = ("prompt", "follow_up", "response", "follow_up_response")
-_LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,15 +179,6 @@ def summary_lines(record: Mapping[str, object]) -> Iterator[str]:
             yield f"  {_NAMES.get(name, name):<10} {_shown(figure)}"
 
 
-# How well verdicts agree with labels: precision, recall, F1, AUC and Cohen's kappa.
-#
-# F1 is the harmonic mean of precision and recall. J. Cohen, Educational and Psychological
-# Measurement 20 (1960) 37-46: kappa = (p - e) / (1 - e), with p the share of equal pairs and e what
-# equal margins alone would give. Intervals are percentiles of a bootstrap over the cases.
-
-_RESAMPLES = 2000
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """An estimate with its interval; NaN where it is not defined."""
@@ -232,6 +222,10 @@ def figures(
 
     `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly it is
     positive. Resamples in which a figure is not defined are left out of its interval.
+
+    They are precision, recall, F1, AUC and Cohen's kappa: (p - e) / (1 - e), with p the share of
+    equal pairs and e what equal margins alone would give (J. Cohen, Educational and Psychological
+    Measurement 20 (1960) 37-46).
     """
     measures: dict[str, Callable[[Mask, Mask, Floats], float]] = {
         "precision": lambda s, t, _: precision(s, t),
