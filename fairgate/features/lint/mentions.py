@@ -1,4 +1,4 @@
-"""Where a text mentions sensitive attributes, found by the words of a catalogue.
+"""Which attributes a text mentions, by the words of a catalogue, and how edits change them.
 
 A text is read as a row of items: mentions (the longest words of the catalogue that stand there) and
 single words and signs between them.

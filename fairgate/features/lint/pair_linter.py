@@ -2,8 +2,8 @@
 
 `fairgate lint` judges by it: nothing is known but the two texts, the kind of edit and a catalogue
 of attributes. What a run executes is judged by the rule of its relation, which knows the declared
-edit (`edits.py`, `written_pairs.py`); the tests compare the two. Three questions are asked: do the
-mentioned attributes differ as the edit says, are all other words the same but for what English
+edit (`relation.py`, `written_pairs.py`); the tests compare the two. Three questions are asked: do
+the mentioned attributes differ as the edit says, are all other words the same but for what English
 makes agree (articles, pronouns, "who", commas and "and" of a list), and is the result good English.
 """
 
@@ -45,6 +45,9 @@ _HEADS = frozenset({"person", "people"})
 _NO_HEADS: frozenset[str] = frozenset()
 _LONGEST_STAND_IN = 4
 """Most words that stand where no gerund does ("your background")."""
+_LIST = r"{0}(?:(?:,{0})*&{0})?"
+_PHRASE = re.compile(rf",?(?:a?(?:M,?)*N?M?H?(?:,?w{_LIST.format('C')})?|{_LIST.format('G')}),?")
+_COMMA = "a comma is left over or missing"
 
 
 @dataclass(slots=True)
@@ -181,18 +184,13 @@ def _leave_out_stand_in(one: _Reading, other: _Reading) -> None:
         other.gaps[place : place + extra + 1] = [one.gaps[place]]
 
 
-# What stands between two ordinary words: attributes, and the glue of articles, "who" and lists.
-#
-# Patterns have a letter for each part: `a` an article, `w` "who", `&` "and", `,` a comma, `M` an
-# adjective, `N` a noun, `H` what stands in for a noun, `C` a clause, `G` a gerund.
-
-_LIST = r"{0}(?:(?:,{0})*&{0})?"
-_PHRASE = re.compile(rf",?(?:a?(?:M,?)*N?M?H?(?:,?w{_LIST.format('C')})?|{_LIST.format('G')}),?")
-_COMMA = "a comma is left over or missing"
-
-
 def gap_fault(was: str, now: str, *, permuted: bool) -> str | None:
-    """Return what is wrong with the pattern `now` where the source has `was`."""
+    """Return what is wrong with the pattern `now` where the source has `was`.
+
+    A pattern is what stands between two ordinary words, a letter for each part: `a` an article, `w`
+    "who", `&` "and", `,` a comma, `M` an adjective, `N` a noun, `H` what stands in for a noun, `C`
+    a clause, `G` a gerund.
+    """
     if was == now:
         return None
     return (
@@ -257,7 +255,8 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
     ]
     if kind is not EditKind.COUNTERFACTUAL:
         permuted = kind is EditKind.PERMUTE
-        faults += [gap_fault(*pair, permuted=permuted) for pair in _pairs(one.gaps, other.gaps)]
+        pairs = zip(one.gaps, other.gaps, strict=True)
+        faults += [gap_fault(*pair, permuted=permuted) for pair in pairs]
     yield from (fault for fault in faults if fault is not None)
     for mention in other.mentions:
         if mention.plural and mention.part == "C" and _is_singular(one):
@@ -267,10 +266,6 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
 def _beside_pronoun(words: Sequence[Token], place: int) -> bool:
     beside = (*words[max(0, place - 1) : place], *words[place + 1 : place + 2])
     return any(token.text.lower() in PRONOUNS for token in beside)
-
-
-def _pairs(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return zip(one, other, strict=True)
 
 
 def _is_singular(reading: _Reading) -> bool:
