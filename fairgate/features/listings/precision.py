@@ -35,6 +35,10 @@ from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.interval import Interval, wilson
 from fairgate.systems.classifiers import open_classifier
 
+CONFIDENCE = 0.95
+NOT_MEASURED = "not measured"
+_FILE = ("data", "labelled", "precision.json")
+
 
 @dataclass(slots=True, kw_only=True)
 class Measured:
@@ -182,18 +186,12 @@ def write_precision(found: Mapping[str, Measured], path: Path, output: Path) -> 
     write_text(output, f"{text}\n", option="--out")
 
 
-# The measured precision of the relations, as FairGate ships it.
-#
-# `fairgate relations measure --out` writes the file from the labelled answers beside it; a test
-# does so again and compares.
-
-CONFIDENCE = 0.95
-NOT_MEASURED = "not measured"
-_FILE = ("data", "labelled", "precision.json")
-
-
 def precision_of(relation: str) -> str:
-    """Return a relation's precision with its interval, or that it was not measured."""
+    """Return a relation's precision with its interval, or that it was not measured.
+
+    It is read from the file that FairGate ships, which `fairgate relations measure --out` writes
+    from the labelled answers beside it; a test does so again and compares.
+    """
     figures = _measured().get(relation)
     return NOT_MEASURED if figures is None else share(figures["real"], figures["reported"])
 
