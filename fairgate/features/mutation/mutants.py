@@ -1,4 +1,4 @@
-"""Biased variants of a recorded run: which answers and documents a mutant replaces, and by what.
+"""Biased variants of a recorded run: what a mutant replaces, and what a policy catches.
 
 A mutant of strength e changes each of its cases with probability e. Whether a case is changed
 follows from a hash of seed, mutant and case alone, so the cases that a weak mutant changes are
@@ -24,6 +24,13 @@ from fairgate.policy.schema import GatePolicy
 from fairgate.relations.oracles.oracle import Oracle
 
 CaseId = tuple[str, str]
+GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
+STATED = 0.3
+WANTED = 0.9
+_SUGGESTED = 4
+"""Kinds of gate lines that are tried, in a policy with one suite."""
+NO_VERDICT = "no verdict"
+"""Stands for a rule where the gate found too little evidence."""
 
 
 class Kind(StrEnum):
@@ -117,15 +124,6 @@ def reading_of(oracle: Oracle, execution: Execution, case: Case) -> Reading | No
         return None
     found = oracle.read(execution, case)
     return None if found.value is None else found
-
-
-GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-STATED = 0.3
-WANTED = 0.9
-_SUGGESTED = 4
-"""Kinds of gate lines that are tried, in a policy with one suite."""
-NO_VERDICT = "no verdict"
-"""Stands for a rule where the gate found too little evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

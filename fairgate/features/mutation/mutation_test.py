@@ -128,7 +128,7 @@ class MutatedSystem:
 
 
 class RememberedJudging:
-    """Remembers how the units of a recorded run are judged. Implements `engine.judge.JudgeUnits`.
+    """Remembers how the units of a recorded run are judged. Implements `gate.judge.JudgeUnits`.
 
     For suites whose units are judged cluster by cluster: the answers to one source (one template)
     have no part in what is decided of another. Both kinds that can be mutated are.
@@ -399,15 +399,13 @@ def _tells_apart(rule: CatchingRule) -> bool:
     return metric is not None and metric.tells_apart and not about_all
 
 
-# Exact interval for a share of independent trials.
-#
-# C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case
-# of the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are few: it
-# covers at least its confidence for every number of trials.
-
-
 def clopper_pearson(count: int, trials: int, *, confidence: float) -> IntervalOrReason:
-    """Return the two-sided interval of `count` of `trials`, in [0, 1]; none for no trials."""
+    """Return the two-sided interval of `count` of `trials`, in [0, 1]; none for no trials.
+
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
+    case of the binomial", Biometrika 26 (1934) 404-413. For shares of simulated runs, which are
+    few: it covers at least its confidence for every number of trials.
+    """
     from scipy.special import betaincinv
 
     if not trials:

@@ -1,4 +1,4 @@
-"""What a policy catches of biased variants of a run: for a terminal, as Markdown and as JSON."""
+"""`fairgate mutate`: what a policy catches of biased variants of a run, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import quoted
 from fairgate.features.mutation.mutants import (
+    GRID,
     NO_VERDICT,
     CatchingRule,
     Found,
@@ -22,6 +23,7 @@ from fairgate.features.mutation.mutants import (
     Kind,
     Mutant,
     Reach,
+    Search,
     Tried,
 )
 from fairgate.reports.escaping import markdown_prose, plain
@@ -254,7 +256,6 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     which rule, and what no rule sees. Asks no model, and changes nothing in RUN. Exits 0 whatever
     the score: it is about the policy, not about the system.
     """
-    from fairgate.features.mutation.mutants import GRID, Mutant, Search
     from fairgate.features.mutation.mutation_test import keep_score, mutation_test
 
     runtime = runtime_of(options)
@@ -289,9 +290,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     return ExitCode.PASS
 
 
-def _kinds(named: str) -> tuple[Any, ...]:
-    from fairgate.features.mutation.mutants import Kind
-
+def _kinds(named: str) -> tuple[Kind, ...]:
     names = list(dict.fromkeys(name.strip() for name in named.split(",")))
     unknown = [name for name in names if name not in list(Kind)]
     if unknown:
