@@ -41,6 +41,19 @@ TEXTS = (
     "The garden is quiet, the tram is late, and the bread of the corner shop is still warm. " * 40,
 )
 """The last is longer than the windows and limits of most encoders."""
+LEAST_COSINE: dict[Precision, float] = {
+    "fp32": 0.99999,
+    "fp16": 0.999,
+    "int8": 0.999,
+    "int4": 0.97,
+}
+"""Of embedding models."""
+Logits = npt.NDArray[np.float64]
+LogitsAfter = Callable[[Sequence[int], int], Logits]
+STEPS = 8
+LONG_STEPS = 3
+"""Fewer along a long prompt: the original reads it anew for each."""
+STEP_PROMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +74,6 @@ LIMITS: dict[Precision, Limits] = {
     "int8": Limits(labels=0.95, perplexity=0.02),
     "int4": Limits(labels=0.9, perplexity=0.1),
 }
-LEAST_COSINE: dict[Precision, float] = {
-    "fp32": 0.99999,
-    "fp16": 0.999,
-    "int8": 0.999,
-    "int4": 0.97,
-}
-"""Of embedding models."""
 
 
 class Encoder(Protocol):
@@ -90,14 +96,6 @@ class OpensEncoder(Protocol):
     def __call__(self, model_dir: Path, *, choice: EmbedderChoice = ...) -> Encoder:
         """Return the encoder. Raises ModelError where its files leave something open."""
         ...
-
-
-Logits = npt.NDArray[np.float64]
-LogitsAfter = Callable[[Sequence[int], int], Logits]
-STEPS = 8
-LONG_STEPS = 3
-"""Fewer along a long prompt: the original reads it anew for each."""
-STEP_PROMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Turns a Hugging Face model into the ONNX folder this gate loads, and proves that it is the same.
+"""`fairgate export`: a Hugging Face model as ONNX for this gate, proved to be the same.
 
 Runs in the export environment (torch, optimum-onnx); the gate itself needs neither.
 """

@@ -17,14 +17,6 @@ _BITS = {"int8": 8, "int4": 4}
 _BLOCK = 32
 _EXTERNAL_ABOVE = 1_800_000_000
 """Bytes; a protobuf file may hold 2 GiB."""
-
-
-# Stores a float32 graph in half precision, all but what half precision cannot hold.
-#
-# Positions times frequencies are angles of up to thousands: half precision has steps of half a
-# radian there, so rotary embeddings would turn late tokens anywhere. Squares of hidden states
-# overflow at 256. `transformers` computes both in float32, and so does the graph that is made here.
-
 _FLOAT = 1
 _TURNS = frozenset({"Cos", "Sin"})
 _SQUARES = frozenset({"Pow", "Mul"})
@@ -33,7 +25,13 @@ _KEPT = "fairgate_float32_"
 
 
 def halve(model: Any) -> Any:
-    """Return the model with weights, caches and most computations in half precision."""
+    """Return the model with weights, caches and most computations in half precision.
+
+    Positions times frequencies are angles of up to thousands: half precision has steps of half a
+    radian there, so rotary embeddings would turn late tokens anywhere. Squares of hidden states
+    overflow at 256. `transformers` computes both in float32, and so does the graph that is made
+    here.
+    """
     from onnxruntime.transformers.float16 import convert_float_to_float16
     from onnxruntime.transformers.onnx_model import OnnxModel
 
