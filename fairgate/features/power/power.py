@@ -1,8 +1,8 @@
 """What a policy's regression rules can see: the present suite, and how many sources it would take.
 
 A change of x points is seen where the rule fails nine times of ten when the true change is x
-(`stats/power.py`). That rests on the standard deviation of the per-source change: the largest of
-what the policy declares, what a burn-in measured, and what two runs showed.
+(`stats/regression.py`). That rests on the standard deviation of the per-source change: the largest
+of what the policy declares, what a burn-in measured, and what two runs showed.
 """
 
 from __future__ import annotations
