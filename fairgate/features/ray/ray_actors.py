@@ -1,4 +1,4 @@
-"""Workers that are actors of a Ray cluster, as the run sees them."""
+"""Workers as the run sees them: actors of a Ray cluster, or processes of this machine."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ from fairgate.io.spawn import Side, close_to_others, no_interrupts
 _SECONDS_TO_REACH = 5.0
 _SECONDS_TO_JOIN = 90.0
 _SECONDS_TO_LEAVE = 60.0
-
-
 LOCAL = "local"
 """The address that stands for a cluster of the run's own."""
 _SECONDS_A_LOOK = 0.1
 _OBJECTS_BYTES = 128 * 2**20
 _MOST_CHARACTERS = 300
+_SECONDS_TO_END = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,9 +378,6 @@ def _require_reachable(host: str, port: int) -> None:
             f"({harmless(reason)}); expected the head of a Ray cluster: start one with "
             "`ray start --head --port=6379`, check name, port and firewall, or take `local`"
         ) from error
-
-
-_SECONDS_TO_END = 5.0
 
 
 class WorkerProcesses:
