@@ -1,4 +1,4 @@
-"""Parts of a run to one run: checked against the policy and each other, then judged as one.
+"""Parts of a run: each asked by itself, checked against the others, then judged as one.
 
 Nothing is believed that a part says about results: there is none in it. Every statistic is computed
 from the answers, by the policy and the baseline that are here.
@@ -58,6 +58,10 @@ _TABLES = {
     "files": "it was asked with another file {} than is here",
     "identity": "it was asked for another {} than this run is of",
 }
+_NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
+"""The models under test answer in the parts alone, which name them by fingerprint."""
+Identity = Mapping[str, str]
+NOT_ON_CI: Identity = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +108,6 @@ def _inside(folder: Path) -> Iterator[Path]:
         yield from (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
     except OSError as error:
         raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
-
-
-_NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under_test))
-"""The models under test answer in the parts alone, which name them by fingerprint."""
-
-Identity = Mapping[str, str]
-NOT_ON_CI: Identity = MappingProxyType({})
 
 
 def shard_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy, shard: Shard) -> Path:
