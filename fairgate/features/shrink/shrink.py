@@ -37,6 +37,10 @@ from fairgate.suites.metamorphic.plan import PARTS, SOURCE
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.systems.catalogue import kind_of
 
+_WORD = re.compile(r"(\s*)((?:\{[^{}]*\}|[^\s{}])+)")
+_END = re.compile(r"([.?!]+)[\"')\u201d]*$")
+_PERSON = re.compile(r"\{(?:an?|the|plural) |\{(?:they|them|their|theirs|themselves)\}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrunk:
@@ -68,17 +72,6 @@ def claim_of(unit: Unit) -> str:
     return HIDDEN if set(PARTS) <= unit.asks.keys() else DECISIVE
 
 
-# Smaller sources of a finding: words and attributes left out, the same follow-ups made anew.
-#
-# The elements of a source are the words of its frame (a slot with what touches it is one word) and
-# its attributes; a source without a frame has the words of its text. A sentence keeps its capital
-# and its end sign. Pure; what the linter refuses, or English cannot say, is no smaller source.
-
-_WORD = re.compile(r"(\s*)((?:\{[^{}]*\}|[^\s{}])+)")
-_END = re.compile(r"([.?!]+)[\"')\u201d]*$")
-_PERSON = re.compile(r"\{(?:an?|the|plural) |\{(?:they|them|their|theirs|themselves)\}")
-
-
 class Element(NamedTuple):
     """One thing that can be left out of a source."""
 
@@ -95,13 +88,21 @@ class _Word:
 
 
 def elements_of(source: Source) -> list[Element]:
-    """Return what can be left out: the words in order, then the attributes."""
+    """Return what can be left out: the words in order, then the attributes.
+
+    The elements of a source are the words of its frame (a slot with what touches it is one word)
+    and its attributes; a source without a frame has the words of its text. Pure.
+    """
     words = [Element("word", n) for n in range(len(_words(source)))]
     return words + [Element("attribute", n) for n in range(len(source.attributes))]
 
 
 def reduced(source: Source, kept: Collection[Element]) -> Source | None:
-    """Return the source with these elements alone; None where that is no correct text."""
+    """Return the source with these elements alone; None where that is no correct text.
+
+    A sentence keeps its capital and its end sign. Pure; what the linter refuses, or English cannot
+    say, is no smaller source.
+    """
     text = _joined(_words(source), [e.place for e in sorted(kept) if e.kind == "word"])
     if not text:
         return None
