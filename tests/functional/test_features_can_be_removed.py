@@ -143,10 +143,10 @@ def test_without_a_feature_the_gate_writes_the_same_bytes(removed, workspace, tm
     (tmp_path / "out").rename(tmp_path / "whole")
 
     house = house_without(removed, tmp_path / "house")
-    said = called(house, removed, ["--help"], ["check", "policy.yaml"], [*gate, left])
-    codes = [line for line in said.splitlines() if line.startswith("code ")]
+    printed = called(house, removed, ["--help"], ["check", "policy.yaml"], [*gate, left])
+    codes = [line for line in printed.splitlines() if line.startswith("code ")]
     assert codes == ["code 0 of --help", "code 0 of check policy.yaml", "code 1 of run policy.yaml"]
-    helped = [line.split()[0] for line in said.split("code 0")[0].splitlines() if line.strip()]
+    helped = [line.split()[0] for line in printed.split("code 0")[0].splitlines() if line.strip()]
     assert not set(feature.commands) & set(helped)
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
@@ -169,9 +169,9 @@ def test_an_input_of_the_action_whose_feature_is_removed_is_refused(removed, nam
         "FAIRGATE_CACHE": "",
     }
     house = house_without(removed, workspace.root / "house")
-    said = called(house, removed, ["github", "run"], **runner)
-    assert f"the input {name} asks for a feature that is not installed here" in said
-    assert "code 2 of github run" in said
+    printed = called(house, removed, ["github", "run"], **runner)
+    assert f"the input {name} asks for a feature that is not installed here" in printed
+    assert "code 2 of github run" in printed
     assert "\nerror\n" in (workspace.root / "outputs").read_text()
 
 
@@ -185,14 +185,14 @@ def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
 
     (tmp_path / "policy.yaml").write_text(workspace.policy() + "greeting: good morning\n")
     run = ["run", "policy.yaml", "--out", "out", "--baseline", "none", "--loud"]
-    said = called(
+    printed = called(
         house, "none", ["--help"], ["wave"], [*run, "--format", "md,shouted"], ["run", "--help"]
     )
-    assert "  wave       Wave.\n" in said
-    assert "the toy waves\ncode 0" in said
-    assert "LOUD\n" in said
-    assert "--loud" in said.split("code 0 of run policy.yaml")[1]
-    assert "controls, shouted (default" in " ".join(said.split())
+    assert "  wave       Wave.\n" in printed
+    assert "the toy waves\ncode 0" in printed
+    assert "LOUD\n" in printed
+    assert "--loud" in printed.split("code 0 of run policy.yaml")[1]
+    assert "controls, shouted (default" in " ".join(printed.split())
     assert (tmp_path / "out" / "shouted.txt").read_text() == "PASS"
     assert "good morning" in (tmp_path / "out" / "report.md").read_text()
 
