@@ -1,4 +1,4 @@
-"""One request on its way to an answer: its tokens, whether it thinks, and where it ends."""
+"""One row of a batch on its way to an answer: each token, the label's margin, and the end."""
 
 from __future__ import annotations
 
@@ -22,14 +22,8 @@ from fairgate.relations.oracles.thinking import (
 
 _TAG_TOKENS = 32
 """A closing tag lies in the last so many tokens: the longest has 27 characters."""
-
-
-# Chooses the next token: greedy, or drawn after temperature, top-k and top-p.
-#
-# The warpers are applied in the order of `transformers` (temperature, top-k, top-p) and keep the
-# same tokens. One uniform number is drawn per token, so an answer depends on its seed alone.
-
 Floats = npt.NDArray[np.float64]
+Tokens = tuple[int, ...]
 
 
 def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Floats:
@@ -63,7 +57,12 @@ def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Floats:
 
 
 def choose_token(logits: npt.NDArray[Any], decoding: Decoding, rng: np.random.Generator) -> int:
-    """Return a token id; draws one number from `rng` unless greedy."""
+    """Return a token id; draws one number from `rng` unless greedy.
+
+    Greedy, or drawn after temperature, top-k and top-p. The warpers are applied in this order, that
+    of `transformers`, and keep the same tokens. One uniform number is drawn per token, so an answer
+    depends on its seed alone.
+    """
     if decoding.is_greedy:
         return int(logits.argmax())
     probabilities = token_probabilities(logits, decoding)
@@ -71,22 +70,6 @@ def choose_token(logits: npt.NDArray[Any], decoding: Decoding, rng: np.random.Ge
     mass = np.cumsum(probabilities[kept])
     place = int(np.searchsorted(mass, rng.random() * mass[-1], side="right"))
     return int(kept[min(place, kept.size - 1)])
-
-
-# How clearly a model preferred the label it chose over the best other label.
-#
-# Definition. A label has variants: with and without a leading space, in lower case, capitalised and
-# upper case, each split into tokens as it is at the beginning of an answer, after a line end and
-# after punctuation. Where the answer has a label from its token t_0 on, compare
-# with every other label at the first token t_j at which they part: the first j where t_j continues
-# no variant of the other label that began t_0 … t_{j-1}. There a label's probability is the sum
-# over the distinct next tokens of its variants that began so (for the chosen label, t_j included);
-# tokens that could begin either label count for neither.
-# The margin is the smallest difference of log-probabilities, said minus other, in nats, from the
-# model's own softmax (temperature 1, nothing cut off). Other labels that never part, because one
-# is a prefix of the answer's tokens, do not count.
-
-Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +99,20 @@ class LabelTokens:
 
 @dataclass(slots=True)
 class LabelTrace:
-    """What has to be remembered of each step of one answer to compute its margin."""
+    """What has to be remembered of each step of one answer to compute its margin.
+
+    The margin is how clearly the model preferred the label it chose over the best other one. A
+    label has variants: with and without a leading space, in lower case, capitalised and upper case,
+    each split into tokens as it is at the beginning of an answer, after a line end and after
+    punctuation. Where the answer has a label from its token t_0 on, compare with every other label
+    at the first token t_j at which they part: the first j where t_j continues no variant of the
+    other label that began t_0 … t_{j-1}. There a label's probability is the sum over the distinct
+    next tokens of its variants that began so (for the chosen label, t_j included); tokens that
+    could begin either label count for neither. The margin is the smallest difference of
+    log-probabilities, said minus other, in nats, from the model's own softmax (temperature 1,
+    nothing cut off). Other labels that never part, because one is a prefix of the answer's tokens,
+    do not count.
+    """
 
     labels: LabelTokens
     stop: Stop | None = None

@@ -13,16 +13,42 @@ _REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})
 _REPEATS_AT_MOST = 3
 _SMALL = 16
 """Elements: scales and permutations have no more."""
-
-
-# Finds what a layer's queries, keys and values are made of: projections that positions turn.
-#
-# Exporters write a rotary embedding as `x * cosine + turned(x) * sine`, about ten nodes for queries
-# and ten for keys (Su et al., RoFormer, 2021, in the halves that Llama's weights are stored for).
-# One operator does the same: Microsoft's RotaryEmbedding,
-# https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
-
 _BY_HEAD = [0, 2, 1, 3]
+_Role = Literal["mask", "index", "slots", "size"]
+"""What a value is for: to hide, to say where else to look, to be compared, or to count slots."""
+_Value = tuple[_Role, str]
+_PADDING = "attention_mask"
+_HANDED_ON = frozenset({"Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators whose further inputs are shapes and axes."""
+_COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+_ALIKE: Mapping[_Role, frozenset[str]] = {
+    "mask": frozenset({"Add", "And", "Equal", "Mul", "Where"}),
+    "index": frozenset({"Add", "Concat", "Mul"}),
+    "slots": frozenset(),
+    "size": frozenset({"Add", "Mul"}),
+}
+"""Operators whose inputs all have the role of what they make."""
+_INPUTS: Mapping[tuple[_Role, str], tuple[_Role, ...]] = {
+    **{("mask", comparison): ("slots", "slots") for comparison in _COMPARISONS},
+    ("mask", "Gather"): ("mask", "index"),
+    ("mask", "ScatterND"): ("mask", "index", "mask"),
+    ("mask", "Slice"): ("mask", "size", "size"),
+    ("mask", "Trilu"): ("mask", "size"),
+    ("index", "Gather"): ("size",),
+    ("index", "Range"): ("size", "size", "size"),
+    ("index", "Shape"): (),
+    ("index", "Slice"): ("index", "size", "size"),
+    ("slots", "Range"): ("size", "size", "size"),
+    ("size", "Gather"): ("size",),
+    ("size", "Shape"): (),
+    ("size", "Slice"): ("size",),
+}
+"""Roles of the first inputs of other operators; further ones are axes, or say which size."""
+_STEPS = frozenset({-1.0, 0.0, 1.0})
+_HIDDEN = -1e4
+"""What is added to hide a slot is this or less."""
+_TO_THE_END = float(2**31 - 1)
+"""The end of a slice without one is this or more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +73,11 @@ def plain_inputs(makers: Mapping[str, Any], query: str, key: str, value: str) ->
     """Return what these three, `[rows, heads, tokens, size]`, are made of; None if not that.
 
     `makers`: the node that makes each value.
+
+    Exporters write a rotary embedding as `x * cosine + turned(x) * sine`, about ten nodes for
+    queries and ten for keys (Su et al., RoFormer, 2021, in the halves that Llama's weights are
+    stored for). One operator does the same: Microsoft's RotaryEmbedding,
+    https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
     """
     queries, keys = _unturned(makers, query), _unturned(makers, key)
     values = _by_token(makers, value)
@@ -137,52 +168,6 @@ def plain_attention(model: Any) -> list[Attention]:
     return found
 
 
-# Finds out whether a mask hides later tokens and padding only, by the nodes that make it.
-#
-# Operators that attend by themselves know no other mask. A window, a chunk, a prefix that everyone
-# sees or a bias by distance (ALiBi) may stand in a graph while `config.json` is silent, and may be
-# wider than what a trial reads. So a mask is followed node by node to the sizes, slots and
-# `attention_mask` it comes from, and one with a node or a number that is not known here is no plain
-# one. Known are the masks that optimum writes of transformers 4.46 and later.
-
-_Role = Literal["mask", "index", "slots", "size"]
-"""What a value is for: to hide, to say where else to look, to be compared, or to count slots."""
-_Value = tuple[_Role, str]
-
-_PADDING = "attention_mask"
-_HANDED_ON = frozenset({"Cast", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators whose further inputs are shapes and axes."""
-_COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
-_ALIKE: Mapping[_Role, frozenset[str]] = {
-    "mask": frozenset({"Add", "And", "Equal", "Mul", "Where"}),
-    "index": frozenset({"Add", "Concat", "Mul"}),
-    "slots": frozenset(),
-    "size": frozenset({"Add", "Mul"}),
-}
-"""Operators whose inputs all have the role of what they make."""
-_INPUTS: Mapping[tuple[_Role, str], tuple[_Role, ...]] = {
-    **{("mask", comparison): ("slots", "slots") for comparison in _COMPARISONS},
-    ("mask", "Gather"): ("mask", "index"),
-    ("mask", "ScatterND"): ("mask", "index", "mask"),
-    ("mask", "Slice"): ("mask", "size", "size"),
-    ("mask", "Trilu"): ("mask", "size"),
-    ("index", "Gather"): ("size",),
-    ("index", "Range"): ("size", "size", "size"),
-    ("index", "Shape"): (),
-    ("index", "Slice"): ("index", "size", "size"),
-    ("slots", "Range"): ("size", "size", "size"),
-    ("size", "Gather"): ("size",),
-    ("size", "Shape"): (),
-    ("size", "Slice"): ("size",),
-}
-"""Roles of the first inputs of other operators; further ones are axes, or say which size."""
-_STEPS = frozenset({-1.0, 0.0, 1.0})
-_HIDDEN = -1e4
-"""What is added to hide a slot is this or less."""
-_TO_THE_END = float(2**31 - 1)
-"""The end of a slice without one is this or more."""
-
-
 def hides_later_tokens_only(
     makers: Mapping[str, Any], constants: Mapping[str, list[float]], mask: str
 ) -> bool:
@@ -190,6 +175,12 @@ def hides_later_tokens_only(
 
     `makers`: the node that makes each value. `constants`: the numbers of small constants by name.
     Which tokens the comparison hides is for the caller to try out.
+
+    Operators that attend by themselves know no other mask. A window, a chunk, a prefix that
+    everyone sees or a bias by distance (ALiBi) may stand in a graph while `config.json` is silent,
+    and may be wider than what a trial reads. So a mask is followed node by node to the sizes, slots
+    and `attention_mask` it comes from, and one with a node or a number that is not known here is no
+    plain one. Known are the masks that optimum writes of transformers 4.46 and later.
     """
     waiting: list[_Value] = [("mask", mask)]
     seen: set[_Value] = set()

@@ -1,7 +1,7 @@
-"""How many rows a model runs together: a number, or as many as memory holds; fewer once it ran out.
+"""Which rows a model runs together: as many as memory holds, and padded to widths of their own.
 
-No result depends on it, so rows that memory had no room for are simply run again, half as many at
-once.
+No result depends on how many there are, so rows that memory had no room for are simply run again,
+half as many at once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,6 @@ _ALONE = (
     "retriever's `document_characters` or `top_k`) or `max_new_tokens`, or export the model in a "
     "smaller precision (`fairgate export MODEL --precision int8`)."
 )
-
-
-def most_rows(*, on_cpu: bool) -> int:
-    """Return how many rows run together where memory has room for all of them."""
-    return MOST if on_cpu else _MOST_ELSEWHERE
-
-
 _SYSTEM = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
 _CGROUPS = (
@@ -44,6 +37,11 @@ _CGROUPS = (
     ),
 )
 """Limit and use of a container, in version 2 and 1."""
+
+
+def most_rows(*, on_cpu: bool) -> int:
+    """Return how many rows run together where memory has room for all of them."""
+    return MOST if on_cpu else _MOST_ELSEWHERE
 
 
 def free_bytes(sharing: int = 1) -> int | None:
@@ -149,13 +147,6 @@ class BatchSize:
         )
 
 
-# Which rows run together, and how wide: decided by each row's own length alone.
-#
-# A row's arithmetic depends on the width it is padded to (ONNX Runtime sums in another order), so
-# that width must never depend on the row's companions. Rows of one width share batches; which and
-# how many they are was measured to change no bit on the CPU in float32.
-
-
 def padded_width(length: int) -> int:
     """Return the width for a row of `length` tokens: less than 8 or an eighth more than needed.
 
@@ -170,7 +161,12 @@ def padded_width(length: int) -> int:
 def batches_by_width(
     lengths: Sequence[int], batch_size: int, width_of: Callable[[int], int] = padded_width
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield `(width, positions)`, narrow rows first, at most `batch_size` rows of one width."""
+    """Yield `(width, positions)`, narrow rows first, at most `batch_size` rows of one width.
+
+    A row's arithmetic depends on the width it is padded to (ONNX Runtime sums in another order), so
+    that width must never depend on the row's companions. Rows of one width share batches; which and
+    how many they are was measured to change no bit on the CPU in float32.
+    """
     widths = [width_of(length) for length in lengths]
     by_width: dict[int, list[int]] = {}
     for position in sorted(range(len(lengths)), key=lambda place: (widths[place], place)):

@@ -30,25 +30,38 @@ _COARSE_KINDS = frozenset({10, 16})
 """TensorProto.FLOAT16 and BFLOAT16."""
 _INTEGER_PRODUCT = 4
 """`accuracy_level` of MatMulNBits at which activations are rounded to 8 bits, block by block."""
-
-
-# Finds windows and chunks that stand in a graph's mask only, by what slots are compared with.
-#
-# They count slots of the cache, so that padding between a prompt and its answer takes tokens from
-# them, as it does where `config.json` tells of a window.
-
 _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 _BY_FIRST = frozenset(
     {"Abs", "Cast", "Expand", "Flatten", "Identity", "Neg", "Reshape", "Squeeze", "Unsqueeze"}
 )
 _BY_ALL = frozenset({"Add", "Div", "Mod", "Sub"})
 _NO_DISTANCE = 2**31 - 1
+_HANDED_ON = frozenset(
+    {"Cast", "Gather", "Identity", "ReduceMax", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
+)
+_SOURCES = frozenset({"attention_mask", "position_ids"})
+_MAX_STEPS = 12
+# Offset from the constant to the last width before the switch, by operator and by whether the
+# constant stands on the right.
+_LAST_BEFORE = {
+    ("Greater", True): 0,
+    ("GreaterOrEqual", True): -1,
+    ("Less", True): -1,
+    ("LessOrEqual", True): 0,
+    ("Greater", False): -1,
+    ("GreaterOrEqual", False): 0,
+    ("Less", False): 0,
+    ("LessOrEqual", False): -1,
+}
 
 
 def mask_window(model: Any) -> int | None:
     """Return the least number of slots that any comparison of slots counts; None without one.
 
     `model`: an `onnx.ModelProto`. Differences of one, as in a causal mask, are none.
+
+    Windows and chunks that stand in a mask only count slots of the cache, so that padding between a
+    prompt and its answer takes tokens from them, as it does where `config.json` names a window.
     """
     graph = AttentionGraph(model)
     found = (
@@ -156,16 +169,15 @@ def read_decoder_graph(
         return _changed(onnx, model, folder, is_whole=attends_to_all, joins=joins)
 
 
-# Takes a check out of decoders that never applies to them here and costs time in every layer.
-#
-# Exporters replace what a softmax returns for a row without a single key, NaN, by zeros
-# (`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as this engine runs them,
-# every row of attention to the whole text sees the first token at least, so that answers stay the
-# same bit by bit. Padding on the left, and padding beyond a sliding window, has rows that see none.
-
-
 def drop_softmax_guards(model: Any) -> int:
-    """Take the checks out of an `onnx.ModelProto` and return how many there were."""
+    """Take the checks out of an `onnx.ModelProto` and return how many there were.
+
+    Exporters replace what a softmax returns for a row without a single key, NaN, by zeros
+    (`Where(IsNaN(softmax), 0, softmax)`). With prompts padded on the right, as this engine runs
+    them, every row of attention to the whole text sees the first token at least, so that answers
+    stay the same bit by bit. Padding on the left, and padding beyond a sliding window, has rows
+    that see none.
+    """
     graph = model.graph
     producer = {name: node for node in graph.node for name in node.output}
     readers = Counter(name for node in graph.node for name in node.input)
@@ -215,32 +227,12 @@ def _changed(
     return DecoderGraph(facts=facts, contents=(*better, whole), folder=folder)
 
 
-# Finds the width of the attention mask at which a graph turns to other rotary factors.
-#
-# LongRoPE models (Phi-3, Phi-4) have short and long factors. The onnxruntime-genai builder writes
-# both and lets the mask's width, padding included, or the largest position of the batch choose.
-
-_HANDED_ON = frozenset(
-    {"Cast", "Gather", "Identity", "ReduceMax", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
-)
-_SOURCES = frozenset({"attention_mask", "position_ids"})
-_MAX_STEPS = 12
-# Offset from the constant to the last width before the switch, by operator and by whether the
-# constant stands on the right.
-_LAST_BEFORE = {
-    ("Greater", True): 0,
-    ("GreaterOrEqual", True): -1,
-    ("Less", True): -1,
-    ("LessOrEqual", True): 0,
-    ("Greater", False): -1,
-    ("GreaterOrEqual", False): 0,
-    ("Less", False): 0,
-    ("LessOrEqual", False): -1,
-}
-
-
 def find_width_switch(onnx: Any, model: Any) -> int | None:
-    """Return the greatest width before the switch; None where no comparison decides on widths."""
+    """Return the greatest width before the switch; None where no comparison decides on widths.
+
+    LongRoPE models (Phi-3, Phi-4) have short and long factors. The onnxruntime-genai builder writes
+    both and lets the mask's width, padding included, or the largest position of the batch choose.
+    """
     producers = {name: node for node in model.graph.node for name in node.output}
     constants = _constants(onnx, model)
     found = []

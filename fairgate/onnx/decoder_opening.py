@@ -1,4 +1,4 @@
-"""Opens a decoder's graph, or the best of its changed copies, and checks that it can be run."""
+"""Opens a decoder's graph, or the best of its changed copies, and finds how far it is right."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ DTYPES: dict[str, Any] = {
 }
 """The types of inputs that decoders have."""
 NEXT_STEP = "Export the model with `fairgate export MODEL --task text-generation`."
+_SETTINGS = "genai_config.json"
+_SHORTER = (
+    "Lower `document_characters` or `top_k` of the retriever, or `max_new_tokens`, or export the "
+    "model with `fairgate export MODEL`"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,14 +141,6 @@ def _present(past: str) -> str:
     return past.replace(_PAST, _PRESENT, 1)
 
 
-# What holds for folders of the onnxruntime-genai builder: settings that its graphs leave open.
-#
-# Their settings are in `genai_config.json`. Tried with the builder of 0.18; the graphs of 0.15 to
-# 0.17 differ in what is handled here.
-
-_SETTINGS = "genai_config.json"
-
-
 def head_size(folder: ModelFolder) -> int | None:
     """Return the width of a key of the cache, which newer graphs call `kv_cache_dim` only."""
     builder = _model(folder).get("decoder")
@@ -159,7 +156,11 @@ def head_size(folder: ModelFolder) -> int | None:
 
 
 def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:
-    """Raise ModelError for folders with another graph than the model, or incomplete settings."""
+    """Raise ModelError for folders with another graph than the model, or incomplete settings.
+
+    Settings that the onnxruntime-genai builder's graphs leave open are in `genai_config.json`.
+    Tried with the builder of 0.18; the graphs of 0.15 to 0.17 differ in what is handled here.
+    """
     has_config = (folder.path / "config.json").is_file()
     builder = _model(folder)
     if not builder:
@@ -215,22 +216,15 @@ def _cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
     return None if size is None else (shape[1], size)
 
 
-# Up to which lengths a graph computes what its model would, and which widths change nothing.
-#
-# Right padding leaves unused slots between a prompt and its answer. Most graphs do not notice. A
-# sliding window that counts slots loses as many tokens as there are unused slots, and a graph that
-# chooses its rotary factors by the mask's width counts them as tokens. Where either could happen a
-# row is as wide as it is long; whether it could depends on the row's own length alone.
-
-_SHORTER = (
-    "Lower `document_characters` or `top_k` of the retriever, or `max_new_tokens`, or export the "
-    "model with `fairgate export MODEL`"
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How long prompt and answer may be together, and where padding would be seen."""
+    """How long prompt and answer may be together, and where padding would be seen.
+
+    Right padding leaves unused slots between a prompt and its answer. Most graphs do not notice. A
+    sliding window that counts slots loses as many tokens as there are unused slots, and a graph
+    that chooses its rotary factors by the mask's width counts them as tokens. Where either could
+    happen a row is as wide as it is long; whether it could depends on the row's own length alone.
+    """
 
     slot_window: int | None = None
     """A window that counts slots of the cache; None where there is none."""

@@ -25,6 +25,7 @@ from fairgate.onnx.trials import try_out
 
 Logits = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
+_LOGITS = "logits"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,9 +38,6 @@ class Cache:
     """`[rows, slots]`, 1 for real tokens."""
     lengths: Integers
     """`[rows]`, number of real tokens = position of the next one."""
-
-
-_LOGITS = "logits"
 
 
 class BoundStep:

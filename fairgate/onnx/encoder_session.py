@@ -1,4 +1,4 @@
-"""Runs an encoder graph: rows of tokens in, states of the tokens (or vectors of texts) out.
+"""Runs an encoder graph: texts to rows of tokens, rows to states of tokens or to vectors.
 
 Batches run at the same time, each on one thread: several threads on one batch would wait for each
 other after every product.
@@ -32,6 +32,12 @@ TOKEN_STATES = ("last_hidden_state", "token_embeddings")
 POOLED = "sentence_embedding"
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 _EXPORT = "Export it with `fairgate export MODEL --task feature-extraction`."
+_BERT_SWITCHES = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+"""Keys of `tokenizer_config.json` and the same switches in the normalizer of `tokenizer.json`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,14 +232,6 @@ class EncoderSession:
 
 def _trial(length: int) -> Row:
     return Row(ids=list(range(length)), types=[0] * length)
-
-
-_BERT_SWITCHES = {
-    "do_lower_case": "lowercase",
-    "strip_accents": "strip_accents",
-    "tokenize_chinese_chars": "handle_chinese_chars",
-}
-"""Keys of `tokenizer_config.json` and the same switches in the normalizer of `tokenizer.json`."""
 
 
 class EncoderTokens:

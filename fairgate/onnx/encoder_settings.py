@@ -1,4 +1,4 @@
-"""An encoder's settings from files and policy: pooling, prompts, lengths, size.
+"""How an encoder makes vectors, by its files and the policy: modules, pooling, prompts, lengths.
 
 The files are those of sentence-transformers, read as sentence-transformers reads them. Where they
 leave open what a vector is, or ask for what this engine does not compute, the model is refused:
@@ -34,12 +34,39 @@ _TABLE_POSITIONS = (
 )
 """Model types with a table of positions: a longer text is an error, whatever a file allows."""
 _UNLIMITED = 1_000_000
-
-
 Pooling = Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 States = npt.NDArray[np.floating[Any]]
+PROMPTS_FILE = "config_sentence_transformers.json"
+_FAMILIES = (
+    (r"e5-(small|base|large)(-v2|-unsupervised)?", "`query: ` and `passage: `"),
+    (r"e5-[\w-]*instruct", "`Instruct: …\\nQuery: ` before queries only"),
+    (
+        r"bge-(small|base|large)-en(-v1\.5)?",
+        "`Represent this sentence for searching relevant passages: ` before queries only",
+    ),
+    (r"bge-(small|base|large)-zh(-v1\.5)?", "an instruction in Chinese before queries only"),
+    (r"nomic-embed-text-v[\d.]+", "`search_query: ` and `search_document: `"),
+    (r"uae-large-v1|mxbai-embed-\w+-v1", "an instruction before queries only"),
+    (r"gte-qwen[\w.-]*|instructor-\w+|sfr-embedding-[\w.-]+", "an instruction before queries"),
+)
+"""Families whose prompts are in their model cards and not in their files."""
+# In the order in which sentence-transformers concatenates them.
+_LEGACY_POOLINGS: dict[str, Pooling] = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+_OWN_MODULES = "sentence_transformers."
+_COMPUTED = frozenset({"Transformer", "Pooling", "Normalize"})
+TRANSFORMER_FILES = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
 
 
 def pooled(
@@ -106,22 +133,6 @@ class EncoderSettings:
         return (self.poolings, self.includes_prompt, self.unit, self.dimensions, self.max_tokens)
 
 
-PROMPTS_FILE = "config_sentence_transformers.json"
-_FAMILIES = (
-    (r"e5-(small|base|large)(-v2|-unsupervised)?", "`query: ` and `passage: `"),
-    (r"e5-[\w-]*instruct", "`Instruct: …\\nQuery: ` before queries only"),
-    (
-        r"bge-(small|base|large)-en(-v1\.5)?",
-        "`Represent this sentence for searching relevant passages: ` before queries only",
-    ),
-    (r"bge-(small|base|large)-zh(-v1\.5)?", "an instruction in Chinese before queries only"),
-    (r"nomic-embed-text-v[\d.]+", "`search_query: ` and `search_document: `"),
-    (r"uae-large-v1|mxbai-embed-\w+-v1", "an instruction before queries only"),
-    (r"gte-qwen[\w.-]*|instructor-\w+|sfr-embedding-[\w.-]+", "an instruction before queries"),
-)
-"""Families whose prompts are in their model cards and not in their files."""
-
-
 def read_prompts(
     folder: ModelFolder, config: dict[str, Any], chosen: tuple[str | None, str | None]
 ) -> tuple[str, str]:
@@ -184,23 +195,6 @@ def _names(folder: ModelFolder) -> list[str]:
         folder.mapping("config.json").get("_name_or_path"),
     ]
     return [path.name, *hub, *(str(name) for name in names if name)]
-
-
-# In the order in which sentence-transformers concatenates them.
-_LEGACY_POOLINGS: dict[str, Pooling] = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
-_OWN_MODULES = "sentence_transformers."
-_COMPUTED = frozenset({"Transformer", "Pooling", "Normalize"})
-TRANSFORMER_FILES = tuple(
-    f"sentence_{kind}_config.json"
-    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-)
 
 
 def has_further_modules(folder: ModelFolder) -> bool:

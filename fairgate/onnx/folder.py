@@ -19,14 +19,6 @@ from fairgate.domain.wording import quoted
 from fairgate.onnx.graph_fields import DamagedGraphError, external_locations
 
 _GRAPH_FOLDERS = (".", "onnx")
-
-
-# Which files of a model folder can change an answer, whatever they are called.
-#
-# A graph may keep its weights in a file of any name, so what the graph names always counts. Of the
-# other files all count but those that nothing here opens: notes, pictures, original weights, other
-# graphs with their data, hidden folders.
-
 MAX_JSON_BYTES = 64 * 1024 * 1024
 _NEVER_OPENED = frozenset(
     {".md", ".png", ".jpg", ".pdf", ".safetensors", ".pt", ".pth", ".h5", ".msgpack", ".gguf"}
@@ -41,6 +33,10 @@ def content_files(folder: Path, graph: Path) -> list[Path]:
 
     Raises ModelError where a file outside the folder is named. A graph that cannot be read makes
     every file count: the session that opens it reports the error.
+
+    A graph may keep its weights in a file of any name, so what the graph names always counts. Of
+    the other files all count but those that nothing here opens: notes, pictures, original weights,
+    other graphs with their data, hidden folders.
     """
     files = set(_walk(folder))
     try:

@@ -16,22 +16,22 @@ from fairgate.onnx.runtime_errors import imported_runtime
 
 FUSED_INPUT = "fairgate_fused"
 """bool `[1]`: whether attention is one operator."""
-
-
-# Lets the last layer attend from the positions whose logits are read, and from no others.
-#
-# What other positions find there is thrown away behind the layer (`graph.cut_to_positions`); their
-# keys and values are had before. Of a single position attention would take kernels of another order
-# of sums, so each is asked for twice.
-
 _SWAPPED = [0, 2, 1, 3]
 """Of heads and tokens."""
+_VERSION = 23
+_IR_VERSION = 10
+"""Of the format of files, the first that belongs to this version of ONNX and that all runtimes of
+the operator read."""
 
 
 def keep_needed_queries(graph: AttentionGraph, layer: Attention) -> bool:
     """Let the graph behind a layer take needed positions only; return False where it takes others.
 
     From then on the layer's product has to be `[rows, heads, needed positions, size]`.
+
+    What other positions find is thrown away behind the layer (`graph.cut_to_positions`); their keys
+    and values are computed before. Of a single position attention would take kernels of another
+    order of sums, so each is asked for twice.
     """
     from onnx import TensorProto, helper
 
@@ -47,11 +47,6 @@ def keep_needed_queries(graph: AttentionGraph, layer: Attention) -> bool:
                 reader.input[place] = layer.merged.output[0]
     graph.graph.node.remove(kept)
     return True
-
-
-def needed_of(found: str, output: str) -> list[Any]:
-    """Return nodes that keep needed positions of `[rows, heads, tokens, size]`."""
-    return _gathered(found, POSITIONS_INPUT, output)
 
 
 def needed_mask(layer: Attention, name: Callable[[str], str]) -> tuple[list[Any], str, str]:
@@ -175,18 +170,8 @@ def _of_needed(nodes: Sequence[Any], layer: Attention, name: str) -> list[Any]:
     product = NodeProto()
     product.CopyFrom(layer.product)
     product.output[0] = name
-    kept = needed_of(name, layer.product.output[0])
+    kept = _gathered(name, POSITIONS_INPUT, layer.product.output[0])
     return [*(product if node is layer.product else node for node in nodes), *kept]
-
-
-# The operator Attention of ONNX 23, where the installed ONNX Runtime computes it on the CPU.
-#
-# https://onnx.ai/onnx/operators/onnx__Attention.html
-
-_VERSION = 23
-_IR_VERSION = 10
-"""Of the format of files, the first that belongs to this version of ONNX and that all runtimes of
-the operator read."""
 
 
 def attention_node(inputs: Sequence[str], outputs: Sequence[str], *, scale: float) -> Any:
@@ -203,7 +188,10 @@ def attention_node(inputs: Sequence[str], outputs: Sequence[str], *, scale: floa
 
 @cache
 def runs_fused_attention() -> bool:
-    """Return whether ONNX Runtime can load the operator, with keys and values before a prompt."""
+    """Return whether ONNX Runtime can load the operator, with keys and values before a prompt.
+
+    The operator is Attention of ONNX 23, https://onnx.ai/onnx/operators/onnx__Attention.html.
+    """
     from onnx import TensorProto, helper
 
     onnxruntime = imported_runtime()

@@ -16,6 +16,14 @@ POSITIONS_INPUT = "fairgate_positions"
 _ELEMENTWISE = frozenset({"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"})
 _PROJECTIONS = frozenset({"MatMul", "MatMulNBits"})
 _MAX_STEPS = 12
+_POSITION_STEPS = frozenset(
+    {"Add", "Cast", "Div", "Erf", "Gelu", "Identity", "Mul", "Neg", "Pow", "Reciprocal"}
+    | {"Relu", "Sigmoid", "Sqrt", "Sub", "Tanh"}
+)
+_LAST_AXIS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+_HANDED_ON = frozenset({"Cast", "Identity"})
+_WHOLE_STATES = frozenset({"Add", "GroupQueryAttention", "MultiHeadAttention", "Reshape"})
+"""What hands `[rows, positions, width]` to these steps: a residual sum, an attention's result."""
 
 
 def cut_to_positions(model: Any) -> bool:
@@ -74,28 +82,16 @@ def _supports_gather(model: Any) -> bool:
     return any(one.domain in {"", "ai.onnx"} and one.version >= 12 for one in model.opset_import)
 
 
-# Finds what a decoder computes of each position by itself before the vocabulary projection.
-#
-# After its attention the last layer takes one position at a time: output projection, sum with what
-# entered the layer, normalisation, feed-forward network. Of positions whose logits nobody reads all
-# of this is thrown away, about three quarters of the layer's products: its keys and values are had
-# before.
-
-_POSITION_STEPS = frozenset(
-    {"Add", "Cast", "Div", "Erf", "Gelu", "Identity", "Mul", "Neg", "Pow", "Reciprocal"}
-    | {"Relu", "Sigmoid", "Sqrt", "Sub", "Tanh"}
-)
-_LAST_AXIS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
-_HANDED_ON = frozenset({"Cast", "Identity"})
-_WHOLE_STATES = frozenset({"Add", "GroupQueryAttention", "MultiHeadAttention", "Reshape"})
-"""What hands `[rows, positions, width]` to these steps: a residual sum, an attention's result."""
-
-
 def states_before_steps(model: Any, end: Any, varying: set[str]) -> tuple[list[str], list[Any]]:
     """Return the values that the steps before the node `end` begin with, and the steps.
 
     Without steps, or where a value's shape is not beyond doubt, that is what `end` reads.
     `varying`: the names of all values that an input of the graph can change.
+
+    After its attention the last layer takes one position at a time: output projection, sum with
+    what entered the layer, normalisation, feed-forward network. Of positions whose logits nobody
+    reads all of this is thrown away, about three quarters of the layer's products: its keys and
+    values are computed before.
     """
     constants = _constants(model)
     kept = {value.name for value in model.graph.output}

@@ -1,4 +1,4 @@
-"""Reads the encoding of an ONNX file field by field, without loading the graph.
+"""Reads an ONNX file field by field, without loading the graph: nodes, outputs, places of weights.
 
 So neither the `onnx` package nor memory for the weights inside the file is needed: a run whose
 results are all stored asks for nothing else. Field numbers are those of onnx.proto3,
@@ -22,6 +22,24 @@ _TAG = 0xFFFFFFFF
 
 Children = Mapping[str, Mapping[int, str]]
 """For each kind of message: the fields that are followed, and the kind found there."""
+_GRAPH: dict[str, dict[int, str]] = {"model": {7: "graph"}}
+_NODE, _INITIALIZER = 1, 5
+_INPUT, _OUTPUT, _OPERATOR, _ATTRIBUTE = 1, 2, 4, 5
+_TENSOR_NAME, _TENSOR_FORMAT = 8, 2
+_ATTRIBUTE_NAME, _ATTRIBUTE_NUMBER, _ATTRIBUTE_TENSOR = 1, 3, 5
+_OUTPUTS: dict[str, dict[int, str]] = {"model": {7: "graph"}, "graph": {12: "output"}}
+_NAME = 1
+_CHILDREN: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {13: "entry"},
+}
+_KEY, _VALUE = 1, 2
 
 
 class Part(NamedTuple):
@@ -174,13 +192,6 @@ def _as_varint(value: int) -> bytes:
     return bytes(found)
 
 
-_GRAPH: dict[str, dict[int, str]] = {"model": {7: "graph"}}
-_NODE, _INITIALIZER = 1, 5
-_INPUT, _OUTPUT, _OPERATOR, _ATTRIBUTE = 1, 2, 4, 5
-_TENSOR_NAME, _TENSOR_FORMAT = 8, 2
-_ATTRIBUTE_NAME, _ATTRIBUTE_NUMBER, _ATTRIBUTE_TENSOR = 1, 3, 5
-
-
 @dataclass(slots=True)
 class Node:
     """An operator with its inputs and outputs by name."""
@@ -254,10 +265,6 @@ def _decoded(content: mmap.mmap, begin: int, stop: int) -> str:
     return content[begin:stop].decode("utf-8", "replace")
 
 
-_OUTPUTS: dict[str, dict[int, str]] = {"model": {7: "graph"}, "graph": {12: "output"}}
-_NAME = 1
-
-
 def output_names(graph: Path) -> frozenset[str]:
     """Return the names of the graph's outputs.
 
@@ -270,19 +277,6 @@ def output_names(graph: Path) -> frozenset[str]:
             for field, begin, stop in fields(content, *message)
             if field == _NAME
         )
-
-
-_CHILDREN: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 20: "training", 25: "function"},
-    "training": {1: "graph", 2: "graph"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse"},
-    "function": {7: "node", 11: "attribute"},
-    "node": {5: "attribute"},
-    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
-    "sparse": {1: "tensor", 2: "tensor"},
-    "tensor": {13: "entry"},
-}
-_KEY, _VALUE = 1, 2
 
 
 def external_locations(graph: Path) -> frozenset[str]:

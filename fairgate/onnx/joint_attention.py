@@ -40,14 +40,14 @@ _GIVES_SCORES = (1, 24)
 """A version of ONNX Runtime whose operator also gives the scores. It then multiplies a row as a
 whole, in two thirds of the time of the tiles that it takes else, which are made for many tokens."""
 _AFTER_SOFTMAX = 2
-
-
-# Moves what only one way to attend reads behind the condition that chooses it.
-#
-# What an exporter computes for all layers, above all the mask, is read by the plain way only;
-# without this, each joint step would compute it for nobody.
-
 _ELSE, _OTHER = "else", "other"
+_ONNX = frozenset({"", "ai.onnx"})
+_OLDEST_SET, _NEWEST_SET = 18, 23
+"""Between these, the operators below only came to take further number formats and attributes."""
+_ALIKE = frozenset(
+    {"Cast", "Constant", "ConstantOfShape", "Cos", "Equal", "Flatten", "Identity", "IsNaN"}
+    | {"Reshape", "Shape", "Sin", "Size", "Squeeze", "Transpose", "Unsqueeze"}
+)
 
 
 def hide_plain_nodes(model: Any, condition: str, prefix: str) -> None:
@@ -55,6 +55,9 @@ def hide_plain_nodes(model: Any, condition: str, prefix: str) -> None:
 
     Those are nodes before the first `If` on the condition that nothing but the else-branches of
     such `If`s reads, at first or second hand.
+
+    What an exporter computes for all layers, above all the mask, is read by the plain way only;
+    without this, each joint step would compute it in vain.
     """
     nodes = list(model.graph.node)
     first = next(place for place, node in enumerate(nodes) if _chooses(node, condition))
@@ -137,15 +140,6 @@ def _unread(prefix: str, kinds: Sequence[int]) -> tuple[list[Any], list[str]]:
         for name, kind in zip(names, kinds, strict=True)
     ]
     return nodes, names
-
-
-_ONNX = frozenset({"", "ai.onnx"})
-_OLDEST_SET, _NEWEST_SET = 18, 23
-"""Between these, the operators below only came to take further number formats and attributes."""
-_ALIKE = frozenset(
-    {"Cast", "Constant", "ConstantOfShape", "Cos", "Equal", "Flatten", "Identity", "IsNaN"}
-    | {"Reshape", "Shape", "Sin", "Size", "Squeeze", "Transpose", "Unsqueeze"}
-)
 
 
 def raise_version(model: Any) -> bool:

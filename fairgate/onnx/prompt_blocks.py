@@ -24,15 +24,14 @@ from fairgate.onnx.decoder_session import Cache, DecoderSession, Integers, Logit
 
 BLOCK = 32
 """Tokens: smaller blocks share more and run more often; measured by `bench_prefixes.py`."""
-
-
-# In which pieces prompts are read, so that what they have in common is read once.
-#
-# In the order of their tokens prompts that begin alike stand side by side: what a prompt has in
-# common with any before it, it has in common with the last one. A prompt is cut there, at a
-# multiple of `grain` tokens, and at multiples of `length`, so that pieces of many prompts have the
-# same place and width and run together. The tree of prefixes is RadixAttention's: Zheng et al.,
-# SGLang: Efficient Execution of Structured Language Model Programs, NeurIPS 2024, section 3.
+KEPT_BYTES = 256 * 2**20
+"""Keys and values kept at once; one batch of prompts is always kept whole."""
+_ROWS = 2
+"""Times as many pieces as prompts run together: a prompt has several times a piece's tokens."""
+Read = tuple[list[int], int]
+"""A prompt's tokens, and from which length on its logits are read."""
+WidthOf = Callable[[int, int], int]
+"""By the tokens in blocks and those that follow them: how wide the latter are padded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +117,12 @@ def windows(
     """Yield what is read one after the other, so that each unit of tokens is computed once.
 
     A window has at most `most_units` units, or `least_prompts` prompts.
+
+    In the order of their tokens prompts that begin alike stand side by side: what a prompt has in
+    common with any before it, it has in common with the last one. A prompt is cut there, at a
+    multiple of `grain` tokens, and at multiples of `length`, so that pieces of many prompts have
+    the same place and width and run together. The tree of prefixes is RadixAttention's: Zheng et
+    al., SGLang: Efficient Execution of Structured Language Model Programs, NeurIPS 2024, section 3.
     """
     window = Window(carried=[], units=0)
     path: list[int] = []
@@ -170,15 +175,6 @@ def _common(first: Sequence[int], second: Sequence[int]) -> int:
 
 _FREE = Cuts(grain=8, length=128)
 _FIXED = Cuts(grain=BLOCK, length=BLOCK)
-KEPT_BYTES = 256 * 2**20
-"""Keys and values kept at once; one batch of prompts is always kept whole."""
-_ROWS = 2
-"""Times as many pieces as prompts run together: a prompt has several times a piece's tokens."""
-
-Read = tuple[list[int], int]
-"""A prompt's tokens, and from which length on its logits are read."""
-WidthOf = Callable[[int, int], int]
-"""By the tokens in blocks and those that follow them: how wide the latter are padded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +192,7 @@ class PromptBatch:
 
 
 class KeptUnits:
-    """The units of one window at a time; see `prompt_pieces`."""
+    """The units of one window at a time; see `windows`."""
 
     def __init__(self, session: DecoderSession, grain: int) -> None:
         """Take the session whose caches are kept, in units of `grain` tokens."""

@@ -1,4 +1,4 @@
-"""Turns a user's message into the tokens a model expects, and tokens back into text."""
+"""A user's message to the tokens a model expects, by its chat template, and tokens to text."""
 
 from __future__ import annotations
 
@@ -27,24 +27,19 @@ from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 NO_CHAT = Chat()
 _PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
 _BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
-
-
 _DEFAULTS = {"enable_thinking": False}
 """The answer is asked for at once; thinking is switched on in the policy."""
 _PROBE = "FairGate asks"
-
-
-# Where chat templates run: jinja2's sandbox with what templates of published models expect.
-#
-# The same names and options as in `transformers`' own (a differential test compares what they
-# give). Templates come with a model and are hostile: they reach plain data and the functions here,
-# nothing else.
-
 _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 
 
 def render_chat(template: str, **given: object) -> str:
-    """Return what a template makes of messages and arguments. Raises whatever it raises."""
+    """Return what a template makes of messages and arguments. Raises whatever it raises.
+
+    It runs in jinja2's sandbox with the names and options of `transformers`' own (a differential
+    test compares what they give). Templates come with a model and are hostile: they reach plain
+    data and the functions here, nothing else.
+    """
     return _compiled(template).render(tools=None, documents=None, **given)
 
 

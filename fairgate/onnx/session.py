@@ -1,4 +1,4 @@
-"""How an ONNX graph becomes a running session, on the CPU or on a CUDA device."""
+"""How an ONNX graph becomes a session with sound results, on the CPU or on a CUDA device."""
 
 from __future__ import annotations
 
@@ -33,14 +33,6 @@ _PRODUCTS = frozenset({"Einsum", "FusedGemm", "FusedMatMul", "Gemm", "MatMul"})
 _POSITION_PRODUCTS = 2
 """As many products may turn positions into angles: one for global, one for local attention."""
 _BROKEN = "Fetch the model again, or export it again with `fairgate export MODEL`."
-
-
-# Refuses graphs in which a row's result depends on the other rows of its batch.
-#
-# Dynamic quantisation rounds activations to 8 bits on a scale taken from the whole tensor, so from
-# all rows of the batch: an answer or a vector would depend on its companions (measured on random
-# weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21 vectors).
-
 _BATCH_SCALED = frozenset(
     {
         "ConvInteger",
@@ -62,6 +54,30 @@ _CHILDREN: dict[str, dict[int, str]] = {
     "node": {4: "operator", 5: "attribute"},
     "attribute": {6: "graph", 11: "graph"},
 }
+_TURNS = frozenset({"Cos", "Sin"})
+_NO_NUMBERS = frozenset({"Shape", "Size"})
+_HALF = frozenset({10, 16})
+"""TensorProto.FLOAT16 and BFLOAT16."""
+CUDA = "CUDAExecutionProvider"
+OPTIONS = {
+    # TF32 rounds the inputs of float32 products to 10 bits: answers would depend on the card.
+    "use_tf32": "0",
+    # The default doubles the arena at every growth: half of the card would be reserved, unused.
+    "arena_extend_strategy": "kSameAsRequested",
+}
+_LIBRARY = "libonnxruntime_providers_cuda.so"
+_DRIVER = "libcuda.so.1"
+_BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-rocm")
+_QUIET, _WARNINGS = 4, 2
+_ATTENTION = (
+    "GroupQueryAttention computes on CUDA in fp16 or bf16 only: build the model again with "
+    "`--precision fp16 --execution_provider cuda`, or export it with `fairgate export MODEL`"
+)
+_INSTEAD = (
+    "Both builds are the same package to Python: uninstall `onnxruntime`, then install "
+    "`fairgate[cuda]` instead of `fairgate[cpu]`"
+)
+_SUPPORTED = "Export the model in fp16 or fp32 with `fairgate export MODEL`"
 
 
 def operator_types(graph: Path) -> frozenset[str]:
@@ -78,6 +94,11 @@ def refuse_batch_scaling(graph: Path) -> None:
     """Raise ModelError for a graph that quantises activations over the whole batch.
 
     A graph that cannot be read passes: the session that opens it reports the error.
+
+    Dynamic quantisation rounds activations to 8 bits on a scale taken from the whole tensor, so
+    from all rows of the batch: an answer or a vector would depend on its companions (measured on
+    random weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21
+    vectors).
     """
     try:
         scaled = sorted(operator_types(graph) & _BATCH_SCALED)
@@ -91,20 +112,6 @@ def refuse_batch_scaling(graph: Path) -> None:
             "`model_fp16.onnx`), a graph with block-wise weights (`model_q4.onnx`), or make one "
             "with `fairgate export MODEL --precision int8`."
         )
-
-
-# Refuses graphs that turn positions into angles in half precision.
-#
-# An angle is a position times a frequency. Half precision has 11 bits: beyond 128 tokens it is off
-# by up to a sixteenth of a radian, beyond a thousand by half a one, and a rotary embedding turns
-# late tokens elsewhere (`tests/unit/features/onnx_export/test_half_precision.py` compares both).
-# Converters of whole graphs to half precision do this; so did `fairgate export --precision fp16`
-# before.
-
-_TURNS = frozenset({"Cos", "Sin"})
-_NO_NUMBERS = frozenset({"Shape", "Size"})
-_HALF = frozenset({10, 16})
-"""TensorProto.FLOAT16 and BFLOAT16."""
 
 
 def has_half_angles(graph: Graph) -> bool:
@@ -132,6 +139,12 @@ def refuse_half_angles(file: Path) -> None:
     """Raise ModelError for a graph whose rotary embeddings are computed in half precision.
 
     A graph that cannot be read passes: the session that opens it reports the error.
+
+    An angle is a position times a frequency. Half precision has 11 bits: beyond 128 tokens it is
+    off by up to a sixteenth of a radian, beyond a thousand by half a one, and a rotary embedding
+    turns late tokens elsewhere (`tests/unit/features/onnx_export/test_half_precision.py` compares
+    both). Converters of whole graphs to half precision do this; so did `fairgate export --precision
+    fp16` before.
     """
     try:
         half = has_half_angles(read_graph(file))
@@ -151,19 +164,6 @@ def refuse_unsound_graph(graph: Path) -> None:
     """Raise ModelError for a graph whose results depend on a batch or are wrong for late tokens."""
     refuse_batch_scaling(graph)
     refuse_half_angles(graph)
-
-
-CUDA = "CUDAExecutionProvider"
-OPTIONS = {
-    # TF32 rounds the inputs of float32 products to 10 bits: answers would depend on the card.
-    "use_tf32": "0",
-    # The default doubles the arena at every growth: half of the card would be reserved, unused.
-    "arena_extend_strategy": "kSameAsRequested",
-}
-_LIBRARY = "libonnxruntime_providers_cuda.so"
-_DRIVER = "libcuda.so.1"
-_BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-rocm")
-_QUIET, _WARNINGS = 4, 2
 
 
 @contextlib.contextmanager
@@ -304,17 +304,6 @@ def _refuse_other_devices(onnxruntime: Any, session: Any, graph: Path) -> None:
             f"CPU ({', '.join(sorted(wrong))[:200]}): its results would pass for the GPU's. "
             f"{_ATTENTION if 'GroupQueryAttention' in wrong else _SUPPORTED}, or use --device cpu."
         )
-
-
-_ATTENTION = (
-    "GroupQueryAttention computes on CUDA in fp16 or bf16 only: build the model again with "
-    "`--precision fp16 --execution_provider cuda`, or export it with `fairgate export MODEL`"
-)
-_INSTEAD = (
-    "Both builds are the same package to Python: uninstall `onnxruntime`, then install "
-    "`fairgate[cuda]` instead of `fairgate[cpu]`"
-)
-_SUPPORTED = "Export the model in fp16 or fp32 with `fairgate export MODEL`"
 
 
 def _providers(onnxruntime: Any, device: Device) -> list[Any]:

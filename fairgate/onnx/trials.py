@@ -4,6 +4,10 @@ The strongest trials come first, and what follows from them is not tried again: 
 same bits in any pieces, beside others and padded, depends neither on its companions nor on padding.
 Rows of unlike lengths are not read in one batch there. That follows too: padding stands behind a
 row's tokens, which attend to no later slot, and a companion's length shows in its own slots only.
+
+Products with matrices, normalisation and attention take each token by itself, but kernels may sum
+in an order that depends on how many tokens, rows or slots there are. Whether they do is a matter of
+graph, processor and version of the runtime, so each session asks its own.
 """
 
 from __future__ import annotations
@@ -26,6 +30,20 @@ if TYPE_CHECKING:
 
 _FINE, _COARSE = 1e-3, 1e-2
 """Allowed differences of logits, as a share of the largest: in float32, and in fewer bits."""
+_STEPS_APART = 4
+"""Activations in 8 bits turn a difference in the last bits into whole steps, layer by layer:
+rounding moved a logit by .018 of the largest, a scale that is wrong by half by .48 (random Llama of
+30 M in int8)."""
+_LENGTH, _SLOTS = 75, 80
+_TOKENS = range(11)
+"""Numbers of tokens that every vocabulary has."""
+"""The linear congruential generator of ISO C (7.22.2.2), whose low bits repeat early."""
+_FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
+"""By row: what the keys and values that were read are multiplied with, exactly."""
+Bits = list[npt.NDArray[Any]]
+Doubles = npt.NDArray[np.float64]
+_LONG, _SHORT = tuple(range(11)), (0, 1, 2)
+"""Rows of tokens that every vocabulary has, to try a graph out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,30 +62,12 @@ class Abilities:
     """Whether rows of unlike lengths are stepped together, each with its own bits."""
 
 
-# Tries out whether rows that are stepped together in place get the bits that each has by itself.
-#
-# Layers whose attention is replaced are recognised by their nodes, so the result is compared with
-# the graph's own; and kernels may sum in an order that depends on how many rows or slots there are.
-
-_STEPS_APART = 4
-"""Activations in 8 bits turn a difference in the last bits into whole steps, layer by layer:
-rounding moved a logit by .018 of the largest, a scale that is wrong by half by .48 (random Llama of
-30 M in int8)."""
-_LENGTH, _SLOTS = 75, 80
-
-
-_TOKENS = range(11)
-"""Tokens that every vocabulary has."""
-
-
 def trial_row(seed: int, length: int) -> list[int]:
     """Return so many tokens from 0 to 10 in an order without a period, the same in every run."""
     return random.Random(seed).choices(_TOKENS, k=length)  # noqa: S311 (no secret)
 
 
 _ROW = trial_row(1, _LENGTH)
-_FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
-"""By row: what the keys and values that were read are multiplied with, exactly."""
 
 
 def steps_jointly(session: DecoderSession, *, tolerance: float) -> bool:
@@ -75,6 +75,10 @@ def steps_jointly(session: DecoderSession, *, tolerance: float) -> bool:
 
     `tolerance`: how far logits may be from the graph's own, as a share of the largest. Windows and
     switches of rotary factors count slots, and experts the tokens of all rows.
+
+    Layers whose attention is replaced are recognised by their nodes, so the result is compared with
+    the graph's own; and kernels may sum in an order that depends on how many rows or slots there
+    are.
     """
     reach = session.reach
     counts = reach.slot_window is not None or reach.switch is not None
@@ -116,16 +120,6 @@ def _stepped(session: DecoderSession, read: Cache, lengths: Sequence[int], *, sp
     logits: Logits = joint.step([3] * len(lengths))[1]
     return logits
 
-
-# Tries out whether a graph gives tokens the same bits in whatever pieces a prompt is read.
-#
-# With attention in one operator they are to be those of the graph's own nodes, too.
-#
-# Products with matrices, normalisation and attention take each token by itself, but kernels may sum
-# in an order that depends on how many tokens, rows or slots there are. Whether they do is a matter
-# of graph, processor and version of the runtime, so each session asks its own.
-
-Bits = list[npt.NDArray[Any]]
 
 _PIECES_ROW, *_OTHERS = [trial_row(seed, 75) for seed in (1, 2, 3)]
 
@@ -187,17 +181,6 @@ def _bits(
         values = [np.ascontiguousarray(value.numpy()[:, :, :end]) for value in cache.values]
         before = session.full_cache(values)
     return [logits[-1, 0], *(value[-1] for value in values)]
-
-
-# Tries out what rows of a batch may share without changing each other's logits.
-#
-# Whether padding or the other rows show in a row's numbers is a matter of graph, processor and
-# version of the runtime, so each session asks its own.
-
-Doubles = npt.NDArray[np.float64]
-
-_LONG, _SHORT = tuple(range(11)), (0, 1, 2)
-"""Rows of tokens that every vocabulary has, to try a graph out."""
 
 
 class RowTrials:
