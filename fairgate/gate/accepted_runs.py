@@ -1,4 +1,4 @@
-"""Where a policy's baseline and anchor are kept, and how they are read and written."""
+"""What is accepted of a policy's runs, and where it is kept: baseline, anchor, kill score."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ from fairgate.metrics.table import Table
 from fairgate.policy.schema import ANCHOR_SUFFIX
 
 _SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
+SUFFIX = ".kill-score.json"
+MOST_SENTENCES = 30
+"""On what a policy does not see, that are kept."""
+_MOST_BYTES = 1 << 16
+_MOST_CHARACTERS = 1000
+_GREEN, _YELLOW = 0.9, 0.5
+"""Kill scores from which a badge has the colour."""
 
 
 def path_in_repository(policy: str, name: str, reference: Reference) -> str:
@@ -75,19 +82,6 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     )
 
 
-# A policy's kill score in a file beside it, so that later reports can show it.
-#
-# No verdict depends on it. A file that cannot be used is told in one sentence and otherwise
-# ignored.
-
-SUFFIX = ".kill-score.json"
-MOST_SENTENCES = 30
-"""On what a policy does not see, that are kept."""
-_MOST_BYTES = 1 << 16
-_MOST_CHARACTERS = 1000
-_GREEN, _YELLOW = 0.9, 0.5
-
-
 def kill_score_path(policy: Path) -> Path:
     """Return the file of a policy's kill score."""
     return policy.with_name(f"{policy.stem}{SUFFIX}")
@@ -104,7 +98,11 @@ def write_kill_score(path: Path, score: KeptKillScore) -> None:
 
 
 def read_kill_score(path: Path) -> KeptKillScore | None:
-    """Return the score; None where there is no file. Raises DataError where it is none."""
+    """Return the score; None where there is no file. Raises DataError where it is none.
+
+    No verdict depends on it: reports name a file that cannot be used in one sentence, and otherwise
+    ignore it.
+    """
     if not path.is_file():
         return None
     found = read_json_object(path, _MOST_BYTES)

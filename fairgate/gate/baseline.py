@@ -19,6 +19,9 @@ from fairgate.policy.schema import GatePolicy, RegressionPolicy
 from fairgate.suites.suite import Suite
 
 SCHEMA_VERSION = 3
+_BETWEEN = " | "
+UNRECORDED = frozenset({"transformers"})
+"""What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,15 +191,13 @@ def comparable_rows(table: Table, base: BaselineSuite, contents: Mapping[str, st
     return replace(old, advisory=table.advisory, bands=table.bands, reasons={})
 
 
-# The two earlier runs that rules are compared with: the baseline and the pinned anchor (SPEC 8).
-#
-# The margin counts from the baseline, anew after each that is accepted, so a series of small
-# changes passes one by one. The budget counts from the anchor, which stays until another one is
-# pinned.
-
-
 class Reference(StrEnum):
-    """Which earlier run; its value is what messages call it."""
+    """Which earlier run; its value is what messages call it.
+
+    The margin counts from the baseline, anew after each that is accepted, so a series of small
+    changes passes one by one. The budget counts from the anchor, which stays until another one is
+    pinned (SPEC 8).
+    """
 
     BASELINE = "baseline"
     ANCHOR = "anchor"
@@ -249,11 +250,6 @@ class References:
 
 
 NO_REFERENCES = References(baseline=None, baseline_path="none")
-
-
-_BETWEEN = " | "
-UNRECORDED = frozenset({"transformers"})
-"""What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
 
 def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:

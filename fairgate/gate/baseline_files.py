@@ -39,6 +39,13 @@ _AGAIN = (
     "restore it from version control, or make it again with `fairgate baseline accept RUN "
     "--reason …`"
 )
+_MOST_SD = 3
+_BY_PIECES = frozenset({"suites", "table", "measurements", "sds", "provenance", "history"})
+MOST_RUNS = 20
+"""Accepted runs in the history of a baseline; older ones are left out."""
+MOST_BYTES = 200
+"""Of the entry of one rule; a longer one, of very long names, is left out."""
+_COMMIT = 12
 
 
 def dump_baseline(baseline: Baseline) -> str:
@@ -63,17 +70,12 @@ def dump_baseline(baseline: Baseline) -> str:
     return "\n".join(_lines(body)) + "\n"
 
 
-# Whether a file's content is a baseline: every value has its declared type and range.
-#
-# A baseline with a valid hash can still be edited by hand: an error in it is reported with its
-# place in the file, before any later step fails on it.
-
-_MOST_SD = 3
-_BY_PIECES = frozenset({"suites", "table", "measurements", "sds", "provenance", "history"})
-
-
 def baseline_faults(baseline: Baseline) -> Iterator[str]:
-    """Yield what is wrong with a baseline, each with its place; nothing where it is sound."""
+    """Yield what is wrong with a baseline, each with its place; nothing where it is sound.
+
+    A baseline with a valid hash can still be edited by hand: an error in it is reported with its
+    place in the file, before any later step fails on it.
+    """
     yield from _wrong_types(baseline, "")
     yield from _wrong_types(baseline.provenance, "provenance.")
     for number, measurement in enumerate(baseline.measurements):
@@ -287,13 +289,6 @@ def _compact(value: object) -> str:
 def _measurement_to(item: Measurement) -> dict[str, Any]:
     row = asdict(item)
     return {k: v for k, v in row.items() if v not in (None, "", {})}
-
-
-MOST_RUNS = 20
-"""Older ones are left out."""
-MOST_BYTES = 200
-"""Of the entry of one rule; a longer one, of very long names, is left out."""
-_COMMIT = 12
 
 
 def history_with(

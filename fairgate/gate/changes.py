@@ -29,8 +29,6 @@ from fairgate.stats.regression import (
 )
 
 Levels = Mapping[Hashable, Corrected]
-
-
 HALF = 0.5
 """Share of a slice that must be decided, and of a rule's cases that must be comparable."""
 
@@ -38,6 +36,10 @@ _WITH_THEM = {
     Reference.BASELINE: "accept a baseline that has them",
     Reference.ANCHOR: "pin an anchor that has them",
 }
+MARGIN = 0.02
+"""Growth of the undecided share that is accepted, as a regression's default margin."""
+ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
+"""Growth that is accepted since each of the runs that are compared with."""
 
 
 def check_change(
@@ -113,21 +115,14 @@ def _size(number: float, metric: Metric) -> str:
     return value(number, is_rate=metric.is_rate).replace(" %", " points")
 
 
-# Whether more cases are undecided than in the baseline: what a comparison alone cannot detect.
-#
-# A regression rule compares the cases that both runs decided. A system that stops answering drops
-# out of that comparison instead of failing it, so the share of undecided cases is compared too,
-# with the same test, and a worsening is gated as `unreadable` (SPEC 8).
-
-MARGIN = 0.02
-"""Growth of the undecided share that is accepted, as a regression's default margin."""
-ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
-"""Growth that is accepted since each of the runs that are compared with."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndecidedChange:
-    """How the share of undecided cases of one column moved, both arms, on the common cases."""
+    """How the share of undecided cases of one column moved, both arms, on the common cases.
+
+    A regression rule compares the cases that both runs decided. A system that stops answering drops
+    out of that comparison instead of failing it, so the share of undecided cases is compared too,
+    with the same test, and a worsening is gated as `unreadable` (SPEC 8).
+    """
 
     evidence: RegressionEvidence
     newly: Mapping[Reason, int]

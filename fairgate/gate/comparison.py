@@ -33,6 +33,10 @@ _WORSE = {
 }
 RowsKey = tuple[int, frozenset[str], tuple[float, float]]
 """Identity of a kept suite, and what of this run's table its rows take over."""
+_WITHOUT = {
+    Reference.BASELINE: "accept a baseline without it",
+    Reference.ANCHOR: "pin an anchor without it",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +187,6 @@ def change_of(
 
 def _rounded(value: float) -> float:
     return round(float(value), _DECIMALS) + 0.0
-
-
-_WITHOUT = {
-    Reference.BASELINE: "accept a baseline without it",
-    Reference.ANCHOR: "pin an anchor without it",
-}
 
 
 def vanished_slices(

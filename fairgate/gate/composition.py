@@ -44,6 +44,13 @@ from fairgate.systems.system_kind import OpenSystem
 if TYPE_CHECKING:
     from fairgate.systems.recorded import Recording
 
+_KIND = "pace"
+FEWEST = 20
+"""Answers without which no pace is kept or reported."""
+TIMES, SECONDS = 1.5, 0.02
+"""A median is slower that is greater by both: the factor and the difference."""
+_MOST = 10**9
+
 
 class Composition:
     """Builds what a run needs from a loaded policy; every part at most once, when it is asked."""
@@ -280,25 +287,16 @@ def _not_there(references: References) -> Iterator[str]:
         )
 
 
-# Whether a system answers more slowly than it did for the baseline: a note, never a verdict.
-#
-# How long answers took is no part of a run's files, which are the same for the same answers, unless
-# they took notably longer. The median is kept in the result store beside what was under test, and
-# found again by the baseline's. Where the baseline's own run is not known there, the first run that
-# is compared with it stands for it; where the store is not at hand, nothing is known and nothing
-# said. Only runs that ask as many questions at once are compared, and none that waits between its
-# questions (`per_second`): the time is from when a question is handed out.
-
-_KIND = "pace"
-FEWEST = 20
-"""Answers without which nothing is kept or said."""
-TIMES, SECONDS = 1.5, 0.02
-"""A median is slower that is greater by both: the factor and the difference."""
-_MOST = 10**9
-
-
 def paced(run: GateRun, composition: Composition, given: GateInput) -> GateRun:
-    """Keep how long this run's answers took, and add where the baseline's took notably less."""
+    """Keep how long this run's answers took, and add where the baseline's took notably less.
+
+    A note, never a verdict. How long answers took is no part of a run's files, which are the same
+    for the same answers, unless they took notably longer. The median is kept in the result store
+    beside what was under test, and found again by the baseline's. Where the baseline's own run is
+    not known there, the first run that is compared with it stands for it; without the store there
+    is no note. Only runs that ask as many questions at once are compared, and none that waits
+    between its questions (`per_second`): the time is from when a question is handed out.
+    """
     found = composition.answer_seconds
     together = dict(_settings(given.policy.system.model_dump(mode="json")))
     if len(found) < FEWEST or together.get("per_second") is not None:

@@ -20,14 +20,6 @@ from fairgate.stats.agreement import alike_within_groups, commonest, within_grou
 
 _NAMED = 5
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}
-
-
-# Whether the answers of a run show anything about the system: constant ones do not (SPEC 3).
-#
-# A system that gives every source the same answer, or whose answers do not depend on the sources,
-# violates nothing and is no evidence of fairness: a prompt without its text has the same effect.
-# Such a run has no verdict, unless the policy says `constant_answers: allow`.
-
 MOST_ALIKE = 0.98
 """Answers are constant where at least this share of them is equal."""
 LEAST_AGREEMENT = 0.05
@@ -65,7 +57,12 @@ class ReadAnswer:
 
 
 def constant_answers(answers: Iterable[ReadAnswer]) -> list[str]:
-    """Return a sentence for each suite whose readable answers show nothing."""
+    """Return a sentence for each suite whose readable answers show nothing.
+
+    A system that gives every source the same answer, or whose answers do not depend on the sources,
+    violates nothing and is no evidence of fairness: a prompt without its text has the same effect.
+    Such a run has no verdict, unless the policy says `constant_answers: allow` (SPEC 3).
+    """
     return [f"{where}; {_ADVICE}" for where in _showing_nothing(answers)]
 
 

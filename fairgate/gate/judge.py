@@ -1,4 +1,4 @@
-"""Read the answers and decide every unit, whatever its kind; pure, no model involved."""
+"""Answers to judged units, and these to tables, a claim a column; pure, no model involved."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fairgate.suites.suite import Executions, Suite, VectorsOf
 ReadingsOf = Mapping[str, Readings]
 """Suite to its readings."""
 JudgeUnits = Callable[[Suite, Sequence[Unit], Readings, Executions, VectorsOf], list[Judged]]
+_DECIMALS = 6
 
 
 def readings_of(suites: Mapping[str, Suite], executions: Executed) -> ReadingsOf:
@@ -53,9 +54,6 @@ def judge(
         for name, suite in suites.items()
         for judged in judge_units(suite, units[name], readings[name], executions, sut.vectors)
     ]
-
-
-_DECIMALS = 6
 
 
 def tabulate(

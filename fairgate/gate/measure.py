@@ -25,6 +25,10 @@ from fairgate.stats.observations import ClusterTotals, Observations, cluster_tot
 DECIMALS = 6
 Found = tuple[tuple[float, float] | None, str]
 """An interval, or None and why there is none."""
+_DECIMALS = 6
+Answers = Mapping[tuple[str, str, str], Sequence[Value]]
+"""Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
+unreadable one are left out."""
 
 
 def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
@@ -80,7 +84,7 @@ def measure(
 
     Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
     """
-    wanted = [metric for metric in metrics if not metric.compares_terms]  # engine/identity.py
+    wanted = [metric for metric in metrics if not metric.compares_terms]  # gate/identity.py
     return [
         measurement
         for table in tables.values()
@@ -222,12 +226,6 @@ def quartiles(table: Table) -> tuple[float, float] | None:
         return None
     low, high = (round(float(np.quantile(scores, q)), DECIMALS) for q in (0.25, 0.75))
     return low, high
-
-
-_DECIMALS = 6
-Answers = Mapping[tuple[str, str, str], Sequence[Value]]
-"""Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
-unreadable one are left out."""
 
 
 def instability(units: Sequence[Unit], readings: ReadingsOf) -> list[Instability]:

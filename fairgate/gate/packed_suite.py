@@ -1,8 +1,8 @@
 """A suite as format 3 keeps it: what all cases share in plain JSON, and each source's cases packed.
 
-A case has a number (`packed_fields`) for its content, for each column, for its cluster unless that
+A case has a number (`Field`) for its content, for each column, for its cluster unless that
 is the source, and for each dimension that does not follow from its variant, in this order, columns
-and dimensions by name; `packed_numbers` says how the numbers stand side by side.
+and dimensions by name; `pack` says how the numbers stand side by side.
 """
 
 from __future__ import annotations
@@ -21,6 +21,20 @@ from fairgate.domain.wording import quoted, shown
 from fairgate.gate.baseline import BaselineSuite
 from fairgate.metrics.table import Column, Table, is_verdict
 from fairgate.stats.observations import Levels
+
+_VERDICTS = (0.0, 1.0, -1.0)
+"""Listed whatever a run decided, so that one verdict more does not move the bits of all others."""
+_MOST_LISTED = 63
+_HEX = frozenset("0123456789abcdef")
+_DIGIT = 4
+Codes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+MOST_BITS = 64
+_GROUP = 24
+_BITS_AT_ONCE = 1 << 23
+_DIGITS = MOST_BITS // _DIGIT
+_MILLION = 1_000_000
+_MOST_MILLIONTHS = 1 << 52
 
 
 class _Order:
@@ -44,38 +58,17 @@ class _Order:
         self.counts = np.asarray([len(cases) for cases in asked], dtype=np.int64)
 
 
-# One number of every case of a suite: which texts or values it stands for, both ways.
-#
-# A field is `bits` wide. Where it lists `values`, number n is the n-th of them, and 0 is none (not
-# decided); else a content is a hexadecimal number, and n is n - 1 millionths in a column.
-
-_VERDICTS = (0.0, 1.0, -1.0)
-"""Listed whatever a run decided, so that one verdict more does not move the bits of all others."""
-_MOST_LISTED = 63
-_HEX = frozenset("0123456789abcdef")
-_DIGIT = 4
-
-
-# Whole numbers of fixed widths, packed without gaps: what a baseline keeps of each source.
-#
-# A source's text is base64 of its columns one after the other, each with one number a case, the
-# highest bit first; zero bits fill it up to whole groups of three bytes.
-
-Codes = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
-
-MOST_BITS = 64
-_GROUP = 24
-_BITS_AT_ONCE = 1 << 23
-
-
 def text_length(cases: int, bits: int) -> int:
     """Return how many characters the text of a source has, from the bits of one case."""
     return -(-cases * bits // _GROUP) * 4
 
 
 def pack(columns: Sequence[Codes], widths: Sequence[int], counts: Counts) -> list[str]:
-    """Return a text for each source; `counts` gives the cases of each, which lie side by side."""
+    """Return a text for each source; `counts` gives the cases of each, which lie side by side.
+
+    A source's text is base64 of its columns one after the other, each with one number a case, the
+    highest bit first; zero bits fill it up to whole groups of three bytes.
+    """
     starts = np.cumsum(counts) - counts
     texts = [""] * len(counts)
     for sources, cases in _of_equal_length(counts, sum(widths)):
@@ -140,14 +133,13 @@ def _numbers(bits: npt.NDArray[np.uint8], width: int) -> Codes:
     return whole.view(">u8")[..., 0].astype(np.uint64)
 
 
-_DIGITS = MOST_BITS // _DIGIT
-_MILLION = 1_000_000
-_MOST_MILLIONTHS = 1 << 52
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One number of every case: how wide it is, and the values that it counts, if it does."""
+    """One number of every case: how wide it is, and the values that it counts, if it does.
+
+    Where it lists values, number n is the n-th of them, and 0 is none (not decided); else a content
+    is a hexadecimal number, and n is n - 1 millionths in a column.
+    """
 
     bits: int
     values: Sequence[Any] | None = None

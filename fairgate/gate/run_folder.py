@@ -31,6 +31,13 @@ from fairgate.systems.recorded_answers import read_recorded
 if TYPE_CHECKING:
     from fairgate.systems.recorded import Recording
 
+PART_MANIFEST = "shard.json"
+"""In the folder of a part of a run, and in no folder of a run."""
+_MOST_TEXTS = 1000
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+_as_text = json.encoder.encode_basestring
+"""The same for a text, without what else a value could be."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFolder:
@@ -52,14 +59,6 @@ class RunFolder:
     def stop_rules(self) -> Path:
         """Return the path of the rules and labels by which answers were cut."""
         return self.path / "stop-rule.json"
-
-
-PART_MANIFEST = "shard.json"
-"""In the folder of a part of a run, and in no folder of a run."""
-_MOST_TEXTS = 1000
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
-_as_text = json.encoder.encode_basestring
-"""The same for a text, without what else a value could be."""
 
 
 def is_shard(folder: Path) -> bool:

@@ -22,10 +22,12 @@ from fairgate.suites.suite import Suite
 
 MOST_EMBEDDED = 8_000
 """Characters of a response that are embedded: a system may write without end."""
-
-
 _MOST_HELD = 100_000
 _Lists = tuple[Sequence[Document], Sequence[Document]]
+FEWEST = 30
+"""Satisfied pairs that are crossed in each arm even where fewer are violated."""
+_WAVE = 2
+Stratum = TypeVar("Stratum")
 
 
 class Documents(StrEnum):
@@ -188,11 +190,6 @@ def said_in(answered: Answered, suite: str, key: str, *, whole: bool = False) ->
     return spoken((execution.response if execution is not None else None) or "", whole=whole)
 
 
-FEWEST = 30
-"""Satisfied pairs that are crossed in each arm even where fewer are violated."""
-_WAVE = 2
-
-
 class Crossing:
     """The wave that separates the effect of retrieval from that of the generator."""
 
@@ -299,9 +296,6 @@ def _drawn(
             chosen |= {(suite, item.unit.key) for item in ranked[:taken]}
     for items in arms.values():
         yield from (item for item in items if (item.unit.suite, item.unit.key) in chosen)
-
-
-Stratum = TypeVar("Stratum")
 
 
 def _shared(sizes: Mapping[Stratum, int], most: int | None) -> dict[Stratum, int]:

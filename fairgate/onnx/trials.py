@@ -37,7 +37,6 @@ rounding moved a logit by .018 of the largest, a scale that is wrong by half by 
 _LENGTH, _SLOTS = 75, 80
 _TOKENS = range(11)
 """Numbers of tokens that every vocabulary has."""
-"""The linear congruential generator of ISO C (7.22.2.2), whose low bits repeat early."""
 _FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
 """By row: what the keys and values that were read are multiplied with, exactly."""
 Bits = list[npt.NDArray[Any]]
