@@ -41,6 +41,9 @@ RAW = "application/vnd.github.raw+json"
 _NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="next"')
 _SERVER_ERROR = 500
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_ARCHIVE_BYTES = 16 << 20
+"""Also bounds the table of contents, which is read whole."""
+MAX_MEMBER_BYTES = 16 << 20
 
 
 class GitHubApi:
@@ -219,11 +222,6 @@ def _parsed(raw: bytes) -> Any:
         return json.loads(raw) if raw.strip() else None
     except (ValueError, RecursionError) as error:
         raise ApiError("GitHub's answer is no JSON") from error
-
-
-MAX_ARCHIVE_BYTES = 16 << 20
-"""Also bounds the table of contents, which is read whole."""
-MAX_MEMBER_BYTES = 16 << 20
 
 
 def artifact_member(

@@ -1,8 +1,8 @@
 """Stored answers of the base branch's runs, on runners that keep nothing between jobs.
 
-Only answers of runs that GitHub itself ties to the base branch are believed
-(`adapters/github/base_runs.py`); within them each is found by its content, as in any store.
-Whatever fails here costs time, never a verdict: every question is asked.
+Only answers of runs that GitHub itself ties to the base branch are believed (`base_run_file`);
+within them each is found by its content, as in any store. Whatever fails here costs time, never a
+verdict: every question is asked.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ from fairgate.systems.result_store import SqliteResultStore
 
 STORE = "store.sqlite"
 """The store's file in a cache, and in the artifact."""
+MOST_BYTES = 256 << 20
+_LOOKED_AT = 10
+"""Runs that are looked at, the newest first."""
+_IN_HISTORY = {"ahead", "identical"}
+"""What GitHub says of a base compared with a commit of its history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,22 +39,6 @@ class BaseAnswers:
     """Why none are."""
 
 
-# Files that the base branch's own runs have left, for later runs on a runner that keeps nothing.
-#
-# `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope
-# under any key, and later jobs of the pull request are given that entry before the base branch's.
-# An artifact belongs to the run that made it, and GitHub says which commit and event that was. So
-# what is believed is an artifact of a run that a push to the default branch of this repository
-# started, and whose commit lies in the base's history. A push to another branch does not count,
-# even if that branch was merged later: what its workflow did at that commit nobody reviewed.
-
-MOST_BYTES = 256 << 20
-_LOOKED_AT = 10
-"""Runs that are looked at, the newest first."""
-_IN_HISTORY = {"ahead", "identical"}
-"""What GitHub says of a base compared with a commit of its history."""
-
-
 def base_run_file(
     api: GitHubApi, repository: str, branch: str, base: str, artifact: str, member: str
 ) -> tuple[str, bytes] | None:
@@ -57,6 +46,13 @@ def base_run_file(
 
     An artifact that is damaged, too large or gone is passed over. Raises ApiError or DataError
     where every one is.
+
+    `actions/cache` cannot tell who wrote an entry: a pull request's job writes into its own scope
+    under any key, and later jobs of the pull request are given that entry before the base branch's.
+    An artifact belongs to the run that made it, and GitHub says which commit and event that was. So
+    what is believed is an artifact of a run that a push to the default branch of this repository
+    started, and whose commit lies in the base's history. A push to another branch does not count,
+    even if that branch was merged later: what its workflow did at that commit nobody reviewed.
     """
     failed: ApiError | DataError | None = None
     for number, run, head in _candidates(api, repository, artifact):

@@ -43,6 +43,9 @@ from fairgate.systems.catalogue import kind_of, policy_parts
 DecidedBy = Literal["checkout", "base", "proposed"]
 E = TypeVar("E")
 """What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
+_INPUT = "baseline-change"
+_LITERALS = ("allow", "refuse")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +74,6 @@ class JudgedChange(Generic[E]):
     """The change's own policy was not run: it would ask endpoints that the base does not, or more
     than the base's budget."""
     remarks: Sequence[str] = ()
-
-
-# The external resources of a policy, and those that a change's own policy may not use yet.
-#
-# A policy names addresses, and environment variables whose content is sent there; some name
-# programs or code. A pull request's own policy is untrusted until it is merged: run as it is, it
-# could send any variable of the job to any address, reach into the network that the runner stands
-# in, or start any program, whoever decides.
 
 
 def accesses(policy: Policy) -> Iterator[Access]:
@@ -114,6 +109,10 @@ def refuse_introduced_accesses(introduced: Policy) -> None:
     Also without a key: the runner reaches more than an outsider does (services of the job, the
     cloud's metadata, an internal network). Private addresses are not filtered:
     a name may resolve to another address a moment later, and a proxy resolves it by itself.
+
+    A policy names addresses, and environment variables whose content is sent there; some name
+    programs or code. Run as it is, it could send any variable of the job to any address, reach into
+    the network that the runner stands in, or start any program, whoever decides.
     """
     for access in accesses(introduced):
         refused = (
@@ -366,21 +365,14 @@ def _by_base(commit: str) -> str:
     return f"Policy and baseline of the base commit `{commit[:12]}` decide."
 
 
-# Whether a workflow may let a change's own policy and baseline decide, or would approve itself.
-#
-# `baseline-change: allow` counts only as the base branch sets it: the workflow file that GitHub
-# runs must be the base commit's, byte for byte, use nothing else that the change could edit, and
-# contain the value literally rather than compute it.
-
-_INPUT = "baseline-change"
-_LITERALS = ("allow", "refuse")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
 def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str, str]) -> str:
     """Return why `baseline-change: allow` does not count; empty where it does.
 
     GITHUB_WORKFLOW_REF names the workflow that started the run, also inside a reusable one.
+
+    It counts only as the base branch sets it: the workflow file that GitHub runs must be the base
+    commit's, byte for byte, use nothing else that the change could edit, and contain the value
+    literally rather than compute it.
     """
     prefix = f"{event.repository}/"
     named = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]

@@ -1,4 +1,4 @@
-"""From a judged change to everything that a pull request shows of it."""
+"""From judged changes, of one policy or several, to all that a pull request shows of them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ _LEVELS = {
     Outcome.INCONCLUSIVE: ("warning", "rule is inconclusive"),
     Outcome.NOT_EVALUATED: ("notice", "rule was not evaluated"),
 }
+_WORSE = (ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT, ExitCode.PASS)
+"""The worst first (SPEC 2); what is not in here ends a run without any verdict."""
+_SUMS = ("violations", "regressions")
+_NAMED = ("outcome", "exit-code", "violations", "regressions", "value", "base", "run-folder")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,12 +263,6 @@ def _shown(evaluation: Evaluation) -> Inline:
     view = _view(evaluation, report_only=False)
     first = ", first run" if evaluation.given.baseline is None else ""
     return [Span(view.mark.value, Kind.MARK), f" {view.word}{first}"]
-
-
-_WORSE = (ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT, ExitCode.PASS)
-"""The worst first (SPEC 2); what is not in here ends a run without any verdict."""
-_SUMS = ("violations", "regressions")
-_NAMED = ("outcome", "exit-code", "violations", "regressions", "value", "base", "run-folder")
 
 
 def several_key(place: str) -> str:

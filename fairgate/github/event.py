@@ -31,6 +31,9 @@ OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dis
 MAX_EVENT_BYTES = 32 << 20
 
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([0-9]{1,10})-[0-9a-f]{40}")
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
+_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +114,6 @@ def read_roots(environment: Mapping[str, str]) -> Roots:
         graphql=environment.get("GITHUB_GRAPHQL_URL") or known.graphql,
         server=(environment.get("GITHUB_SERVER_URL") or known.server).rstrip("/"),
     )
-
-
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
-_BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 
 
 def value_at(value: object, *keys: str) -> Any:

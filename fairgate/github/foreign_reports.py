@@ -25,22 +25,6 @@ from fairgate.reports.rule_rows import REPORTED, WORDS
 from fairgate.reports.spans import Kind, Span, Tone, Words, code, figure
 
 _MEMBER = "run.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignComment:
-    """The result: a comment, or why there is none."""
-
-    posted: Posted | None
-    reason: str = ""
-
-
-# A run record that somebody else's machine wrote, reported in our own words.
-#
-# The record is hostile: its form is checked, everything that is not needed is ignored, none of its
-# sentences is repeated, names stand as code, and the outcome is the one that its rules amount to.
-# The reader sees first that the numbers are not verified.
-
 _ROWS = 40
 _TITLES = {
     Outcome.PASS: "the gate passed",
@@ -53,6 +37,14 @@ _DISCLAIMER = (
 Foreign = Annotated[str, Field(max_length=4000)]
 _Check = Literal["bound", "regression", "budget", "identity", "unreadable"]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignComment:
+    """The result: a comment, or why there is none."""
+
+    posted: Posted | None
+    reason: str = ""
 
 
 class _Checked(BaseModel):
@@ -90,7 +82,12 @@ class _Evidence(_Checked):
 
 
 class ForeignRecord(_Checked):
-    """What is believed of a record's form; nothing of its content is."""
+    """What is believed of a record's form; nothing of its content is.
+
+    The record is hostile: its form is checked, everything that is not needed is ignored, none of
+    its sentences is repeated, names stand as code, and the outcome is the one that its rules amount
+    to. The reader sees first that the numbers are not verified.
+    """
 
     policy: Annotated[str, Field(min_length=1, max_length=200)]
     outcome: Outcome

@@ -20,6 +20,14 @@ from fairgate.github.event import READ_ONLY_EVENTS, Event, Roots, pull_request_c
 CommentMode = Literal["on-change", "always", "on-failure", "never"]
 _OWN_REF = frozenset({"merge_group", *READ_ONLY_EVENTS})
 """Events whose default checkout is the change itself."""
+GONE = frozenset({404, 410})
+_SERVER_ERROR = 500
+_ROUNDS = 4
+_BOT = "github-actions[bot]"
+_MARKER = re.compile(
+    r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
+    r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
+)
 
 
 def github_api(roots: Roots, token: str) -> GitHubApi | None:
@@ -213,21 +221,6 @@ class Reportable(Protocol):
         ...
 
 
-# One comment per policy on a pull request: found again, updated, never doubled.
-#
-# The first line of the comment is a marker that names the policy and the run. A comment counts as
-# ours only if its author is the account we write as, so a copied marker has no effect.
-
-GONE = frozenset({404, 410})
-_SERVER_ERROR = 500
-_ROUNDS = 4
-_BOT = "github-actions[bot]"
-_MARKER = re.compile(
-    r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
-    r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
     """The hidden first line of a comment."""
@@ -261,7 +254,12 @@ class _Found:
 
 
 class StickyComment:
-    """The comment of one policy on one pull request."""
+    """The comment of one policy on one pull request.
+
+    It is found again and updated, never doubled. The first line of the comment is a marker that
+    names the policy and the run. A comment counts as ours only if its author is the account we
+    write as, so a copied marker has no effect.
+    """
 
     def __init__(self, api: GitHubApi, *, repository: str, number: int, graphql: str) -> None:
         """Take the pull request; nothing is asked yet."""

@@ -24,6 +24,12 @@ from fairgate.gate.rules import Rule, expand_rules
 from fairgate.io.embedded_names import existing
 from fairgate.policy.schema import Policy
 
+_STRICTNESS = ("significant", "estimate", "interval")
+_GONE, _WHOLE = 2.0, 1.0
+"""How much is loosened: all of a rule; as much as a limit can be, or what cannot be weighed."""
+Loosening = tuple[float, str]
+"""How much, and the sentence; a limit that is moved counts by its share of the metric's range."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
@@ -65,23 +71,14 @@ def edited(policy: str, before: Side, after: Side | None) -> list[str]:
     return [*own, *edited_references(before, after)]
 
 
-# Which changes of a policy make it easier to pass: what a reviewer of the change must see.
-#
-# Compared are the rules as they decide: expanded, with the default ones, whatever lines of the
-# policies they come from. A rule is held where the other policy has one for the same slice that is
-# nowhere weaker; so no table of answers fails the one policy and passes the other unlisted.
-
-_STRICTNESS = ("significant", "estimate", "interval")
-_GONE, _WHOLE = 2.0, 1.0
-"""How much is loosened: all of a rule; as much as a limit can be, or what cannot be weighed."""
-Loosening = tuple[float, str]
-"""How much, and the sentence; a limit that is moved counts by its share of the metric's range."""
-
-
 def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) -> list[str]:
     """Return a sentence for whatever `after` holds less strictly, the worst first.
 
     `plans` are theirs, in the same order.
+
+    Compared are the rules as they decide: expanded, with the default ones, whatever lines of the
+    policies they come from. A rule is held where the other policy has one for the same slice that
+    is nowhere weaker; so no table of answers fails the one policy and passes the other unlisted.
     """
     then, now = (expand_rules(p, plan) for p, plan in zip((before, after), plans, strict=True))
     found = [
