@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import BaselineError, DataError, ExitCode
 from fairgate.domain.outcomes import KeptKillScore
@@ -21,7 +22,6 @@ from fairgate.gate.baseline import (
 )
 from fairgate.gate.baseline_files import dump_baseline, history_with, load_baseline
 from fairgate.gate.decide import diluted
-from fairgate.gate.gate import GateInput, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.gate.measure import quartiles
 from fairgate.gate.rules import expand_rules
@@ -31,6 +31,9 @@ from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import ANCHOR_SUFFIX
+
+if TYPE_CHECKING:
+    from fairgate.gate.gate import GateInput, GateRun
 
 _SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
 SUFFIX = ".kill-score.json"
