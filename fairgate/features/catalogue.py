@@ -53,7 +53,7 @@ SHIPPED = (
         id="explain",
         commands={
             "explain": Command(
-                "fairgate.features.explain.report:explain",
+                "fairgate.features.explain.command:explain",
                 "Show everything about one pair of a run.",
             ),
         },
@@ -89,7 +89,7 @@ SHIPPED = (
         id="mutation",
         commands={
             "mutate": Command(
-                "fairgate.features.mutation.report:mutate",
+                "fairgate.features.mutation.command:mutate",
                 "Say how much bias a policy would have caught in a run.",
             ),
         },
@@ -98,7 +98,7 @@ SHIPPED = (
         id="blame",
         commands={
             "blame": Command(
-                "fairgate.features.blame.report:blame",
+                "fairgate.features.blame.command:blame",
                 "Say which change, and which documents, explain a red verdict.",
             ),
         },
@@ -118,7 +118,7 @@ SHIPPED = (
         id="bundles",
         commands={
             "bundle": Command(
-                "fairgate.features.bundles.check:bundle",
+                "fairgate.features.bundles.command:bundle",
                 "Put a run into one file that carries its proof, or verify one.",
                 answers=True,
             ),

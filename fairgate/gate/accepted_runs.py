@@ -26,7 +26,7 @@ from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.gate.measure import quartiles
 from fairgate.gate.rules import expand_rules
 from fairgate.io.durable import write_text
-from fairgate.io.lines import read_json_object, read_whole
+from fairgate.io.text_files import read_json_object, read_whole
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairgate.domain.errors import DataError
 from fairgate.gate.baseline import KnownSd
-from fairgate.io.lines import read_json_object
+from fairgate.io.text_files import read_json_object
 
 BURN_IN = "burn-in.json"
 BURN_IN_VERSION = 1

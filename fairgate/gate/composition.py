@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.executions import Execution
-from fairgate.domain.fields import Role
 from fairgate.domain.outcomes import Provenance, SlowerPace
 from fairgate.domain.ports import Progress, ResultStore, SystemUnderTest
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role
 from fairgate.gate.baseline import (
     References,
     environment_notices,
@@ -34,7 +34,7 @@ from fairgate.gate.quarantine import quarantine_notices
 from fairgate.gate.rules import idle_notices
 from fairgate.gate.suite_retrievers import SuiteRetrievers
 from fairgate.io.environment import describe_environment
-from fairgate.io.git_calls import current_commit
+from fairgate.io.git import current_commit
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.resources import Resources

@@ -16,7 +16,7 @@ from fairgate.gate.rules import rests_on_unproven
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.oracle import Oracle
-from fairgate.stats.agreement import alike_within_groups, commonest, within_groups
+from fairgate.stats.association import alike_within_groups, commonest, within_groups
 
 _NAMED = 5
 _READABLE = {"pair": "two readable answers", "case": "a readable answer"}

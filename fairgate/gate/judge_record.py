@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
-from fairgate.domain.fields import JudgeModel
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import JudgeModel
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.embedded_names import existing
-from fairgate.io.lines import read_json_object
-from fairgate.relations.oracles.verdict import JUDGE_RULE
+from fairgate.io.text_files import read_json_object
+from fairgate.relations.oracles.judge import JUDGE_RULE
 from fairgate.suites.suite import JudgeSetup
 
 RECORD_VERSION = 1

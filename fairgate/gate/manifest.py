@@ -29,13 +29,13 @@ from fairgate.domain.errors import (
     StoreError,
     UsageError,
 )
-from fairgate.domain.fields import Named, Role, named_in
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Named, Role, named_in
 from fairgate.domain.wording import quoted
-from fairgate.io.dataset_hub import hub_table
 from fairgate.io.embedded_names import embedded_path, existing
-from fairgate.io.git_calls import repository_of
-from fairgate.io.lines import file_sha256
+from fairgate.io.git import repository_of
+from fairgate.io.hub import hub_table
+from fairgate.io.text_files import file_sha256
 from fairgate.onnx.model_hub import is_hub_id
 from fairgate.policy.named_files import embedded_names, read_task
 from fairgate.policy.schema import Policy

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.domain.fields import Columns
 from fairgate.domain.runtime import Runtime
-from fairgate.io.dataset_hub import fetch_dataset, fetch_table
+from fairgate.domain.schema import Columns
 from fairgate.io.embedded_names import find
+from fairgate.io.hub import fetch_dataset, fetch_table
 from fairgate.policy.attribute_files import known_dimensions
 from fairgate.policy.named_files import load_task, task_from_policy, unknown_wordings
 from fairgate.policy.parse import ParsedPolicy, problem
@@ -95,7 +95,7 @@ class SuiteMaterials:
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
         """Return question items and what was left out."""
-        from fairgate.suites.question_items.formats import ItemFiles, read_items
+        from fairgate.suites.question_items.item_files import ItemFiles, read_items
         from fairgate.suites.question_items.policy import ItemsPolicy
         from fairgate.suites.suite import Items
 

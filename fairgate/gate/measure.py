@@ -17,7 +17,7 @@ from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric, demographic_rows, observe
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.table import Table
-from fairgate.stats.agreement import auc, entropy, stability
+from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, Interval, NoInterval, t_interval
 from fairgate.stats.observations import ClusterTotals, Observations, cluster_totals, estimate

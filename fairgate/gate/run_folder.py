@@ -22,8 +22,8 @@ from fairgate.gate.composition import Composition, read_pace
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.io.durable import check_parts, write_lines, write_parts
-from fairgate.io.git_calls import keep_output_out_of_git
-from fairgate.io.lines import read_json_object
+from fairgate.io.git import keep_output_out_of_git
+from fairgate.io.text_files import read_json_object
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.recorded_answers import read_recorded

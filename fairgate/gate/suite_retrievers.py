@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fairgate.domain.fields import Role, SuiteModel
 from fairgate.domain.items import DEFAULT_RETRIEVER
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Retriever
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role, SuiteModel
 from fairgate.gate.materials import collection_paths
 from fairgate.policy.yaml_text import Where
 from fairgate.retrieval.bm25_index import NO_BM25
@@ -68,7 +68,7 @@ class SuiteRetrievers:
 
             return Bm25Index(corpus)
         if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
-            from fairgate.retrieval.inner_product_index import InnerProductIndex
+            from fairgate.retrieval.exact_index import InnerProductIndex
 
             encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
             return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)

@@ -13,8 +13,8 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.gate.judge import JudgeUnits, ReadingsOf, judge, judge_units, readings_of
+from fairgate.relations.oracles.judge import JudgedTexts
 from fairgate.relations.oracles.thinking import spoken
-from fairgate.relations.oracles.verdict import JudgedTexts
 from fairgate.relations.relation import RESPONSE
 from fairgate.suites.metamorphic.documents import document_key
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from fairgate.domain.errors import ApiError, BaselineError
 from fairgate.domain.wording import harmless, quoted
 from fairgate.github.api import GitHubApi
-from fairgate.io.git_calls import repository_of
+from fairgate.io.git import repository_of
 
 MAX_FILE_BYTES = 256 << 20
 _BLOB_MODES = frozenset({"100644", "100755"})

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
-from fairgate.domain.fields import Access
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Access
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairgate.github.api import GitHubApi
     from fairgate.github.base_commit import BaseCommit
     from fairgate.github.change import Evaluation, JudgedChange
-    from fairgate.github.ci_files import ChangeReport, SeveralReports
+    from fairgate.github.change_report import ChangeReport, SeveralReports
     from fairgate.github.event import Event, Roots
     from fairgate.github.sides import Side
 
@@ -161,7 +161,7 @@ def gate_change(
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.github import runner
-    from fairgate.github.ci_files import SeveralReports, report_change
+    from fairgate.github.change_report import SeveralReports, report_change
 
     explains = step("blame") if inputs.blame else None
     place = place_of(inputs, environment)

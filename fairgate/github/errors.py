@@ -77,7 +77,7 @@ def _comment_error(
 ) -> None:
     """Keep an earlier verdict from standing on the pull request as if it were this run's."""
     from fairgate.github import runner
-    from fairgate.github.ci_files import several_key
+    from fairgate.github.change_report import several_key
     from fairgate.github.event import read_event, read_roots
     from fairgate.github.pull_requests import CommentPlan, github_api, resolved
     from fairgate.github.stopped_runs import StoppedRun, comment_stopped_run, policy_name

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import UsageError
-from fairgate.domain.fields import Strict
 from fairgate.domain.measurements import Slice, slice_of
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.baseline_diff import baseline_differences

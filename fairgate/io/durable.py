@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from fairgate.domain.errors import DataError, StoreError, UsageError
-from fairgate.io.lines import read_json_object
+from fairgate.io.text_files import read_json_object
 
 _LINES_A_WRITE = 1024
 PARTS = "parts.json"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, nearest
-from fairgate.io.lines import MAX_LINE_BYTES, capped, checked_text, read_lines, unreadable
+from fairgate.io.text_files import MAX_LINE_BYTES, capped, checked_text, read_lines, unreadable
 
 TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
 ID_COLUMNS = ("id", "doc_id", "_id")

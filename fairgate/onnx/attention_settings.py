@@ -15,7 +15,7 @@ from typing import Any
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless, quoted
-from fairgate.onnx.folder import ModelFolder, whole_number
+from fairgate.onnx.model_folder import ModelFolder, whole_number
 
 _WINDOW_KEY = re.compile(r"(window|chunk)(_size|_length|_len)?$")
 _NOT_TEXT = ("vision", "audio", "speech")

@@ -17,7 +17,7 @@ from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.onnx.encoder_session import EncoderSession, EncoderTokens, States
 from fairgate.onnx.encoder_settings import classifier_settings
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import Device
 
 Scores = npt.NDArray[np.float64]

@@ -19,8 +19,8 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
 from fairgate.domain.wording import quoted
 from fairgate.onnx.answer_row import AnswerRow, LabelTokens, LabelTrace
-from fairgate.onnx.batch_size import MOST, BatchSize
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.batches import MOST, BatchSize
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 from fairgate.onnx.session import Device
 from fairgate.relations.oracles.choice import STOP_RULE

@@ -15,9 +15,9 @@ from typing import Any
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention_layers import AttentionGraph
-from fairgate.onnx.graph import cut_to_positions
 from fairgate.onnx.graph_structure import load_structure
 from fairgate.onnx.joint_attention import join_attention
+from fairgate.onnx.projection_cut import cut_to_positions
 from fairgate.onnx.runtime_errors import is_of_memory, memory_errors
 
 _WINDOW = "local_window_size"

@@ -12,12 +12,12 @@ import numpy as np
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.onnx.attention_settings import read_attention_settings
-from fairgate.onnx.batch_size import padded_width
+from fairgate.onnx.batches import padded_width
 from fairgate.onnx.decoder_graph import DecoderGraph, GraphFacts, read_decoder_graph
-from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.fused_layers import FUSED_INPUT
-from fairgate.onnx.graph import POSITIONS_INPUT
 from fairgate.onnx.joint_attention import JOINT_INPUT
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.projection_cut import POSITIONS_INPUT
 from fairgate.onnx.session import Device, open_session, refuse_unsound_graph
 
 _PAST = "past_key_values."

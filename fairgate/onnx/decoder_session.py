@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.decoder_opening import DTYPES, NEXT_STEP, open_decoder, read_reach
-from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.fused_layers import FUSED_INPUT
-from fairgate.onnx.graph import POSITIONS_INPUT
 from fairgate.onnx.joint_attention import JOINT_INPUT
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.projection_cut import POSITIONS_INPUT
 from fairgate.onnx.runtime_errors import mapped_errors
 from fairgate.onnx.session import Device
 from fairgate.onnx.trials import try_out

@@ -23,7 +23,7 @@ from fairgate.onnx.encoder_settings import (
     pooled,
     read_settings,
 )
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import Device
 
 Vectors = npt.NDArray[np.float32]

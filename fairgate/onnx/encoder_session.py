@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless, quoted
-from fairgate.onnx.batch_size import batches_by_width, most_rows, padded_width
+from fairgate.onnx.batches import batches_by_width, most_rows, padded_width
 from fairgate.onnx.encoder_settings import EncoderSettings
-from fairgate.onnx.folder import ModelFolder
-from fairgate.onnx.graph_fields import DamagedGraphError, output_names
+from fairgate.onnx.graph_file import DamagedGraphError, output_names
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.runtime_errors import mapped_errors
 from fairgate.onnx.session import Device, open_session, refuse_unsound_graph
 from fairgate.onnx.tokenizer_file import is_tokenizer_error

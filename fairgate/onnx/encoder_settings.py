@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 _OFFSET_POSITIONS = frozenset(
     {"camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta"}

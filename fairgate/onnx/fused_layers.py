@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from fairgate.onnx.attention_layers import Attention, AttentionGraph
-from fairgate.onnx.graph import POSITIONS_INPUT
+from fairgate.onnx.projection_cut import POSITIONS_INPUT
 from fairgate.onnx.runtime_errors import imported_runtime
 
 FUSED_INPUT = "fairgate_fused"

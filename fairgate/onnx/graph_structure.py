@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairgate.onnx.graph_fields import (
+from fairgate.onnx.graph_file import (
     DamagedGraphError,
     Part,
     encoded,

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
-from fairgate.io.dataset_hub import asking_the_hub
-from fairgate.onnx.graph_fields import DamagedGraphError, external_locations
+from fairgate.io.hub import asking_the_hub
+from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _SETTINGS = frozenset({".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".codes"})

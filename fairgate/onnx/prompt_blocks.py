@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.onnx.batch_size import batches_by_width
+from fairgate.onnx.batches import batches_by_width
 from fairgate.onnx.decoder_session import Cache, DecoderSession, Integers, Logits
 
 BLOCK = 32

@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
-from fairgate.onnx.folder import ModelFolder, whole_number
+from fairgate.onnx.model_folder import ModelFolder, whole_number
 from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer, named_tokenizer
 from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless
-from fairgate.onnx.graph_fields import DamagedGraphError, Graph, mapped, messages, read_graph
+from fairgate.onnx.graph_file import DamagedGraphError, Graph, mapped, messages, read_graph
 from fairgate.onnx.runtime_errors import imported_runtime, mapped_errors
 
 Device = Literal["cpu", "cuda"]

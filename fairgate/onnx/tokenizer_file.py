@@ -16,7 +16,7 @@ from typing import Any
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import harmless, quoted
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 _NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")

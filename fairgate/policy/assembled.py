@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate.domain.feature import FEATURES, at
-from fairgate.domain.fields import JudgeModel, SuiteModel, SystemModel
+from fairgate.domain.schema import JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
 from fairgate.suites.catalogue import SUITE_KINDS

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.domain.fields import Name, Strict, Text
+from fairgate.domain.schema import Name, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.policy.named_files import embedded_names, named_document
 from fairgate.policy.parse import validated

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from fairgate.domain.fields import NAME_PATTERN, is_branch
+from fairgate.domain.schema import NAME_PATTERN, is_branch
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
 from fairgate.policy.yaml_text import Where
 from fairgate.suites.catalogue import SUITE_KINDS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, TypeAdapter
 
-from fairgate.domain.fields import Strict, Text
+from fairgate.domain.schema import Strict, Text
 from fairgate.policy.named_files import named_document
 
 KIND, NAME = "catalogues", "meta-fair"

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.fields import (
+from fairgate.domain.schema import (
     Finite,
     Fraction,
     JudgeModel,

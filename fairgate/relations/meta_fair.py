@@ -16,13 +16,13 @@ from fairgate.domain.cases import Pair, Source, Task
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.relations.oracles import ranking, score
 from fairgate.relations.oracles.choice import OPTION_COUNT, OptionOracle, option_stop
-from fairgate.relations.oracles.oracle import Oracle
-from fairgate.relations.oracles.verdict import (
+from fairgate.relations.oracles.judge import (
     INSTRUCTION,
     INSTRUCTION_FOR_INVERTED,
     INSTRUCTION_FOR_NAMES,
     OpenAnswerOracle,
 )
+from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.yes_no import NO, YES, ExpectedYesOracle, YesNoOracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (

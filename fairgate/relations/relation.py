@@ -14,9 +14,9 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.relations.english import PRONOUNS, holds, new_english_fault, pieces, words_of
+from fairgate.relations.oracles.judge import INSTRUCTION
 from fairgate.relations.oracles.oracle import Oracle, majority
 from fairgate.relations.oracles.tone import oracle_of
-from fairgate.relations.oracles.verdict import INSTRUCTION
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"

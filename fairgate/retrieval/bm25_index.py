@@ -18,13 +18,7 @@ import numpy as np
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.domain.ports import Vectors
-from fairgate.retrieval.inner_product_index import (
-    Corpus,
-    all_documents,
-    as_found,
-    ranked,
-    require_depth,
-)
+from fairgate.retrieval.exact_index import Corpus, all_documents, as_found, ranked, require_depth
 
 _VERSION = "bm25-1"
 """Part of the fingerprint: raise it when the same corpus would give other documents or scores."""

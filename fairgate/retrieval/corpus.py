@@ -9,7 +9,6 @@ from pathlib import Path
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument, CorpusSpec
-from fairgate.io.lines import capped, checked_text, file_sha256, read_json_object
 from fairgate.io.tables import (
     ID_COLUMNS,
     TEXT_COLUMNS,
@@ -20,6 +19,7 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
+from fairgate.io.text_files import capped, checked_text, file_sha256, read_json_object
 
 LABEL_COLUMNS = ("label", "labels", "toxic", "toxicity")
 _READER_VERSION = "corpus-1"

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import Document
 from fairgate.domain.ports import Embedder, Progress, Vectors
+from fairgate.retrieval.exact_index import Corpus, as_found, ranked, require_depth
 from fairgate.retrieval.index_builder import IndexBuilder
 from fairgate.retrieval.index_folder import DamagedIndexError, IndexFolder, OutdatedIndexError
-from fairgate.retrieval.inner_product_index import Corpus, as_found, ranked, require_depth
 
 _VERSION = "flat-ip-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""

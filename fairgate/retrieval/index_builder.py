@@ -19,6 +19,8 @@ from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument, embedding_key
 from fairgate.domain.ports import SILENT, Embedder, Progress, Vectors
 from fairgate.retrieval.earlier_vectors import LENGTH_TOLERANCE, EarlierVectors, UnfinishedVectors
+from fairgate.retrieval.exact_index import Corpus, require_documents
+from fairgate.retrieval.index_cache import build_folder, make_room, sole_builder
 from fairgate.retrieval.index_folder import (
     IDS,
     MANIFEST,
@@ -32,8 +34,6 @@ from fairgate.retrieval.index_folder import (
     Rows,
     id_hash,
 )
-from fairgate.retrieval.index_room import build_folder, make_room, sole_builder
-from fairgate.retrieval.inner_product_index import Corpus, require_documents
 
 _EMBED_AT_ONCE = 4096
 _ROWS_AT_ONCE = 8192

@@ -21,8 +21,8 @@ from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.ports import Progress
 from fairgate.domain.wording import quoted
 from fairgate.io.durable import durable_file
-from fairgate.io.lines import MAX_TEXT_CHARACTERS, checked_text, file_sha256, read_json_object
 from fairgate.io.tables import Row
+from fairgate.io.text_files import MAX_TEXT_CHARACTERS, checked_text, file_sha256, read_json_object
 from fairgate.retrieval.corpus import CorpusColumns
 
 MANIFEST_VERSION = 1

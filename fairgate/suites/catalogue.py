@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.fields import SuiteModel
+from fairgate.domain.schema import SuiteModel
 
 if TYPE_CHECKING:
     from fairgate.suites.suite import Materials, Setup, Suite

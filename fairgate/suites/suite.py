@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Columns
 from fairgate.domain.items import ExcludedItem, Item
+from fairgate.domain.schema import Columns
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.relations.perturbation_sets import PerturbationSet
 

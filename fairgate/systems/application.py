@@ -13,7 +13,6 @@ from fairgate.domain.applications import Question, Reply
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Capabilities
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import (
     NOTHING,
@@ -27,6 +26,7 @@ from fairgate.domain.ports import (
     SystemUnderTest,
     Vectors,
 )
+from fairgate.domain.schema import Capabilities
 from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.embedders import EmbedderPolicy
 from fairgate.systems.execute import NoStore, retrieve

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.fields import Strict, SystemModel
+from fairgate.domain.schema import Strict, SystemModel
 from fairgate.systems.budget_meter import Budget, Meter, Prices
 from fairgate.systems.resources import Resources
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.catalogue import Catalogue
-from fairgate.domain.fields import JudgeModel, SystemModel
+from fairgate.domain.schema import JudgeModel, SystemModel
 from fairgate.policy.assembled import PolicyParts, SystemPart
 
 if TYPE_CHECKING:

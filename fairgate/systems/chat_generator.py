@@ -7,12 +7,11 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.fields import Access, Strict, Text
 from fairgate.domain.ports import Generator
+from fairgate.domain.schema import Access, Strict, Text
 from fairgate.io.http_messages import keeps_secrets
 from fairgate.systems.budget_meter import Meter
-from fairgate.systems.generation import GeneratorModel
-from fairgate.systems.replies import (
+from fairgate.systems.exchange import (
     Address,
     Attempts,
     Concurrency,
@@ -21,6 +20,7 @@ from fairgate.systems.replies import (
     Variable,
     limits_of,
 )
+from fairgate.systems.generation import GeneratorModel
 
 
 class EndpointPart(Strict):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.domain.fields import (
+from fairgate.domain.schema import (
     Access,
     ByShape,
     Capabilities,
@@ -23,8 +23,8 @@ from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.exchange import OwnResponsePaths, Variable
 from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.replies import OwnResponsePaths, Variable
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 

@@ -13,12 +13,12 @@ from pydantic import Field, Tag
 
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.domain.fields import ByShape, Columns, Names, Role, Seed, Strict
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import ByShape, Columns, Names, Role, Seed, Strict
 from fairgate.domain.wording import quoted
-from fairgate.io.dataset_hub import fetch_table, hub_table
 from fairgate.io.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
+from fairgate.io.hub import fetch_table, hub_table
 from fairgate.onnx.model_hub import is_hub_id
 from fairgate.systems.resources import Resources
 
@@ -137,7 +137,7 @@ def corpus_findings(
 
     Nothing of others. At most the first 100,000 documents are read, all where they are prepared.
     """
-    from fairgate.retrieval.inner_product_index import require_depth, require_documents
+    from fairgate.retrieval.exact_index import require_depth, require_documents
 
     name = chosen.path
     is_ours = embedded_path("corpora", name) is not None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.domain.fields import ByShape, Names, Role, Strict, Text
 from fairgate.domain.ports import Embedder
+from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
 
 if TYPE_CHECKING:
     from fairgate.onnx.encoder_settings import EmbedderChoice

@@ -19,14 +19,14 @@ from fairgate.domain.applications import Reply
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
 from fairgate.domain.executions import Execution
-from fairgate.domain.fields import ByShape
 from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.schema import ByShape
 from fairgate.domain.wording import quoted
-from fairgate.io.lines import capped, read_whole
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.io.tables import read_json_objects
+from fairgate.io.text_files import capped, read_whole
+from fairgate.systems.exchange import ResponsePaths, checked_path
 from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
-from fairgate.systems.replies import ResponsePaths, checked_path
 
 OTLP = "otlp"
 """Traces with OpenInference's attributes, which have no rows."""

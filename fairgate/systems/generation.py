@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag
 
 from fairgate.domain.executions import Decoding, Document
-from fairgate.domain.fields import ByShape, Seed, Strict, Text
+from fairgate.domain.schema import ByShape, Seed, Strict, Text
 
 PRESETS = {
     "greedy": Decoding(),

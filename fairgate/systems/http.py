@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from fairgate.domain.fields import Access, Capabilities, Names, Role, Strict, SystemModel
+from fairgate.domain.schema import Access, Capabilities, Names, Role, Strict, SystemModel
 from fairgate.io.http_messages import keeps_secrets
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
-from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.replies import (
+from fairgate.systems.exchange import (
     Address,
     Attempts,
     Concurrency,
@@ -27,6 +26,7 @@ from fairgate.systems.replies import (
     Variable,
     limits_of,
 )
+from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.request_template import RequestTemplate, request_template
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart

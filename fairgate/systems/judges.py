@@ -14,10 +14,10 @@ from pydantic import Field, model_validator
 from fairgate.domain.cases import Case, TestPlan, repeat_key
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Access, JudgeModel, Name, Names, Role, Strict
 from fairgate.domain.ports import NOTHING, Executed, Progress, Staged, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
-from fairgate.relations.oracles.verdict import (
+from fairgate.domain.schema import Access, JudgeModel, Name, Names, Role, Strict
+from fairgate.relations.oracles.judge import (
     INSTRUCTION,
     RETRY,
     JudgedTexts,
@@ -28,9 +28,9 @@ from fairgate.relations.oracles.verdict import (
 )
 from fairgate.systems.budget import BudgetPart, meter_of_judges
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
+from fairgate.systems.generator import GeneratorField, GeneratorPolicy
 from fairgate.systems.local import OpenLocal, model_name
 from fairgate.systems.model_files import decoder_problem
-from fairgate.systems.onnx_generator import GeneratorField, GeneratorPolicy
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import OpenSystem
 

@@ -13,9 +13,9 @@ from pydantic import Field, model_validator
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Names, Role, Strict, Text
 from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Names, Role, Strict, Text
 from fairgate.domain.wording import quoted
 from fairgate.io.embedded_names import existing
 from fairgate.suites.metamorphic.policy import ClassifierField, long_classifier

@@ -12,16 +12,6 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Chat, Document, Execution
-from fairgate.domain.fields import (
-    Access,
-    ByShape,
-    Capabilities,
-    Names,
-    Role,
-    Strict,
-    SystemModel,
-    Text,
-)
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import (
     NOTHING,
@@ -34,6 +24,16 @@ from fairgate.domain.ports import (
     Vectors,
 )
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import (
+    Access,
+    ByShape,
+    Capabilities,
+    Names,
+    Role,
+    Strict,
+    SystemModel,
+    Text,
+)
 from fairgate.io.embedded_names import find
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.budget_meter import Budget, BudgetedGenerator, Meter
@@ -54,14 +54,14 @@ from fairgate.systems.embedders import (
 )
 from fairgate.systems.execute import ANSWERS, RETRIEVALS, LocalSystem, NoStore, Reordered, System
 from fairgate.systems.generation import GeneratorModel, template_contradictions
-from fairgate.systems.labelling import PlacedLabels
-from fairgate.systems.model_files import decoder_problem, embedder_problem, unproved
-from fairgate.systems.onnx_generator import (
+from fairgate.systems.generator import (
     GeneratorField,
     GeneratorPolicy,
     argument_contradictions,
     open_generator,
 )
+from fairgate.systems.labelling import PlacedLabels
+from fairgate.systems.model_files import decoder_problem, embedder_problem, unproved
 from fairgate.systems.own_retriever import WAYS, OpenOwnRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart

@@ -10,7 +10,7 @@ from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.embedded_names import embedded_path, find
-from fairgate.onnx.folder import ModelFolder, content_files
+from fairgate.onnx.model_folder import ModelFolder, content_files
 from fairgate.onnx.model_hub import exported_folder, is_hub_id
 from fairgate.systems.embedders import EmbedderPolicy
 

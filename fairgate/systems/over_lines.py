@@ -27,8 +27,8 @@ from fairgate.domain.applications import Question, Reply, Used, not_counted, usa
 from fairgate.domain.errors import ApplicationError
 from fairgate.domain.wording import concealed, quoted
 from fairgate.io.event_loop import Group
+from fairgate.io.processes import last_words, program_environment
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
-from fairgate.io.spawn import last_words, program_environment
 
 _VERSION = "command-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""

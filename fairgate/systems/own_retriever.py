@@ -9,18 +9,18 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.domain.fields import Access, ByShape, Names, Role, Strict
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Retriever, RevisedApplication
+from fairgate.domain.schema import Access, ByShape, Names, Role, Strict
 from fairgate.domain.wording import listed
 from fairgate.io.replies import ReplyPaths, json_path
 from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
+from fairgate.systems.exchange import DocumentPaths, checked_path
 from fairgate.systems.http import HttpAsked, http_application
 from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.python import PythonAsked, Target, call_application
-from fairgate.systems.replies import DocumentPaths, checked_path
 from fairgate.systems.resources import Resources
 from fairgate.systems.vector_stores import (
     ChromaSearch,

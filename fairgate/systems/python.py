@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field, Tag
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.fields import Access, ByShape, Capabilities, Names, Role, Strict, SystemModel
+from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role, Strict, SystemModel
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.exchange import OwnResponsePaths
 from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.replies import OwnResponsePaths
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 

@@ -12,10 +12,10 @@ from pydantic import Field
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Access, Capabilities, Names, Role, SystemModel
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import NOTHING, Embedder, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Access, Capabilities, Names, Role, SystemModel
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.embedded_names import existing
 from fairgate.systems.embedders import EmbedderField

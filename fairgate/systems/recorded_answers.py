@@ -16,8 +16,14 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import MOST_SHARED, Document, Execution, SharedDocuments
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import suggestion
-from fairgate.io.lines import MAX_TEXT_CHARACTERS, capped, checked_text, file_sha256, read_lines
 from fairgate.io.tables import json_object, read_json_objects
+from fairgate.io.text_files import (
+    MAX_TEXT_CHARACTERS,
+    capped,
+    checked_text,
+    file_sha256,
+    read_lines,
+)
 
 _Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.fields import Role
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Team
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
-from fairgate.io.git_calls import keep_out_of_git, tracked_below
+from fairgate.io.git import keep_out_of_git, tracked_below
 from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
 from fairgate.systems.execute import NoStore

@@ -20,7 +20,7 @@ from fairgate.domain.errors import ApplicationError
 from fairgate.domain.wording import quoted
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import HttpError, Limits, Request
-from fairgate.io.spawn import last_words, program_environment
+from fairgate.io.processes import last_words, program_environment
 from fairgate.systems import server_watch
 
 _PATIENCE = 5.0

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fairgate.domain.fields import Access, Strict, SystemModel, Text
 from fairgate.domain.runtime import Runtime
-from fairgate.systems.replies import Address, Seconds, Variable
+from fairgate.domain.schema import Access, Strict, SystemModel, Text
+from fairgate.systems.exchange import Address, Seconds, Variable
 
 
 class ServePart(Strict):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.fields import Access, Strict, Text
 from fairgate.domain.ports import Embedder, RevisedApplication
+from fairgate.domain.schema import Access, Strict, Text
 from fairgate.io.http_messages import keeps_secrets
-from fairgate.systems.replies import (
+from fairgate.systems.exchange import (
     Address,
     Attempts,
     Concurrency,
@@ -26,7 +26,7 @@ from fairgate.systems.replies import (
 )
 
 if TYPE_CHECKING:
-    from fairgate.retrieval.http_store import HttpStore, StoredAt
+    from fairgate.retrieval.http_stores import HttpStore, StoredAt
 
 Key = Annotated[str, Field(pattern=r"^[^'\\\s]{1,200}$")]
 """Of a payload or of metadata; dots lead into nested objects."""
@@ -117,7 +117,7 @@ class HttpStoreSearch(StoreSearch):
 
     def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search over HTTP."""
-        from fairgate.retrieval.http_store import StoredAt
+        from fairgate.retrieval.http_stores import StoredAt
         from fairgate.retrieval.vector_search import VectorSearch
 
         stored = StoredAt(
@@ -160,7 +160,7 @@ class QdrantSearch(HttpStoreSearch):
 
     def store(self, stored: StoredAt) -> HttpStore:
         """Return Qdrant."""
-        from fairgate.retrieval.http_store import Qdrant
+        from fairgate.retrieval.http_stores import Qdrant
 
         return Qdrant(stored, limits_of(self))
 
@@ -189,7 +189,7 @@ class ChromaSearch(HttpStoreSearch):
 
     def store(self, stored: StoredAt) -> HttpStore:
         """Return Chroma."""
-        from fairgate.retrieval.http_store import Chroma
+        from fairgate.retrieval.http_stores import Chroma
 
         return Chroma(stored, limits_of(self))
 

@@ -12,7 +12,7 @@ from action.test_base_commit import files_of, shallow
 
 from fairgate.cli import main
 from fairgate.domain.errors import UsageError
-from fairgate.io.git_calls import current_commit, repository_of, tracked_below
+from fairgate.io.git import current_commit, repository_of, tracked_below
 
 SERVICE = "services/rag"
 LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.99")

@@ -12,9 +12,9 @@ from fakes.policies import parse_policy
 from pydantic import BaseModel
 
 from fairgate.domain.errors import BaselineError, DataError, FairGateError, UsageError
-from fairgate.domain.fields import Names, Role
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Names, Role
 from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy_text

@@ -293,7 +293,7 @@ def test_answers_are_stored_outside_of_the_checkout(job, history):
 
 
 def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.github.ci_files.SUMMARY_BYTES", 6_000)
+    monkeypatch.setattr("fairgate.github.change_report.SUMMARY_BYTES", 6_000)
     history.branch()
     history.answers(broken, capsys)
     history.commit()
@@ -303,7 +303,7 @@ def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeyp
 
 
 def test_the_comment_keeps_below_githubs_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.github.ci_files.COMMENT_LIMIT", 3_000)
+    monkeypatch.setattr("fairgate.github.change_report.COMMENT_LIMIT", 3_000)
     history.branch()
     history.answers(broken, capsys)
     history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))

@@ -8,7 +8,7 @@ import pytest
 from action.repositories import POLICY, worse
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.github import ci_files
+from fairgate.github import change_report
 from fairgate.github.report import several_head
 from fairgate.reports.markdown import length
 
@@ -121,7 +121,7 @@ def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
 
 
 def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
-    monkeypatch.setattr(ci_files, "COMMENT_LIMIT", 5_600)
+    monkeypatch.setattr(change_report, "COMMENT_LIMIT", 5_600)
     two.answers(worse)
     two.write("others.jsonl", two.read("answers.jsonl"))
     two.commit()
@@ -136,5 +136,5 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
 
 
 def test_the_comment_of_several_policies_is_named_after_their_place():
-    assert ci_files.several_key("services/shop/") == "policies/services/shop"
-    assert ci_files.several_key("") == "policies"
+    assert change_report.several_key("services/shop/") == "policies/services/shop"
+    assert change_report.several_key("") == "policies"

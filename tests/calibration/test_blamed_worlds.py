@@ -15,8 +15,8 @@ from fakes.blamed import Memory, PlantedSides, bench, neutral_documents, world
 from fairgate.domain.errors import ModelError
 from fairgate.domain.ports import NOTHING
 from fairgate.features.blame.blame import blame
+from fairgate.features.blame.command import blame_record, render_blame
 from fairgate.features.blame.documents import Factor, Known
-from fairgate.features.blame.report import blame_record, render_blame
 
 WORLDS = 30
 

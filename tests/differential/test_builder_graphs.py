@@ -22,7 +22,7 @@ from fakes.decoders import (  # noqa: E402
 from model_families import FAMILIES  # noqa: E402
 from originals import original  # noqa: E402
 
-from fairgate.onnx.folder import ModelFolder  # noqa: E402
+from fairgate.onnx.model_folder import ModelFolder  # noqa: E402
 from fairgate.onnx.prompts import PromptTokenizer  # noqa: E402
 
 pytestmark = pytest.mark.torch

@@ -19,7 +19,7 @@ from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import Cache, DecoderSession
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 RNG = np.random.default_rng(4)
 LONG, SHORT = (RNG.integers(3, 1000, size).tolist() for size in (21, 6))

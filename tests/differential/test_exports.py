@@ -74,7 +74,7 @@ def test_a_precision_that_keeps_labels_and_perplexity_is_kept(llama, tmp_path, p
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_weights_in_blocks_are_all_that_is_rounded(llama, tmp_path, precision):
     from fairgate.onnx.decoder_session import DecoderSession
-    from fairgate.onnx.folder import ModelFolder
+    from fairgate.onnx.model_folder import ModelFolder
 
     export(llama, tmp_path / "out", precision=precision, keep_anyway=True)
     assert DecoderSession(ModelFolder.find(tmp_path / "out"), device="cpu").is_fine
@@ -84,7 +84,7 @@ CONTRADICTING = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": False, "a
 
 
 def test_an_export_has_the_originals_tokenizer_and_the_compared_tokens(llama, tmp_path):
-    from fairgate.onnx.folder import ModelFolder
+    from fairgate.onnx.model_folder import ModelFolder
     from fairgate.onnx.prompts import PromptTokenizer
 
     source = shutil.copytree(llama, tmp_path / "source")
@@ -151,7 +151,7 @@ def windowed(tmp_path_factory):
 def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_noticed(
     windowed, tmp_path, monkeypatch
 ):
-    from fairgate.onnx.batch_size import padded_width
+    from fairgate.onnx.batches import padded_width
     from fairgate.onnx.decoder_opening import Reach
 
     record, _ = export(windowed, tmp_path / "out")

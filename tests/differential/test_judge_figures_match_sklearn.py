@@ -12,7 +12,7 @@ from fairgate.cli import main
 from fairgate.domain.executions import Execution
 from fairgate.features.judges import evaluation
 from fairgate.features.judges.evaluation import f1, kappa, precision, recall
-from fairgate.stats.agreement import auc
+from fairgate.stats.association import auc
 
 pytestmark = pytest.mark.torch
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")

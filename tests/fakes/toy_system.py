@@ -7,8 +7,8 @@ from fakes.following import following
 from pydantic import Field
 
 from fairgate.domain.executions import Execution
-from fairgate.domain.fields import Access, Capabilities, Strict, SystemModel
 from fairgate.domain.ports import NOTHING
+from fairgate.domain.schema import Access, Capabilities, Strict, SystemModel
 from fairgate.systems.system_kind import SystemKind
 
 

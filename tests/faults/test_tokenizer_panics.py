@@ -11,7 +11,7 @@ from fairgate.cli import main
 from fairgate.domain.errors import ExitCode, ModelError
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_settings import EmbedderChoice
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import _load
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"

@@ -20,7 +20,7 @@ from functional.conftest import Workspace
 from fairgate.cli import main
 from fairgate.domain.errors import DataError
 from fairgate.features.bundles.bundle import OPTIONAL, REQUIRED, statement
-from fairgate.features.bundles.check import check_bundle, unzipped, zipped
+from fairgate.features.bundles.command import check_bundle, unzipped, zipped
 
 GATES = """\
   - {metric: asr/generation/controlled, max: 0.4, regression: {margin: 0.02, budget: 0.04}}
@@ -492,7 +492,7 @@ def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name, most, monk
         name == "run.json"
     ):  # which the result does not follow from, except for the references' names
         result = result_of_bundle(path)
-        monkeypatch.setattr("fairgate.features.bundles.check.result_of", lambda *_: result)
+        monkeypatch.setattr("fairgate.features.bundles.command.result_of", lambda *_: result)
     other = path.with_name("walked.zip")
     tried, accepted = 0, Counter()
     for place, (pattern, data) in enumerate(walked(members, name, most)):

@@ -17,7 +17,7 @@ from pydantic import Field
 from fairgate.cli import main
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Stop
-from fairgate.domain.fields import SuiteModel
+from fairgate.domain.schema import SuiteModel
 from fairgate.domain.units import Judged, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric

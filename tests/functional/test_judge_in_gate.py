@@ -21,9 +21,9 @@ from fakes.judges import (
 )
 from judged_gates import helpful, judged_gate, turns_away
 
-from fairgate.domain.fields import Role
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role
 from fairgate.github.base_commit import BaseCommit, Clone
 from fairgate.github.change import Judge, evaluated
 

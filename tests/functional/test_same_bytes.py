@@ -18,7 +18,7 @@ from fairgate.cli import main
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
-from fairgate.features.ray.ray_actors import WorkerProcesses
+from fairgate.features.ray.executors import WorkerProcesses
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.io.embedded_names import find

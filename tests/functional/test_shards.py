@@ -215,7 +215,7 @@ def test_parts_that_asked_another_recording_or_version_are_refused(parts, monkey
         parts, 2, "it was asked with another file 'recorded answers answers.jsonl' than is here"
     )
     (parts.root / "answers.jsonl").write_text(text)
-    monkeypatch.setattr("fairgate.features.shards.merge.__version__", "9.9")
+    monkeypatch.setattr("fairgate.features.shards.parts.__version__", "9.9")
     refused(parts, 2, "was asked by FairGate", "this is '9.9'")
 
 

@@ -11,7 +11,7 @@ from fakes.question_items import ORACLES, answered, core, planned, saying, table
 from fairgate.domain.items import Alignment
 from fairgate.io.embedded_names import find
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.suites.question_items.formats import ItemFiles, read_items
+from fairgate.suites.question_items.item_files import ItemFiles, read_items
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"
 EXPECTED = {

@@ -18,7 +18,7 @@ from fakes.planted import Bench, Plant, policy_of
 from fairgate import __version__
 from fairgate.domain.ports import SILENT
 from fairgate.features.bundles.bundle import STATEMENT, RunFiles, as_json, members_of, statement
-from fairgate.features.bundles.check import zipped
+from fairgate.features.bundles.command import zipped
 from fairgate.gate.gate import run_gate
 from fairgate.reports.run_record import render_run_record
 

@@ -14,9 +14,9 @@ from fairgate.features.ray.workers import team_for
 from fairgate.gate import composition
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.io.environment import libraries_of_answers
-from fairgate.onnx import batch_size
+from fairgate.onnx import batches
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.systems.onnx_generator import GeneratorPolicy, named_for_workers
+from fairgate.systems.generator import GeneratorPolicy, named_for_workers
 
 HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}}
 SUITE = {
@@ -297,7 +297,7 @@ def test_workers_share_the_memory_that_batches_are_fitted_to(workspace, monkeypa
     workspace.sources(3)
     write(workspace)
     asked = []
-    monkeypatch.setattr(batch_size, "free_bytes", asked.append)
+    monkeypatch.setattr(batches, "free_bytes", asked.append)
     auto = ("--batch-size", "auto", "--cache")
     expected = whole(workspace.run, "p.yaml", *auto, "one")
     assert set(asked) == {1}

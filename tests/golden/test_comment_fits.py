@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_hostile_texts import _view
 
-from fairgate.github.ci_files import ChangeReport, SeveralReports
+from fairgate.github.change_report import ChangeReport, SeveralReports
 from fairgate.github.report import Edits, Notes, job_summary, pull_request_comment, render_notes
 from fairgate.reports.blocks import Form, Text
 from fairgate.reports.markdown import COMMENT_LIMIT, length

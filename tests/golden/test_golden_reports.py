@@ -6,7 +6,7 @@ import pytest
 from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, SUITE, baseline
 
-from fairgate.features.exports.junit import render_junit
+from fairgate.features.exports.ci import render_junit
 from fairgate.features.exports.sarif import render_sarif
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html

@@ -14,7 +14,7 @@ from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
 from poisoning import Elements, check_lines, poisoned
 
-from fairgate.features.exports.junit import render_junit
+from fairgate.features.exports.ci import render_junit
 from fairgate.features.exports.sarif import render_sarif
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html

@@ -13,7 +13,7 @@ from canonical_results import CANONICAL, baseline, regression
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, Overlap
-from fairgate.features.exports.junit import render_junit
+from fairgate.features.exports.ci import render_junit
 from fairgate.features.exports.sarif import sarif
 from fairgate.reports import figures
 from fairgate.reports.console import render_console

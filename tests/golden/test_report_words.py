@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
-from fairgate.features.exports.junit import render_junit
+from fairgate.features.exports.ci import render_junit
 from fairgate.gate.bounds import check_bounds
 from fairgate.gate.identity import check_identity
 from fairgate.metrics.catalogue import BY_ID, METRICS

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
-from fairgate.features.exports.junit import render_badge
+from fairgate.features.exports.ci import render_badge
 from fairgate.gate.decide import decide
 from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
 from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head

@@ -27,7 +27,7 @@ from fairgate.gate.waves import Answered, Crossing
 from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
-from fairgate.relations.oracles.verdict import code_of
+from fairgate.relations.oracles.judge import code_of
 from fairgate.relations.set_equivalence import SetEquivalence
 from fairgate.suites.metamorphic.judge import is_violated, judge_pairs
 from fairgate.suites.metamorphic.plan import PlanInput, build_plan

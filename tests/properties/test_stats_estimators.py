@@ -10,7 +10,7 @@ from fakes.statistics import bootstrap, regression_evidence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairgate.stats.agreement import auc, entropy
+from fairgate.stats.association import auc, entropy
 from fairgate.stats.bootstrap import BootstrapSettings
 from fairgate.stats.interval import Interval, wilson
 from fairgate.stats.multiplicity import holm

@@ -29,7 +29,7 @@ from matrix_rate import product_rate
 
 import fairgate
 from fairgate.features.onnx_export.model_export import ExportChoice, export_model
-from fairgate.onnx.batch_size import padded_width
+from fairgate.onnx.batches import padded_width
 from fairgate.onnx.encoder import OnnxEncoder
 
 DATA = Path(fairgate.__file__).parent / "data"

@@ -23,7 +23,7 @@ from engine_models import DEMO, write_precision
 
 from fairgate.features.onnx_export.precision import Precision
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 
 

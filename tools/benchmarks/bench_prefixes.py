@@ -36,7 +36,7 @@ from matrix_rate import product_rate
 import fairgate
 from fairgate.cli import main as fairgate_command
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
-from fairgate.onnx import decoder_graph, graph
+from fairgate.onnx import decoder_graph, projection_cut
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 
@@ -93,7 +93,7 @@ def engine_of(folder: Path, way: str) -> OnnxDecoder:
             for name in ("drop_softmax_guards", "join_attention"):
                 changed.enter_context(patch.object(decoder_graph, name, lambda _: 0))
             old = patch.object(
-                graph, "states_before_steps", lambda _, end, __: ([end.input[0]], [])
+                projection_cut, "states_before_steps", lambda _, end, __: ([end.input[0]], [])
             )
             changed.enter_context(old)
         session = engine._session
@@ -116,8 +116,10 @@ def products_of(folder: Path) -> tuple[tuple[int, int], dict[str, int]]:
         for node in model.graph.node
         if node.op_type == "MatMul" and len(shapes.get(node.input[1], ())) == 2
     }
-    head = graph._find_projection(model)
-    _, steps = graph.states_before_steps(model, head, graph._depends_on_input(model))
+    head = projection_cut._find_projection(model)
+    _, steps = projection_cut.states_before_steps(
+        model, head, projection_cut._depends_on_input(model)
+    )
     last = {node.name for node in steps} | {head.name}
 
     def together(without: set[str]) -> int:

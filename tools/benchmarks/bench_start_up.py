@@ -22,7 +22,7 @@ CALL = "import sys; sys.path.insert(0, sys.argv.pop(1)); from fairgate.cli impor
 TOKENS = """
 import sys; sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 folder = ModelFolder.find(Path(sys.argv[1]) / "fairgate/data/models/demo-slm")
 assert PromptTokenizer(folder).encode(["Is it good?"])

@@ -11,8 +11,8 @@ from fairgate.domain.errors import ExitCode, FairGateError
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless
+from fairgate.features.blame.command import blame_line
 from fairgate.features.blame.documents import Blame
-from fairgate.features.blame.report import blame_line
 from fairgate.features.blame.versions import Side, Version, crossed, revision_of, write_blame
 from fairgate.github.change import Evaluation, JudgedChange
 from fairgate.github.sides import Files

@@ -29,8 +29,8 @@ from fairgate.systems.catalogue import kind_of
 from fairgate.systems.corpora import find_table, long_form, open_corpus
 from fairgate.systems.embedders import Encoder, long_embedder
 from fairgate.systems.execute import RETRIEVALS, LocalSystem, NoStore, System
+from fairgate.systems.generator import GeneratorPolicy, open_generator
 from fairgate.systems.local import RetrieverPolicy, StoreApart, prompt_facts
-from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
 from fairgate.systems.resources import Resources
 
 _EVERY = frozenset(Factor)

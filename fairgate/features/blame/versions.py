@@ -16,8 +16,8 @@ from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.blame.blame import blame
+from fairgate.features.blame.command import blame_record
 from fairgate.features.blame.documents import Blame, Factor, QuestionLimit
-from fairgate.features.blame.report import blame_record
 from fairgate.features.blame.shapley import design
 from fairgate.features.blame.sides import LocalSides, Parts, parts_of
 from fairgate.gate.baseline import NO_REFERENCES
@@ -25,13 +25,13 @@ from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
 from fairgate.io.durable import write_text
-from fairgate.io.git_calls import Repository, repository_of
+from fairgate.io.git import Repository, repository_of
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.systems.catalogue import kind_of, policy_parts
+from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.local import LocalPolicy, RetrieverPolicy
-from fairgate.systems.onnx_generator import GeneratorPolicy
 
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30

@@ -22,7 +22,7 @@ from fairgate.gate.gate import GateInput, GateRun
 from fairgate.gate.judge import table_with
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.run_folder import RunFolder, check_run, execution_lines, plan_lines, replay
-from fairgate.io.lines import read_json_object, read_whole
+from fairgate.io.text_files import read_json_object, read_whole
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.table import Table
 from fairgate.policy.schema import Policy

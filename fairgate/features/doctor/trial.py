@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fairgate.domain.cases import Case, TestPlan, first_asked
 from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fields import Capabilities
 from fairgate.domain.ports import SILENT, SystemUnderTest
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Capabilities
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy

@@ -14,7 +14,7 @@ from fairgate.domain.executions import Document
 from fairgate.domain.units import Judged, Reason, Unit, Value
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.gate.gate import GateInput, GateRun
-from fairgate.relations.oracles.verdict import code_of, read_judgement
+from fairgate.relations.oracles.judge import code_of, read_judgement
 from fairgate.suites.metamorphic.documents import document_key
 from fairgate.suites.metamorphic.judge import CONTROLS, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE

@@ -16,13 +16,13 @@ def _sarif(view: View, done: Finished) -> str:
 
 
 def _junit(view: View, _: Finished) -> str:
-    from fairgate.features.exports.junit import render_junit
+    from fairgate.features.exports.ci import render_junit
 
     return render_junit(view)
 
 
 def _badge(view: View, _: Finished) -> str:
-    from fairgate.features.exports.junit import render_badge
+    from fairgate.features.exports.ci import render_badge
 
     return render_badge(view)
 

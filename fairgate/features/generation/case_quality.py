@@ -26,7 +26,7 @@ from fairgate.features.generation.cases import header_of, read_cases
 from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.sources import GeneratedCase
 from fairgate.systems.embedders import long_embedder
-from fairgate.systems.onnx_generator import GeneratorPolicy, open_generator
+from fairgate.systems.generator import GeneratorPolicy, open_generator
 from fairgate.systems.resources import Resources
 
 SAMPLE = 200

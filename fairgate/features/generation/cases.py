@@ -15,14 +15,14 @@ from fairgate import __version__
 from fairgate.domain.attributes import Dimension
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.runtime import Runtime
-from fairgate.features.generation.combinations import MOST_STRENGTH, Inventory
 from fairgate.features.generation.generator import Ingredients
 from fairgate.features.generation.generators import GENERATORS
+from fairgate.features.generation.inventory import MOST_STRENGTH, Inventory
 from fairgate.features.generation.model_pairs import BY_MODEL, check_pairs, is_english
 from fairgate.features.generation.templates import load_templates
 from fairgate.io.durable import write_lines
-from fairgate.io.lines import capped, checked_text
 from fairgate.io.tables import Row, read_rows
+from fairgate.io.text_files import capped, checked_text
 from fairgate.policy.attribute_files import embedded_dimensions, known_dimensions
 from fairgate.relations.frames import parse_frame
 from fairgate.suites.metamorphic.sources import (

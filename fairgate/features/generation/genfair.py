@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.attributes import AttributeUse, Manner, excluded
-from fairgate.features.generation.combinations import named_values
 from fairgate.features.generation.generator import Distinct, Ingredients
+from fairgate.features.generation.inventory import named_values
 from fairgate.features.generation.templates import Template
 from fairgate.suites.metamorphic.sources import GeneratedCase
 

@@ -13,9 +13,9 @@ import numpy as np
 from fairgate import __version__
 from fairgate.domain.cases import Case, Source, TestPlan
 from fairgate.domain.errors import DataError, ModelError, PolicyError, UsageError
-from fairgate.domain.fields import Strict
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Strict
 from fairgate.domain.wording import listed
 from fairgate.features.generation.cases import refuse_to_replace
 from fairgate.features.generation.model_pairs import (
@@ -40,8 +40,8 @@ from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.suites.metamorphic.sources import FORMAT, HEADER_KEY, written_pair
 from fairgate.systems.catalogue import policy_parts
+from fairgate.systems.generator import GeneratorField
 from fairgate.systems.local import LocalPolicy, OpenLocal, model_name
-from fairgate.systems.onnx_generator import GeneratorField
 from fairgate.systems.resources import Resources
 
 CALLS_A_PAIR = 3

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.domain.fields import Name, Strict, Text
+from fairgate.domain.schema import Name, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.policy.named_files import named_document
 from fairgate.policy.parse import validated

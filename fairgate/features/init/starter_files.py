@@ -10,7 +10,7 @@ from pathlib import Path
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 from fairgate.io.durable import durable_file, write_text
-from fairgate.io.git_calls import repository_of
+from fairgate.io.git import repository_of
 from fairgate.metrics.identity import ADVISED, MAX_DIFFERENCE, RETRIEVAL, UNREADABLE
 
 _POLICY = """\

@@ -16,12 +16,12 @@ from fairgate.domain.errors import DataError, ModelError, PolicyError
 from fairgate.domain.ports import Progress
 from fairgate.domain.runtime import Runtime
 from fairgate.io.durable import write_text
-from fairgate.io.lines import capped, checked_text, file_sha256
 from fairgate.io.tables import read_rows, table_columns
+from fairgate.io.text_files import capped, checked_text, file_sha256
 from fairgate.policy.parse import validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
-from fairgate.relations.oracles.verdict import JUDGE_RULE, JudgedTexts, Verdict
-from fairgate.stats.agreement import auc, entropy, stability
+from fairgate.relations.oracles.judge import JUDGE_RULE, JudgedTexts, Verdict
+from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.interval import Interval, wilson
 from fairgate.stats.observations import Floats, Mask
 from fairgate.systems.judges import (

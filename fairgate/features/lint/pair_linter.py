@@ -35,8 +35,8 @@ from fairgate.features.lint.pair_unknown import (
     unknown_attribute_faults,
     walk_of,
 )
-from fairgate.io.lines import capped, checked_text
 from fairgate.io.tables import Row, read_rows
+from fairgate.io.text_files import capped, checked_text
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.english import FUNCTION_WORDS, PRONOUNS, new_english_fault
 

@@ -26,8 +26,8 @@ from fairgate.domain.units import Claim, Reading
 from fairgate.domain.wording import listed, suggestion
 from fairgate.io.durable import write_text
 from fairgate.io.embedded_names import embedded_path
-from fairgate.io.lines import capped, checked_text, file_sha256
 from fairgate.io.tables import Row, read_rows
+from fairgate.io.text_files import capped, checked_text, file_sha256
 from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.oracles.tone import ReadsTogether

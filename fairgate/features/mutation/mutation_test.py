@@ -24,6 +24,7 @@ from fairgate.domain.outcomes import KeptKillScore, Outcome, RuleResult
 from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.units import Judged, Unit
+from fairgate.features.mutation.command import not_seen
 from fairgate.features.mutation.mutants import (
     NO_VERDICT,
     SEPARATING_METRICS,
@@ -42,7 +43,6 @@ from fairgate.features.mutation.mutants import (
     separating,
 )
 from fairgate.features.mutation.recorded_run import RecordedRun
-from fairgate.features.mutation.report import not_seen
 from fairgate.gate.accepted_runs import (
     MOST_SENTENCES,
     kill_score_badge,

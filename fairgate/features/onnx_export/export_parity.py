@@ -23,7 +23,7 @@ from fairgate.features.onnx_export.precision import Precision
 from fairgate.onnx.attention_settings import read_attention_settings
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.encoder_settings import EmbedderChoice, EncoderSettings
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 
 _LONGEST_WINDOW = 8192

@@ -39,7 +39,7 @@ from fairgate.features.onnx_export.export_source import (
 )
 from fairgate.features.onnx_export.precision import Precision, change_precision
 from fairgate.onnx.encoder_settings import has_further_modules
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.terminal.options import cache_option, runtime_of
 
 Task = Literal["text-generation", "feature-extraction"]

@@ -19,7 +19,7 @@ from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.ray.workers import Asks, Reply, Way, reply_to, task_from
 from fairgate.io.environment import OPTIONAL, describe_environment, libraries_of_answers
-from fairgate.systems.onnx_generator import GeneratorPolicy, open_here
+from fairgate.systems.generator import GeneratorPolicy, open_here
 from fairgate.systems.resources import Resources
 
 _FRAMES = 3

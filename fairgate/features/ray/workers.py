@@ -430,8 +430,8 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime) -> Team | None:
 
 
 def _runs_a_model(loaded: LoadedPolicy) -> bool:
+    from fairgate.systems.generator import GeneratorPolicy
     from fairgate.systems.judges import JudgePolicy
-    from fairgate.systems.onnx_generator import GeneratorPolicy
 
     policy = loaded.policy
     judges = policy.judge.generators if isinstance(policy.judge, JudgePolicy) else ()
@@ -446,9 +446,9 @@ def _executor(runtime: Runtime) -> Executor:
     from fairgate.features.ray.worker_side import worker_side
 
     if chosen.ray_address is not None:
-        from fairgate.features.ray.ray_actors import RayActors
+        from fairgate.features.ray.executors import RayActors
 
         return RayActors(chosen.count, runtime.threads, worker_side, chosen.ray_address)
-    from fairgate.features.ray.ray_actors import WorkerProcesses
+    from fairgate.features.ray.executors import WorkerProcesses
 
     return WorkerProcesses(chosen.count, runtime.threads, worker_side)

@@ -36,7 +36,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
     outside of the checkout. Everything else is as without parts.
     """
     from fairgate.features.shards.change_parts import PartsJudge
-    from fairgate.features.shards.merge import find_shards
+    from fairgate.features.shards.parts import find_shards
 
     environment = dict(os.environ)
     os.environ.pop("FAIRGATE_GITHUB_TOKEN", None)

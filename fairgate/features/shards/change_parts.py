@@ -15,7 +15,7 @@ from pathlib import Path
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Progress
 from fairgate.features.shards.folder import Manifest
-from fairgate.features.shards.merge import Found, Identity, expected, merge, objection, run_shard
+from fairgate.features.shards.parts import Found, Identity, expected, merge, objection, run_shard
 from fairgate.features.shards.shard import Shard
 from fairgate.gate.composition import Composition
 from fairgate.github.change import Evaluation

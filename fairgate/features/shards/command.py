@@ -64,8 +64,8 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     No model is loaded, unless attribution has questions: they follow from the answers of all parts,
     and are asked here.
     """
-    from fairgate.features.shards.merge import find_shards
-    from fairgate.features.shards.merge import merge as merged
+    from fairgate.features.shards.parts import find_shards
+    from fairgate.features.shards.parts import merge as merged
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.composition import Composition
     from fairgate.gate.run_folder import output_folder, write_run
@@ -139,7 +139,7 @@ def parsed(text: str) -> Shard:
 
 def _run_part(policy: Path, options: Mapping[str, Any], runtime: Runtime) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
-    from fairgate.features.shards.merge import find_shards, run_attribution, run_shard, shard_folder
+    from fairgate.features.shards.parts import find_shards, run_attribution, run_shard, shard_folder
     from fairgate.gate.composition import Composition
 
     shard = parsed(options["shard"])

@@ -34,8 +34,8 @@ from fairgate.features.shards.shard import (
 )
 from fairgate.gate.run_folder import PART_MANIFEST, execution_lines
 from fairgate.io.durable import PARTS, check_parts, write_parts
-from fairgate.io.lines import capped, read_json_object
 from fairgate.io.tables import read_json_objects
+from fairgate.io.text_files import capped, read_json_object
 from fairgate.systems.recorded_answers import RepeatedDocuments, SeenDocuments, line_from
 
 ANSWERS = "shard-answers.jsonl"

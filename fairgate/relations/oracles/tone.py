@@ -15,10 +15,10 @@ from typing import Protocol, runtime_checkable
 from fairgate.domain.cases import Case, Classified, Classifier, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading, Reason
+from fairgate.relations.oracles.judge import OpenAnswerOracle
 from fairgate.relations.oracles.label import LabelOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.thinking import spoken
-from fairgate.relations.oracles.verdict import OpenAnswerOracle
 
 TONE_RULE = "tone/1"
 """Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""

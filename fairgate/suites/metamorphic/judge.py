@@ -8,9 +8,9 @@ from dataclasses import replace
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
-from fairgate.relations.oracles.verdict import voted
+from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.stats.agreement import entropy
+from fairgate.stats.association import entropy
 from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.readings import Readings

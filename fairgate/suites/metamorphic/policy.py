@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.domain.fields import (
+from fairgate.domain.schema import (
     Access,
     ByShape,
     Columns,

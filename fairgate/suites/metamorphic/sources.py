@@ -22,7 +22,6 @@ from fairgate.domain.cases import Pair, Source
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.wording import listed, quoted, shown, suggestion
-from fairgate.io.lines import capped, checked_text
 from fairgate.io.tables import (
     ID_COLUMNS,
     TEXT_COLUMNS,
@@ -33,6 +32,7 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
+from fairgate.io.text_files import capped, checked_text
 from fairgate.relations.frames import Unrealisable, realise
 
 Dimensions = Callable[[], Mapping[str, Dimension]]

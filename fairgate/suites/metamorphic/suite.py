@@ -17,8 +17,8 @@ from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.metrics.table import Table
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
+from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
-from fairgate.relations.oracles.verdict import JudgeOracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import MetamorphicRelation, judge_instruction
 from fairgate.suites.metamorphic.documents import DocumentOptions

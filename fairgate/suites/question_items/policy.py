@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.domain.fields import Access, ByShape, Name, Names, Role, Strict, SuiteModel, Text
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
+from fairgate.domain.schema import Access, ByShape, Name, Names, Role, Strict, SuiteModel, Text
 
 if TYPE_CHECKING:
     from fairgate.suites.question_items.suite import QuestionItemSuite

@@ -11,7 +11,6 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.items import STANCES
 from fairgate.domain.wording import listed
-from fairgate.io.lines import capped, checked_text, file_sha256
 from fairgate.io.tables import (
     ID_COLUMNS,
     TEXT_COLUMNS,
@@ -21,6 +20,7 @@ from fairgate.io.tables import (
     read_rows,
     table_columns,
 )
+from fairgate.io.text_files import capped, checked_text, file_sha256
 
 STANCE_COLUMN = "stance"
 _VERSION = "stances-1"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from fakes.policies import parse_policy
 
-from fairgate.domain.fields import Access
+from fairgate.domain.schema import Access
 from fairgate.github.change import accesses, new_accesses
 
 POLICY = """\

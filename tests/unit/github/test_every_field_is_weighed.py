@@ -208,7 +208,7 @@ def test_every_model_of_the_policy_is_reached():
     systems = [
         module
         for name, module in sys.modules.items()
-        if name.startswith(("fairgate.systems", "fairgate.domain.fields"))
+        if name.startswith(("fairgate.systems", "fairgate.domain.schema"))
     ]
     compared_whole = {
         value

@@ -6,7 +6,7 @@ import huggingface_hub
 import pytest
 
 from fairgate.domain.errors import DataError, ModelError
-from fairgate.io.dataset_hub import fetch_dataset
+from fairgate.io.hub import fetch_dataset
 from fairgate.onnx.model_hub import fetch
 
 TOKEN = "hf_sesame0123456789"  # noqa: S105  # of no account

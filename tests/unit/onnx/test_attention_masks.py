@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from fairgate.onnx.attention_layers import AttentionGraph, hides_later_tokens_only, plain_attention
 from fairgate.onnx.decoder_graph import drop_softmax_guards, mask_window
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.joint_attention import join_attention
+from fairgate.onnx.model_folder import ModelFolder
 
 WINDOW = 100
 """More than a trial reads, so that only the nodes show it."""

@@ -8,7 +8,7 @@ import pytest
 from fairgate.domain.errors import ModelError
 from fairgate.onnx import attention_settings
 from fairgate.onnx.attention_settings import read_attention_settings
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 KINDS = sorted(attention_settings._SAYS_ITSELF | attention_settings._ALL_LAYERS_FULL | {"mistral"})
 SMALL = {"num_hidden_layers": 4}

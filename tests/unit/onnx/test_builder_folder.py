@@ -101,7 +101,7 @@ def test_attention_without_a_window_needs_the_original_config(folder):
     edit_graph(folder, rename)
     from fairgate.onnx.decoder_graph import read_decoder_graph
     from fairgate.onnx.decoder_opening import refuse_wrong_builds
-    from fairgate.onnx.folder import ModelFolder
+    from fairgate.onnx.model_folder import ModelFolder
 
     found = ModelFolder.find(folder)
     facts = read_decoder_graph(found.graph, attends_to_all=True).facts

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from fairgate.onnx.graph_fields import DamagedGraphError, external_locations
+from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 from fairgate.onnx.graph_structure import read_structure
 from fairgate.onnx.session import operator_types
 

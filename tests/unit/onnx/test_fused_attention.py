@@ -10,10 +10,10 @@ from fakes.decoders import DEMO, TokenDecoder
 from fairgate.onnx import decoder_graph, fused_layers, joint_attention
 from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.fused_layers import FUSED_INPUT, attention_node
-from fairgate.onnx.graph import POSITIONS_INPUT, cut_to_positions
 from fairgate.onnx.joint_attention import raise_version
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.projection_cut import POSITIONS_INPUT, cut_to_positions
 
 RNG = np.random.default_rng(3)
 PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (2, 31, 64, 65, 150)]

@@ -17,9 +17,9 @@ from fairgate.domain.errors import ModelError
 from fairgate.onnx import decoder_opening, graph_structure
 from fairgate.onnx.decoder_graph import read_decoder_graph
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder, content_files
-from fairgate.onnx.graph_fields import DamagedGraphError
+from fairgate.onnx.graph_file import DamagedGraphError
 from fairgate.onnx.graph_structure import load_structure, read_structure
+from fairgate.onnx.model_folder import ModelFolder, content_files
 
 ROWS = [[(7 * place + n) % 200 for place in range(40)] for n in range(3)]
 

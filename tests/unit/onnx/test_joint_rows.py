@@ -22,9 +22,9 @@ from fairgate.onnx.attention_layers import plain_attention, plain_inputs
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import BoundStep, DecoderSession
-from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.joint_attention import JOINT_INPUT, join_attention
 from fairgate.onnx.joint_rows import JointRows
+from fairgate.onnx.model_folder import ModelFolder
 
 ROOT = Path(__file__).parents[3]
 RNG = np.random.default_rng(7)

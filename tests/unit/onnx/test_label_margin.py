@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairgate.onnx.answer_row import LabelTokens, LabelTrace
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 
 VOCABULARY = [" ", "pos", "neg", " pos", " ne", "itive", "gative", "utral", ".", "The", " Ne"]

@@ -14,7 +14,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.encoder import OnnxEncoder
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 MINILM = Path(fairgate.__file__).parent / "data" / "models" / "minilm"
 ODD_NAMES = [

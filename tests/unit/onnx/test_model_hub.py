@@ -13,7 +13,7 @@ from fakes.graphs import external_tensor, graph_of, model_of
 from fakes.model_hub import asking, model_hub
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.model_hub import exported_folder, fetch
 
 FETCH = """

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.onnx.batch_size import batches_by_width, padded_width
+from fairgate.onnx.batches import batches_by_width, padded_width
 
 lengths = st.lists(st.integers(min_value=1, max_value=600), max_size=60)
 

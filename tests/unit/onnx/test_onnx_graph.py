@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import fairgate
-from fairgate.onnx.graph import POSITIONS_INPUT, cut_to_positions
+from fairgate.onnx.projection_cut import POSITIONS_INPUT, cut_to_positions
 
 np = pytest.importorskip("numpy")
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm" / "model.onnx"

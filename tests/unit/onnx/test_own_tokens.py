@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 
 TEXTS = [

@@ -17,7 +17,7 @@ from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import prompt_blocks, trials
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompt_blocks import BLOCK, PromptBlocks
 from fairgate.onnx.trials import RowTrials
 

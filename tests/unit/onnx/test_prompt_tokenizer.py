@@ -11,7 +11,7 @@ import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.onnx.attention_settings import read_attention_settings
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"

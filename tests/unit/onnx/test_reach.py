@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention_settings import read_attention_settings
-from fairgate.onnx.batch_size import padded_width
+from fairgate.onnx.batches import padded_width
 from fairgate.onnx.decoder_graph import GraphFacts
 from fairgate.onnx.decoder_opening import Reach, read_reach
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 PLAIN = GraphFacts(operators=frozenset({"MatMul", "Softmax"}))
 COUNTS_ROWS = GraphFacts(operators=frozenset({"GroupQueryAttention"}))

@@ -13,7 +13,7 @@ from fakes.decoders import DEMO
 from fairgate.onnx import decoder_graph, decoder_opening
 from fairgate.onnx.decoder_graph import drop_softmax_guards
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 
 LAYERS = 3
 

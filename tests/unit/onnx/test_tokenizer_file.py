@@ -15,7 +15,7 @@ from tokenizers import AddedToken
 import fairgate
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.attention_settings import read_attention_settings
-from fairgate.onnx.folder import ModelFolder
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer, render_chat
 from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer
 

@@ -12,7 +12,7 @@ from fakes.embedder import TableEmbedder
 from fairgate.domain.errors import DataError, ModelError, RetrievalError, UsageError
 from fairgate.retrieval.bm25_index import Bm25Index, tokens
 from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
-from fairgate.retrieval.inner_product_index import InnerProductIndex
+from fairgate.retrieval.exact_index import InnerProductIndex
 from fairgate.suites.question_items.stances import StanceCollection, stance_files
 
 

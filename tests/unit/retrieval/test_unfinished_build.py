@@ -148,9 +148,9 @@ def test_a_second_interruption_after_damage_loses_nothing_more(builds, whole, ha
 
 
 def test_room_is_bounded_for_unfinished_builds_too(builds, monkeypatch):
-    from fairgate.retrieval import index_room
+    from fairgate.retrieval import index_cache
 
-    monkeypatch.setattr(index_room, "MOST_BYTES", 0)
+    monkeypatch.setattr(index_cache, "MOST_BYTES", 0)
     for number in range(9):
         texts = [f"{number} {text}" for text in TEXTS]
         builds.interrupted(2, ListCorpus(texts, f"c{number}"))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fairgate.stats.agreement import entropy, stability
+from fairgate.stats.association import entropy, stability
 
 
 @pytest.mark.parametrize(

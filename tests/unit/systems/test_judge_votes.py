@@ -5,7 +5,7 @@ from fakes.judges import biased_texts, careful, verdict
 
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT
-from fairgate.relations.oracles.verdict import RETRY, Judgement, Verdict
+from fairgate.relations.oracles.judge import RETRY, Judgement, Verdict
 from fairgate.systems.judges import judge_all, vote
 
 TEXTS = {"a": biased_texts(), "b": biased_texts("and more")}

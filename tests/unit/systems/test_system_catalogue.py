@@ -8,10 +8,10 @@ from fakes.toy_system import Toy, ToyPolicy
 
 from fairgate.cli import main
 from fairgate.domain.executions import Chat, Decoding
-from fairgate.domain.fields import NamesOutside, SystemModel
+from fairgate.domain.schema import NamesOutside, SystemModel
 from fairgate.systems.catalogue import SYSTEMS, kind_of, policy_parts, registered
+from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.local import prompt_facts
-from fairgate.systems.onnx_generator import GeneratorPolicy
 from fairgate.systems.system_kind import SystemKind
 
 POLICY = """\

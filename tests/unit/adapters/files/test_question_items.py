@@ -10,7 +10,7 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.items import Alignment, Condition
 from fairgate.io.embedded_names import find
 from fairgate.policy.named_files import unknown_wordings
-from fairgate.suites.question_items.formats import ItemFiles, read_items
+from fairgate.suites.question_items.item_files import ItemFiles, read_items
 
 
 def read(path, **options):

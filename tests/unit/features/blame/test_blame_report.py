@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairgate.features.blame.command import blame_line, blame_record, render_blame
 from fairgate.features.blame.documents import (
     Blame,
     ExplainedRule,
@@ -15,7 +16,6 @@ from fairgate.features.blame.documents import (
     SearchedDocuments,
 )
 from fairgate.features.blame.mixed_corpus import ChangedDocument
-from fairgate.features.blame.report import blame_line, blame_record, render_blame
 
 RESTORES = "restores the verdict"
 UNKNOWN = "is not known"

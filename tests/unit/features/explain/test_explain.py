@@ -9,8 +9,8 @@ from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.units import Reading
+from fairgate.features.explain.command import render_explanation
 from fairgate.features.explain.explain import difference, explain_case, sentence
-from fairgate.features.explain.report import render_explanation
 
 BENCH = Bench(policy=policy_of(), sources=8, sets=("gender",))
 

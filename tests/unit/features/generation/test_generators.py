@@ -11,9 +11,9 @@ import pytest
 from fakes.generation import generated, shipped_templates, stream
 
 from fairgate.domain.attributes import Form, Manner, contradiction
-from fairgate.features.generation.combinations import CombinationCounts, combinations_of
 from fairgate.features.generation.generators import GENERATORS
 from fairgate.features.generation.genfair import OPERATORS
+from fairgate.features.generation.inventory import CombinationCounts, combinations_of
 from fairgate.features.generation.templates import Template
 from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.english import article_fault

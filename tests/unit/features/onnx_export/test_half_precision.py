@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from fairgate.domain.errors import ModelError
 from fairgate.features.onnx_export.precision import change_precision
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.folder import ModelFolder
-from fairgate.onnx.graph_fields import read_graph
+from fairgate.onnx.graph_file import read_graph
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import has_half_angles, refuse_half_angles
 
 LENGTHS = (3, 200, 700, 1400)

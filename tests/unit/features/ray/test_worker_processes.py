@@ -17,7 +17,7 @@ from fakes.workers import (
 )
 
 from fairgate.domain.errors import WorkerError
-from fairgate.features.ray.ray_actors import WorkerProcesses
+from fairgate.features.ray.executors import WorkerProcesses
 
 
 @pytest.fixture

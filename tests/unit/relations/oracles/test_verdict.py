@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 from fakes.judges import PLANTED, attacks, biased_texts, careful, copying, quoting, shown, verdict
 
-from fairgate.relations.oracles.verdict import MOST_CHARACTERS, Verdict, read_judgement
+from fairgate.relations.oracles.judge import MOST_CHARACTERS, Verdict, read_judgement
 
 TEXTS = biased_texts()
 CODE = TEXTS.code

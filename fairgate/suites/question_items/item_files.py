@@ -12,8 +12,8 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.items import Condition, ExcludedItem, Item
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import suggestion
-from fairgate.io.lines import capped, checked_text
 from fairgate.io.tables import Row, read_rows, table_columns
+from fairgate.io.text_files import capped, checked_text
 from fairgate.relations.oracles.choice import find_unknown
 from fairgate.relations.oracles.folding import folded
 

@@ -39,7 +39,7 @@ from fairgate.features.bundles.bundle import (
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.baseline_files import load_baseline
 from fairgate.gate.gate import GateInput, result_of
-from fairgate.io.lines import read_whole
+from fairgate.io.text_files import read_whole
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.reports.run_record import run_record

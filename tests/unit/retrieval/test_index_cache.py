@@ -8,7 +8,7 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
 
-from fairgate.retrieval import index_builder, index_room
+from fairgate.retrieval import index_builder, index_cache
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.systems import result_store
@@ -46,7 +46,7 @@ class Cache:
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_room, "MOST_VERSIONS", MOST_VERSIONS)
+    monkeypatch.setattr(index_cache, "MOST_VERSIONS", MOST_VERSIONS)
     return Cache(tmp_path)
 
 
@@ -71,7 +71,7 @@ def test_another_corpus_and_another_embedder_are_no_versions(cache):
 
 
 def test_all_indexes_together_take_a_bounded_room(cache, monkeypatch):
-    monkeypatch.setattr(index_room, "MOST_BYTES", 0)
+    monkeypatch.setattr(index_cache, "MOST_BYTES", 0)
     names = [
         cache.used(ListCorpus([f"{n} {text}" for text in TEXTS], f"other {n}"))
         for n in range(10, 16)

@@ -14,7 +14,7 @@ import pytest
 from fakes.workers import answer_to, questions, scripted_side, spread
 
 from fairgate.domain.errors import UsageError, WorkerError
-from fairgate.features.ray.ray_actors import RayActors
+from fairgate.features.ray.executors import RayActors
 
 
 def installed(monkeypatch, *, is_there):

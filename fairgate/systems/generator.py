@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from fairgate import __version__
 from fairgate.domain.executions import Chat, Decoding
-from fairgate.domain.fields import Names, Role, Text
 from fairgate.domain.ports import Generator
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Names, Role, Text
 from fairgate.domain.wording import quoted
 from fairgate.io.environment import libraries_of_answers
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
@@ -122,7 +122,7 @@ def open_here(
     chosen: GeneratorPolicy, resources: Resources, role: Role = Role.GENERATOR
 ) -> OnnxDecoder:
     """Return the model as it runs in this process; nothing is loaded before it is asked."""
-    from fairgate.onnx.batch_size import BatchSize
+    from fairgate.onnx.batches import BatchSize
     from fairgate.onnx.decoder import OnnxDecoder
 
     return OnnxDecoder(

@@ -24,7 +24,7 @@ from typing import Any
 from fairgate.domain.errors import UsageError, WorkerError
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.ray.workers import Received
-from fairgate.io.spawn import Side, close_to_others, no_interrupts
+from fairgate.io.processes import Side, close_to_others, no_interrupts
 
 _SECONDS_TO_REACH = 5.0
 _SECONDS_TO_JOIN = 90.0

@@ -18,8 +18,8 @@ from fairgate.domain.attributes import (
     Wording,
     contradiction,
 )
-from fairgate.features.generation.combinations import CombinationCounts, combinations_of
 from fairgate.features.generation.genfair import MOST_ROWS, Counts, Rows
+from fairgate.features.generation.inventory import CombinationCounts, combinations_of
 from fairgate.features.generation.templates import Slot, Template
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fairgate.stats.agreement import alike_within_groups, commonest, within_groups
+from fairgate.stats.association import alike_within_groups, commonest, within_groups
 
 
 def test_the_commonest_value_and_its_ties():

@@ -16,9 +16,9 @@ from types import MappingProxyType
 from fairgate import __version__
 from fairgate.domain.errors import BudgetError, DataError, UsageError
 from fairgate.domain.executions import Execution
-from fairgate.domain.fields import Role
 from fairgate.domain.ports import SILENT, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.shards.folder import (
     Manifest,
@@ -43,7 +43,7 @@ from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
 from fairgate.gate.run_folder import RunFolder, is_shard
 from fairgate.gate.waves import answer_waves
-from fairgate.io.git_calls import keep_output_out_of_git
+from fairgate.io.git import keep_output_out_of_git
 
 _NAMED = 5
 _MOST_FOLDERS = 4 * MOST_SHARDS

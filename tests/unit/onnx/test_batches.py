@@ -12,14 +12,14 @@ from fakes.encoders import write_encoder
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.onnx import batch_size, decoder_opening, trials
-from fairgate.onnx.batch_size import MOST, BatchSize
+from fairgate.onnx import batches, decoder_opening, trials
+from fairgate.onnx.batches import MOST, BatchSize
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import BoundStep, DecoderSession
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_session import EncoderSession
-from fairgate.onnx.folder import ModelFolder
 from fairgate.onnx.joint_rows import JointRows
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.runtime_errors import mapped_errors
 
 RNG = np.random.default_rng(3)
@@ -249,7 +249,7 @@ def test_other_failures_are_not_tried_again(monkeypatch):
 def address_space(spare):
     """Let this process take so many bytes more, and no others."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    used = batch_size._in_kilobytes(batch_size._STATUS, "VmSize:")
+    used = batches._in_kilobytes(batches._STATUS, "VmSize:")
     resource.setrlimit(resource.RLIMIT_AS, (used + spare, before[1]))
     try:
         yield
@@ -257,7 +257,7 @@ def address_space(spare):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.skipif(not batch_size._STATUS.exists(), reason="there is no /proc here")
+@pytest.mark.skipif(not batches._STATUS.exists(), reason="there is no /proc here")
 def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
     # Attention of whole prompts takes 4 heads * 1200 * 1200 * 4 bytes a row, for scores and mask.
     monkeypatch.setattr(DecoderSession, "shares", False)
@@ -282,7 +282,7 @@ def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
     ],
 )
 def test_auto_takes_as_many_rows_as_memory_holds(free, on_cpu, rows, monkeypatch):
-    monkeypatch.setattr(batch_size, "free_bytes", lambda _: free)
+    monkeypatch.setattr(batches, "free_bytes", lambda _: free)
     chosen = BatchSize(None)
     chosen.fit(1000, on_cpu=on_cpu)
     assert chosen.rows == rows
@@ -291,7 +291,7 @@ def test_auto_takes_as_many_rows_as_memory_holds(free, on_cpu, rows, monkeypatch
 
 
 def test_a_number_is_kept_whatever_memory_holds(monkeypatch):
-    monkeypatch.setattr(batch_size, "free_bytes", lambda _: 0)
+    monkeypatch.setattr(batches, "free_bytes", lambda _: 0)
     chosen = BatchSize(7)
     chosen.fit(1000, on_cpu=True)
     assert chosen.rows == 7
@@ -301,7 +301,7 @@ def test_the_engine_fits_its_batch_to_the_longest_prompt_and_answer(monkeypatch)
     engine = TokenDecoder(DEMO, STEPS, batch_size=None)
     longest = max(map(len, PROMPTS)) + STEPS
     row = engine._session.token_bytes * longest
-    monkeypatch.setattr(batch_size, "free_bytes", lambda _: 4 * row * 3 + 1)
+    monkeypatch.setattr(batches, "free_bytes", lambda _: 4 * row * 3 + 1)
     engine.answers(PROMPTS)
     assert engine._batch.rows == 3
 
@@ -312,26 +312,26 @@ def test_free_memory_is_the_least_of_what_is_left(tmp_path, monkeypatch):
     (tmp_path / "max").write_text("max\n")
     (tmp_path / "limit").write_text("4000000\n")
     (tmp_path / "used").write_text("1000000\n")
-    monkeypatch.setattr(batch_size, "_SYSTEM", tmp_path / "meminfo")
-    monkeypatch.setattr(batch_size, "_STATUS", tmp_path / "status")
+    monkeypatch.setattr(batches, "_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(batches, "_STATUS", tmp_path / "status")
     limits = {"now": (resource.RLIM_INFINITY, resource.RLIM_INFINITY)}
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits["now"])
     cgroup = [(tmp_path / "max", tmp_path / "used"), (tmp_path / "none", tmp_path / "none")]
-    monkeypatch.setattr(batch_size, "_CGROUPS", cgroup)
-    assert batch_size.free_bytes() == 5000 * 1024
-    assert batch_size.free_bytes(4) == 1250 * 1024
+    monkeypatch.setattr(batches, "_CGROUPS", cgroup)
+    assert batches.free_bytes() == 5000 * 1024
+    assert batches.free_bytes(4) == 1250 * 1024
     cgroup[1] = (tmp_path / "limit", tmp_path / "used")
-    assert batch_size.free_bytes() == 3_000_000
-    assert batch_size.free_bytes(7) == 3_000_000 // 7
+    assert batches.free_bytes() == 3_000_000
+    assert batches.free_bytes(7) == 3_000_000 // 7
     limits["now"] = (2000 * 1024, -1)
-    assert batch_size.free_bytes() == 1000 * 1024
-    assert batch_size.free_bytes(2) == 1000 * 1024, "`ulimit -v` is of each process"
+    assert batches.free_bytes() == 1000 * 1024
+    assert batches.free_bytes(2) == 1000 * 1024, "`ulimit -v` is of each process"
     limits["now"] = (500 * 1024, -1)
-    assert batch_size.free_bytes() == 0
+    assert batches.free_bytes() == 0
     (tmp_path / "meminfo").write_text("nothing of use")
     limits["now"] = (resource.RLIM_INFINITY, -1)
     cgroup.clear()
-    assert batch_size.free_bytes() is None
+    assert batches.free_bytes() is None
 
 
 def test_an_encoder_goes_on_with_fewer_texts(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, field_validator
 
-from fairgate.domain.fields import Strict
+from fairgate.domain.schema import Strict
 from fairgate.io.http_messages import Limits
 from fairgate.io.replies import JsonPath, ReplyPaths, json_path
 

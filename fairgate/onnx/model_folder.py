@@ -16,7 +16,7 @@ from typing import Any
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted
-from fairgate.onnx.graph_fields import DamagedGraphError, external_locations
+from fairgate.onnx.graph_file import DamagedGraphError, external_locations
 
 _GRAPH_FOLDERS = (".", "onnx")
 MAX_JSON_BYTES = 64 * 1024 * 1024
