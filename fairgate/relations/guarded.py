@@ -32,12 +32,12 @@ _COMPARED = ("generation", "controlled")
 
 @contextmanager
 def code_of_the_user(
-    told: Callable[[BaseException, str], str], passed: tuple[type[Exception], ...] = ()
+    message: Callable[[BaseException, str], str], passed: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
     """Run code of the user's: what it raises is an error of theirs, and ends nothing else.
 
-    `told` makes the message of what was raised and of its words; `passed` are errors that are
-    told as they are.
+    `message` makes the message of what was raised and of its words; `passed` are errors that are
+    passed on as they are.
     """
     try:
         yield
@@ -45,11 +45,11 @@ def code_of_the_user(
         raise
     except (Exception, SystemExit) as error:
         words = f"{type(error).__name__}: {harmless(str(error)[:300])}"
-        raise UsageError(told(error, words)) from error
+        raise UsageError(message(error, words)) from error
 
 
 class Guarded:
-    """A relation of the user's, or an oracle of one: faults are told with place and source."""
+    """A relation of the user's, or an oracle of one: faults are reported with place and source."""
 
     def __init__(self, inner: MetamorphicRelation | Oracle, where: Where, owner: str = "") -> None:
         """Take what is guarded, and how messages name its file; an oracle's `owner` is an id."""
@@ -75,17 +75,17 @@ class Guarded:
     def _called(self, name: str, wrong: Wrong, about: About | None, *given: Any) -> Any:
         self._about = self._about if about is None else about(*given)
 
-        def told(error: BaseException, words: str) -> str:
-            return self._told(name, error, f"fails{self._about}: {words}; correct it")
+        def message(error: BaseException, words: str) -> str:
+            return self._reported(name, error, f"fails{self._about}: {words}; correct it")
 
-        with code_of_the_user(told, passed=(FairGateError,)):
+        with code_of_the_user(message, passed=(FairGateError,)):
             found = getattr(self._inner, name)(*given)
             fault = wrong(found)
         if fault is not None:
-            raise UsageError(self._told(name, None, f"returns{self._about} {fault}"))
+            raise UsageError(self._reported(name, None, f"returns{self._about} {fault}"))
         return found
 
-    def _told(self, name: str, error: BaseException | None, did: str) -> str:
+    def _reported(self, name: str, error: BaseException | None, did: str) -> str:
         method = f"`{self._before}{name}` of the relation {quoted(self._id)}"
         return f"{self._where(error)}: {method} {did}"
 

@@ -80,7 +80,7 @@ class WrittenPair(SameAnswer):
     def EXAMPLES(self) -> tuple[Example, ...]:  # noqa: N802 (as in every relation)
         """Return the documented case."""
         dimension, before, after = self.attributes
-        said = zip(self.answers, _VERDICTS, strict=True)
+        judged = zip(self.answers, _VERDICTS, strict=True)
         return (
             Example(
                 text=self.source,
@@ -95,7 +95,7 @@ class WrittenPair(SameAnswer):
                     attribute=after,
                     items=self.items,
                 ),
-                answers=tuple(ExampleAnswers(*answers, verdict) for answers, verdict in said),
+                answers=tuple(ExampleAnswers(*answers, verdict) for answers, verdict in judged),
             ),
         )
 

@@ -76,14 +76,14 @@ def _imported(path: Path) -> tuple[ModuleType, str]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
 
-    def told(error: BaseException, words: str) -> str:
+    def message(error: BaseException, words: str) -> str:
         del sys.modules[name]
         return (
             f"{path}:{_line(error, path)}: cannot be imported ({words}); correct it, or leave out "
             "--relations"
         )
 
-    with code_of_the_user(told):
+    with code_of_the_user(message):
         spec.loader.exec_module(module)
     return module, code
 

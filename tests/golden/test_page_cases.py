@@ -37,16 +37,16 @@ def lists(text):
     return [json.loads(found) for found in DATA.findall(text)]
 
 
-def tagged(data, module=case_tables):
+def tagged(data, tags=case_tables.TAGS):
     """Return the keys of a list, by their tag."""
-    texts, found = data["texts"], {tag: set() for tag in module.TAGS}
+    texts, found = data["texts"], {tag: set() for tag in tags}
     for row in data["rows"]:
-        if module is case_tables:
+        if tags is case_tables.QUESTION_TAGS:
             key = texts[row[2]]
         else:
             rest, own, *_ = data["variants"][row[2]]
             key = (texts[data["sources"][row[1]][0]] if own else "") + texts[rest]
-        found[module.TAGS[row[0]]].add(key)
+        found[tags[row[0]]].add(key)
     return found
 
 
@@ -116,7 +116,7 @@ def test_neutral_answers_and_documents_stand_beside_a_pair():
 
 def test_wrong_and_undecided_answers_to_questions_are_listed():
     (data,) = lists(page(social_bias(), bias_baseline()))
-    found = tagged(data, case_tables)
+    found = tagged(data, case_tables.QUESTION_TAGS)
     wrong = {row.unit.key for row in social_bias().result.judged if row.claims["correct"] != 1.0}
     assert set().union(*found.values()) == wrong
     assert len(found["undecided"]) == 2
