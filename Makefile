@@ -21,7 +21,7 @@ test: $(VENV)/test.stamp lint  ## the test suite; what needs other programs is i
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadfile -m torch tests/differential
-	PYTHONPATH=. $(EXPORT)/bin/python -m pytest tests/unit/adapters/onnx_engine/test_own_tokens.py
+	PYTHONPATH=. $(EXPORT)/bin/python -m pytest tests/unit/onnx/test_own_tokens.py
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
@@ -40,9 +40,10 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	.ci/ceilings
 
 # bench_cuda.py needs a card, bench_start_up.py another checkout: both are run by hand.
-BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tests/benchmarks/bench_*.py)))
+BENCHES = $(filter-out %/bench_cuda.py %/bench_start_up.py,$(sort $(wildcard tools/benchmarks/bench_*.py)))
 
 bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one run
 	for script in $(BENCHES); do echo "== $$script"; PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(EXPORT)/bin/python $$script || exit 1; done

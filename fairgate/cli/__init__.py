@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import importlib
 import os
 import sys
 import traceback
@@ -14,72 +13,42 @@ from pathlib import Path
 import click
 
 from fairgate import __version__
-from fairgate.cli.explaining import explain
-from fairgate.cli.saying import Output, say
+from fairgate.cli.failures import explain
 from fairgate.domain.errors import ExitCode, StoreError, UsageError
+from fairgate.domain.feature import FEATURES, Command, at
 from fairgate.domain.wording import listed, nearest, quoted
+from fairgate.features.catalogue import SHIPPED
+from fairgate.terminal.output import Output, say
 
-_COMMANDS = {
-    "init": ("fairgate.cli.starting", "init"),
-    "run": ("fairgate.cli.gate", "run"),
-    "merge": ("fairgate.cli.merging", "merge"),
-    "check": ("fairgate.cli.gate", "check"),
-    "doctor": ("fairgate.cli.doctor", "doctor"),
-    "plan": ("fairgate.cli.gate", "plan"),
-    "rescore": ("fairgate.cli.gate", "rescore"),
-    "explain": ("fairgate.cli.diagnosis", "explain"),
-    "shrink": ("fairgate.cli.diagnosis", "shrink"),
-    "power": ("fairgate.cli.diagnosis", "power"),
-    "burn-in": ("fairgate.cli.diagnosis", "burn_in"),
-    "mutate": ("fairgate.cli.mutating", "mutate"),
-    "blame": ("fairgate.cli.blaming", "blame"),
-    "baseline": ("fairgate.cli.baselines", "baseline"),
-    "bundle": ("fairgate.cli.bundling", "bundle"),
-    "corpus": ("fairgate.cli.corpora", "corpus"),
-    "generate": ("fairgate.cli.generating", "generate"),
-    "lint": ("fairgate.cli.generating", "lint"),
-    "judge": ("fairgate.cli.judges", "judge"),
-    "export": ("fairgate.cli.models", "export"),
-    "github": ("fairgate.cli.github", "github"),
-    "hook": ("fairgate.cli.hooks", "hook"),
-    "relations": ("fairgate.cli.catalogues", "relations"),
-    "metrics": ("fairgate.cli.catalogues", "metrics"),
+_OF_THE_CORE = {
+    "run": Command(
+        "fairgate.cli.gate:run",
+        "Run a policy's gate: build the index, ask the model, compare, decide.",
+        answers=True,
+    ),
+    "check": Command(
+        "fairgate.cli.gate:check",
+        "Validate a policy, or a file of generated cases; loads no model.",
+        answers=True,
+    ),
+    "plan": Command(
+        "fairgate.cli.gate:plan",
+        "Write one JSON line for each question that a run would ask.",
+    ),
+    "rescore": Command(
+        "fairgate.cli.gate:rescore",
+        "Judge the answers of an earlier run again, without a model.",
+        answers=True,
+    ),
+    "github": Command(
+        "fairgate.github.command:github",
+        "The gate as a step of a GitHub workflow; the action calls it.",
+        answers=True,
+        takes_relations=False,
+    ),
 }
-_SUMMARIES = {
-    "init": "Write a starter policy, a baselines folder and a workflow.",
-    "run": "Run a policy's gate: build the index, ask the model, compare, decide.",
-    "merge": "Judge the parts of a run, asked with `run --shard`, as one.",
-    "check": "Validate a policy, or a file of generated cases; loads no model.",
-    "doctor": "Ask a policy's system three questions: what comes back, what a run would measure.",
-    "plan": "Write one JSON line for each question that a run would ask.",
-    "rescore": "Judge the answers of an earlier run again, without a model.",
-    "explain": "Show everything about one pair of a run.",
-    "shrink": "Make findings of a run as short as they still fail.",
-    "power": "Show what the suite can detect, and how many sources more would take.",
-    "burn-in": "Measure the noise of the unchanged system and of its gate.",
-    "mutate": "Say how much bias a policy would have caught in a run.",
-    "blame": "Say which change, and which documents, explain a red verdict.",
-    "baseline": "Accept, compare and verify baselines.",
-    "bundle": "Put a run into one file that carries its proof, or verify one.",
-    "corpus": "Prepare a corpus for the retriever.",
-    "generate": "Generate source test cases about people with known attributes.",
-    "lint": "Judge pairs of texts: is the follow-up its source with one edit?",
-    "judge": "Measure language models as judges of bias.",
-    "export": "Turn a Hugging Face model into ONNX (needs the `export` extra).",
-    "github": "The gate as a step of a GitHub workflow; the action calls it.",
-    "hook": "Quick checks that pre-commit calls with changed files.",
-    "relations": "List and explain the metamorphic relations.",
-    "metrics": "List and explain the metrics that rules can name.",
-}
-
-
-_NO_CODE = ("github", "hook")
-"""Commands that import no code of the user's."""
-_ANSWERS = frozenset(
-    {"run", "merge", "rescore", "check", "doctor", "lint", "baseline", "bundle", "github", "hook"}
-)
-"""Commands whose exit code says what they found, or that a file is written: output that is lost
-leaves it as it is. What others print is their result, which is then not there."""
+for _feature in SHIPPED:
+    FEATURES.add(_feature)
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 _BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
 """numpy's threads sleep after 2^14 cycles without work. They would busy-wait for 2^28, a tenth of a
@@ -90,19 +59,32 @@ _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
 
 
+def _commands() -> dict[str, Command]:
+    """Return every command, of the core and of features, in the order of `--help`."""
+    found: dict[str, Command] = {}
+    for name in (*_OF_THE_CORE, ""):
+        for feature in FEATURES:
+            found |= feature.commands if feature.before == name else {}
+        found |= {name: _OF_THE_CORE[name]} if name else {}
+    return found
+
+
 class _LazyGroup(click.Group):
     """Imports a command's module when the command is called, so that `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(_COMMANDS)
+        return list(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in _COMMANDS:
+        found = _commands().get(cmd_name)
+        if found is None:
             return None
-        module, name = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
+        command: click.Command = at(found.place)
+        for feature in FEATURES:
+            if cmd_name in feature.extends:
+                command = at(feature.extends[cmd_name])(command)
         return command
 
     def resolve_command(
@@ -110,8 +92,8 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; a mistyped one is told with what was probably meant."""
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in _COMMANDS:
-            close = nearest(name, _COMMANDS)
+        if name and not name.startswith("-") and name not in _commands():
+            close = nearest(name, _commands())
             hint = f"did you mean {listed(close)}?" if close else "see `fairgate --help`"
             raise click.UsageError(f"no command is called {quoted(name)}; {hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -119,7 +101,7 @@ class _LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(list(_SUMMARIES.items()))
+            formatter.write_dl([(name, one.summary) for name, one in _commands().items()])
 
 
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -141,12 +123,13 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
     ctx.obj.append(ctx.invoked_subcommand)
     if not relations:
         return
-    if ctx.invoked_subcommand in _NO_CODE:
+    called = _commands().get(ctx.invoked_subcommand or "")
+    if called is not None and not called.takes_relations:
         raise UsageError(
             f"--relations is not for `fairgate {ctx.invoked_subcommand}`: it runs on files of a "
             "change that nobody reviewed yet, and imports none of them"
         )
-    from fairgate.adapters.relation_files import own_relations
+    from fairgate.relations.relation_files import own_relations
 
     for path in relations:
         ctx.with_resource(own_relations(path))
@@ -171,7 +154,8 @@ def main(arguments: list[str] | None = None) -> int:
             gc.set_threshold(*thresholds)
         out.flush()
         is_help = not {"-h", "--help"}.isdisjoint(arguments)
-        return _with_losses(code, out.lost, is_answer=not (is_help or _ANSWERS.isdisjoint(called)))
+        answers = {name for name, one in _commands().items() if one.answers}
+        return _with_losses(code, out.lost, is_answer=not (is_help or answers.isdisjoint(called)))
 
 
 def _with_losses(code: int, lost: str, *, is_answer: bool) -> int:

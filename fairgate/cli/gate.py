@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.cli.options import (
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.wording import harmless
+from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
+from fairgate.terminal.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
     FOLDER,
     allow_python,
+    format_option,
+    place_options,
     refuse_machine_options,
     runtime_of,
     runtime_options,
-    worker_options,
 )
-from fairgate.cli.profiling import Profile
-from fairgate.cli.progress import progress_for
-from fairgate.cli.saying import has_colour, say
-from fairgate.composition.loading import NO_BASELINE, LoadedPolicy, load_policy, narrowed
-from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.wording import harmless
+from fairgate.terminal.output import PAGE, open_page, say_result
+from fairgate.terminal.progress import progress_for
 
 if TYPE_CHECKING:
     from fairgate.domain.runtime import Runtime
-    from fairgate.engine.gate import GateRun
-    from fairgate.reports.view import View
-
-FORMAT_HELP = (
-    "Reports to write, comma-separated: md, html, sarif, junit, badge, cyclonedx, every-eval-ever, "
-    "controls (default: md,html)."
-)
-PAGE = "report.html"
-_VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 
 
 @click.command(short_help="Run a policy's gate.")
@@ -44,7 +35,7 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
-@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option("--profile", is_flag=True, help="Show on stderr where the time went.")
@@ -52,44 +43,21 @@ _VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO
     "--limit", type=click.IntRange(1), metavar="N",
     help="Ask about at most N sources or items a suite: a first look, not the gate.",
 )  # fmt: skip
-@click.option(
-    "--shard", metavar="I/N",
-    help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when done.",
-)  # fmt: skip
-@click.option(
-    "--after", type=EXISTING_FOLDER, metavar="PARTS",
-    help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
-)  # fmt: skip
 @allow_python
-@worker_options
 @runtime_options
-def run(policy: Path, **options: Any) -> int:
+def run(policy: Path, **options: Any) -> int:  # noqa: PLR0915 (step by step)
     """Run the gate of POLICY and exit with its verdict.
 
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
-    With --shard it asks a part of the questions and has no verdict.
     """
-    if options["shard"] is not None:
-        if options["profile"]:
-            raise UsageError("--profile times a whole run; leave out --profile or --shard")
-        from fairgate.cli.merging import run_part
-
-        return run_part(policy, options, runtime_of(options))
-    if options["after"] is not None:
-        raise UsageError("--after is for a part of a run; name which with --shard")
-    return _run_whole(policy, options)
-
-
-def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (step by step)
-    from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.building import Composition
-    from fairgate.composition.pace import paced
-    from fairgate.composition.presenting import report_texts, view_of
-    from fairgate.composition.run_folder import output_folder, write_run
-    from fairgate.composition.team import on_its_machines
-    from fairgate.engine.gate import run_gate
-    from fairgate.reports.formats import chosen
+    from fairgate.cli.profile import Profile
+    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.composition import Composition, on_its_machines, paced
+    from fairgate.gate.gate import run_gate
+    from fairgate.gate.run_folder import output_folder, write_run
+    from fairgate.reports.formats import chosen, known_files
+    from fairgate.reports.present import report_texts, view_of
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
     progress = profile = Profile(progress_for(quiet=options["quiet"]))
@@ -108,7 +76,8 @@ def _run_whole(policy: Path, options: dict[str, Any]) -> int:  # noqa: PLR0915 (
         with profile.part("build reports"):
             view = view_of(done, given, folder.path, formats, report_only=report_only, limit=limit)
         with profile.part("write files"):
-            write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+            texts = report_texts(view, done, given, loaded, formats)
+            write_run(folder, loaded, done, texts, known_files())
     code = say_result(view, done, composition.notices, report_only=report_only)
     if options["profile"]:
         profile.say(composition.reported[0])
@@ -128,23 +97,13 @@ def _loaded(
     return narrowed(load_policy(policy, runtime), limit, runtime), NO_BASELINE
 
 
-def open_page(page: Path) -> None:
-    """Open the page in the user's browser; where there is none, say where it is."""
-    import webbrowser
-
-    if not page.is_file():
-        say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
-    elif not webbrowser.open(page.absolute().as_uri()):
-        say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
-
-
 @click.command(short_help="Judge an earlier run's answers again.")
 @click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
 @click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the run's own).")
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
-@click.option("--format", "formats", default="", metavar="LIST", help=FORMAT_HELP)
+@format_option
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @runtime_options
 def rescore(run: Path, policy: Path | None, **options: Any) -> int:
@@ -153,10 +112,10 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
     because answers are cut as soon as a label is complete.
     """
-    from fairgate.composition.accepted_runs import locate_references
-    from fairgate.composition.presenting import report_texts, view_of
-    from fairgate.composition.run_folder import RunFolder, replay, write_run
-    from fairgate.reports.formats import chosen
+    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.run_folder import RunFolder, replay, write_run
+    from fairgate.reports.formats import chosen, known_files
+    from fairgate.reports.present import report_texts, view_of
 
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
@@ -169,71 +128,36 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     folder = RunFolder(path=options["out"] or run / "rescored")
     report_only = options["report_only"]
     view = view_of(done, given, folder.path, formats, report_only=report_only)
-    write_run(folder, loaded, done, report_texts(view, done, given, loaded, formats))
+    texts = report_texts(view, done, given, loaded, formats)
+    write_run(folder, loaded, done, texts, known_files())
     code = say_result(view, done, notices, report_only=report_only)
     if options["open_page"]:
         open_page(folder.path / PAGE)
     return code
 
 
-def say_result(view: View, done: GateRun, notices: Sequence[str], *, report_only: bool) -> int:
-    """Print a finished run, and return the exit code."""
-    from fairgate.reports.console import render_console
-
-    for notice in notices:
-        say(f"fairgate: note: {harmless(notice)}")
-    click.echo(render_console(view, colour=has_colour()))
-    code = done.result.exit_code
-    return ExitCode.PASS if report_only and code in _VERDICTS else code
-
-
 @click.command(short_help="Validate a policy.")
 @click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
-@click.option(
-    "--quality", is_flag=True, help="Show diversity, perplexity and coherence of generated cases."
-)
-@click.option(
-    "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
-    help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
-)  # fmt: skip
-@runtime_options
+@place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
 
     Finds everything that can be found without running: model folders, the corpus, and which
     questions a recording answers, too.
-
-    A file of generated cases (`.jsonl`) may take the place of a policy: its texts, attributes and
-    coverage are shown, with --quality also a table of all such files.
     """
-    from fairgate.composition.examining import examine
+    from fairgate.gate.examination import examine
 
     runtime = runtime_of(options)
-    generated = [file for file in files if file.suffix.lower() == ".jsonl"]
-    if not options["quality"]:
-        refuse_machine_options("--quality")
-    if options["quality"] and not generated:
-        raise UsageError("--quality is of generated cases; name a .jsonl file of them")
     for file in files:
-        if file in generated:
-            from fairgate.composition.generating import check_cases
-
-            click.echo("\n".join(check_cases(file, runtime)))
-        else:
-            found = examine(file, runtime)
-            click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
-    if options["quality"]:
-        from fairgate.composition.case_quality import quality_table
-
-        for line in quality_table(generated, options["perplexity_model"], runtime):
-            click.echo(line)
+        found = examine(file, runtime)
+        click.echo("\n".join([_checked(found.loaded), *(f"  {one}" for one in found.notes)]))
     return ExitCode.PASS
 
 
 def _checked(loaded: LoadedPolicy) -> str:
-    from fairgate.engine.crossing import most_questions
-    from fairgate.engine.few_sources import few_sources_notices
-    from fairgate.engine.rules import expand_rules, idle_notices
+    from fairgate.gate.few_sources import few_sources_notices
+    from fairgate.gate.rules import expand_rules, idle_notices
+    from fairgate.gate.waves import most_questions
     from fairgate.suites.suite import SuitePlan
     from fairgate.systems.catalogue import kind_of
 
@@ -297,7 +221,7 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
     Put the query to your own retriever and the prompt to your own model, write {"key", "response",
     "documents"?} lines, and score them with `system: {recorded: FILE}`.
     """
-    from fairgate.composition.planning import plan_lines, second_wave_lines, write_plan
+    from fairgate.gate.run_folder import plan_lines, second_wave_lines, write_plan
 
     if after is None:
         refuse_machine_options("--after RUN, whose documents are embedded again")

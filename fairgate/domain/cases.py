@@ -1,16 +1,48 @@
-"""What is asked: sources, tasks, cases and the plan that holds them."""
+"""What is asked: the plan of cases, what they come from, and their keys (SPEC 10).
+
+What follows `#` and `@` in a key is written and parsed here alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
-from fairgate.domain.classifiers import Classifier
 from fairgate.domain.executions import Stop
 from fairgate.domain.units import Unit
+
+TONES = ("happy", "sad", "angry", "fear", "surprise", "neutral")
+"""The tones of GenFair (P3, section V-B3), and none of them."""
+SENTIMENTS = ("positive", "negative", "neutral")
+_BARE = "set-equivalence"
+_REPEAT = "@repeat="
+_DOCUMENTS = "@documents="
+_JUDGE = "@judge="
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """What a classifier says of one text."""
+
+    label: str
+    margin: float
+    """Nats between the label and the next best one, rounded to 4 decimals; 0 or more."""
+
+
+class Classifier(Protocol):
+    """Texts to one of a few labels. A text's label depends on nothing but the text."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify everything that can change a label: files, label map, device."""
+        ...
+
+    def classify(self, texts: Sequence[str]) -> list[Classified]:
+        """Return what each text is, in order. Raises ModelError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,3 +210,55 @@ class TestPlan:
     def cases_of(self, suite: str) -> list[Case]:
         """Return a suite's cases, in the order of the plan."""
         return [case for case in self.cases if case.suite == suite]
+
+
+def source_key(source: str, variant: str) -> str:
+    """Return the key of a source's own case; Set Equivalence's is the bare id."""
+    return f"{source}#{variant}" if variant else source
+
+
+def follow_up_key(source: str, relation: str, variant: str) -> str:
+    """Return the key of a follow-up; every relation but Set Equivalence stands in its keys."""
+    return f"{source}#{variant if relation == _BARE else f'{relation}/{variant}'}"
+
+
+def repeat_key(key: str, number: int) -> str:
+    """Return the key of the `number`-th time a case is asked, from 1; the first is the bare key."""
+    return key if number == 1 else f"{key}{_REPEAT}{number}"
+
+
+def judge_key(key: str, number: int) -> str:
+    """Return the key of the case that asks the `number`-th judge, from 1, about a follow-up."""
+    return f"{key}{_JUDGE}{number}"
+
+
+def is_repeat(key: str) -> bool:
+    """Return whether a case asks again what another one asked first."""
+    return _REPEAT in key
+
+
+def first_asked(key: str) -> str:
+    """Return the key of the case that a repeat repeats; other keys as they are."""
+    return key.partition(_REPEAT)[0]
+
+
+def crossed_key(key: str, documents_of: str) -> str:
+    """Return the key of a case that is shown the documents of another one."""
+    return f"{key}{_DOCUMENTS}{documents_of}"
+
+
+def uncrossed(key: str) -> str:
+    """Return the key of the case that is shown another one's documents; other keys as they are."""
+    return key.partition(_DOCUMENTS)[0]
+
+
+def source_of(key: str) -> str:
+    """Return what stands before a follow-up's `#`: the id of its source."""
+    return key.partition("#")[0]
+
+
+def split_variant(key: str) -> tuple[str, str]:
+    """Return what all variants of a unit share, and what makes it this one (`#…` or `@…`)."""
+    places = [place for place in (key.find("#"), key.find("@")) if place > 0]
+    cut = min(places, default=len(key))
+    return key[:cut], key[cut:]

@@ -41,16 +41,18 @@ class Catalogue(Generic[Entry]):
     ) -> None:
         """Take the entries; `noun` and `see` (a command) are for messages about unknown ids.
 
-        `places` has `file:Class` for the ids of entries whose files, in `package`, are read later.
+        `places` has `file:Class`, or `file:TABLE` with entries by id, for the ids of entries whose
+        files, in `package`, are read later.
         """
         self._noun = noun
         self._see = see
         self._package = package
         self._by_id: dict[str, Entry | str] = dict(places)
         for entry in entries:
-            self._add(entry)
+            self.add(entry)
 
-    def _add(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
+        """Hold one more entry. Raises ValueError where its id is taken."""
         if entry.id in self._by_id:
             raise ValueError(f"there is already a {self._noun} called {entry.id!r}")
         self._by_id[entry.id] = entry
@@ -59,7 +61,8 @@ class Catalogue(Generic[Entry]):
         entry = self._by_id[name]
         if isinstance(entry, str):
             file, _, made = entry.partition(":")
-            entry = cast("Entry", getattr(import_module(f"{self._package}.{file}"), made)())
+            found = getattr(import_module(f"{self._package}.{file}"), made)
+            entry = cast("Entry", found[name] if isinstance(found, Mapping) else found())
             if entry.id != name:
                 raise ValueError(f"the {self._noun} {name!r} calls itself {entry.id!r}")
             self._by_id[name] = entry
@@ -103,7 +106,7 @@ class Catalogue(Generic[Entry]):
     @contextmanager
     def added(self, entry: Entry) -> Iterator[None]:
         """Hold one more entry for a while: how tests and extensions register their own."""
-        self._add(entry)
+        self.add(entry)
         try:
             yield
         finally:

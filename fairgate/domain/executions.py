@@ -1,10 +1,14 @@
-"""What the system under test did: retrieved documents and answers."""
+"""One case through the system under test: the documents it had, its prompt, its answer."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+MOST_SHARED = 200_000
+"""Documents, and lists of them, among which an equal one is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,10 +19,6 @@ class Document:
     text: str | None = None
     label: str | None = None
     score: float | None = None
-
-
-MOST_SHARED = 200_000
-"""Documents, and lists of them, among which an equal one is looked for."""
 
 
 class SharedDocuments:
@@ -139,3 +139,27 @@ class Execution(NamedTuple):
     """None: no answer exists (missing from a recording). An empty string is an answer."""
     margin: float | None = None
     options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusSpec:
+    """Where a table of texts is and which of its columns matter; None finds a column by name."""
+
+    path: str
+    id: str | None = None
+    text: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusDocument:
+    """One document of a corpus: the text that is embedded, shown and compared."""
+
+    id: str
+    text: str
+    label: str | None = None
+
+
+def embedding_key(embedder: str, text: str) -> str:
+    """Return the key of a text's embedding: it depends on the embedder and the text alone."""
+    return hashlib.sha256(f"{embedder}\x00{text}".encode()).hexdigest()

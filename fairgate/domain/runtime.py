@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairgate.domain.ports import Team
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +19,8 @@ class Workers:
     count: int
     ray_address: str | None = None
     """Of a Ray cluster, `local` for one on this machine; None: processes of this machine."""
+    team: Callable[[Any, Runtime], Team | None] | None = field(default=None, compare=False)
+    """Makes them for a loaded policy and how it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,10 @@
-"""How a user's values and names are put into messages: short, harmless, with a suggestion."""
+"""How values are put into messages: short, harmless, rounded alike, and never a secret."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from urllib.parse import quote
 
 SHOWN_CHARACTERS = 60
 """Longest excerpt of a user's value inside a message."""
@@ -14,6 +16,10 @@ _MOST_KNOWN = 40
 _NEAREST_KNOWN = 5
 _AS_NEAR = 0.12
 """Similarity, of 1, that a further suggestion may lack."""
+MINUS = "\N{MINUS SIGN}"
+CONCEALED = "***"
+_LEAST_IN_ANSWERS = 8
+"""Characters; shorter secrets also occur in ordinary answers, which would be changed."""
 
 
 def harmless(text: str) -> str:
@@ -104,9 +110,6 @@ def _least_far(name: str, names: list[str]) -> list[str]:
     return difflib.get_close_matches(name[:200], names, n=_NEAREST_KNOWN, cutoff=0.0)
 
 
-MINUS = "\N{MINUS SIGN}"
-
-
 def value(number: float, *, is_rate: bool) -> str:
     """Return `9.4 %` for a rate, `0.712` for a score."""
     return _minus(f"{100 * number:.1f} %" if is_rate else f"{number:.3f}")
@@ -137,3 +140,29 @@ def difference(base: float, now: float, *, is_rate: bool) -> str:
     factor, digits = (100.0, 1) if is_rate else (1.0, 3)
     step = round(factor * now, digits) - round(factor * base, digits)
     return signed(step / factor, is_rate=is_rate)
+
+
+def concealed(text: str, secrets: Iterable[str]) -> str:
+    """Return `text` with every secret's value replaced, also where it is escaped or encoded.
+
+    Call it before a text is shortened: half a secret would not be found any more. What a hostile
+    program makes of a secret beyond the spellings below (reversed, in parts) stays unknown.
+    """
+    spellings = {spelling for secret in secrets if secret for spelling in _spellings(secret)}
+    for spelling in sorted(spellings, key=len, reverse=True):
+        text = text.replace(spelling, CONCEALED)
+    return text
+
+
+def concealed_in_answer(text: str, secrets: Iterable[str]) -> str:
+    """Return what a system answers with every secret's value replaced that is no ordinary text."""
+    return concealed(text, (each for each in secrets if len(each) >= _LEAST_IN_ANSWERS))
+
+
+def _spellings(secret: str) -> Iterable[str]:
+    """Yield a secret as it is, as Python and JSON write it inside a string, and as in a URL."""
+    yield secret
+    for written in (repr(secret), repr(f"'{secret}"), repr(f"'\"{secret}")):
+        yield written[1:-1].removeprefix("\\'").removeprefix("'").removeprefix('"')
+    yield json.dumps(secret)[1:-1]
+    yield from (quote(secret), quote(secret, safe=""))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.metrics import attack_success_rate, attribution, identity, intersectional, social_bias
 from fairgate.metrics import attack_success_rate as asr
-from fairgate.metrics import attribution, identity, intersectional, social_bias, steadiness
 from fairgate.metrics import retriever_robustness as rrs
 from fairgate.metrics.metric import Metric
 
@@ -32,7 +32,7 @@ METRICS: Catalogue[Metric] = Catalogue(
         attribution.RETRIEVAL,
         attribution.GENERATOR,
         attribution.INTERACTION,
-        *steadiness.METRICS,
+        *attack_success_rate.METRICS,
         *social_bias.METRICS,
     ),
     see="fairgate metrics list",

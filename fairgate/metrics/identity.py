@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.metric import Arm, Metric, demographic_rows
 from fairgate.metrics.table import Column, Table
-from fairgate.stats.levels import Mask
+from fairgate.stats.observations import Mask
 
 
 def verdict_column(table: Table) -> str:

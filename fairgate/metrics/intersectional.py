@@ -25,7 +25,7 @@ import numpy as np
 from fairgate.domain.units import Reason
 from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric
 from fairgate.metrics.table import Table
-from fairgate.stats.levels import Mask
+from fairgate.stats.observations import Mask
 
 COLUMN = "hidden"
 RELATION = "intersectional/pairs"

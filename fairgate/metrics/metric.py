@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from fairgate.domain.measurements import Better
 from fairgate.metrics.table import Column, Rows, Table
-from fairgate.stats.levels import Mask
-from fairgate.stats.observations import Observations
+from fairgate.stats.observations import Mask, Observations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from fairgate.domain.items import NO_RETRIEVAL, Alignment, Condition
 from fairgate.domain.measurements import Better
 from fairgate.metrics.metric import Arm, Metric
 from fairgate.metrics.table import Column, Table
-from fairgate.stats.levels import Mask
+from fairgate.stats.observations import Mask
 
 DIMENSIONS = ("category", "setting", "retriever", "k", "instruction")
 REPORTED = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.stats.levels import Levels, Mask
+from fairgate.stats.observations import Levels, Mask
 
 Column = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

@@ -1,7 +1,11 @@
-"""The policy model with the kinds of systems and suites there are: `Policy` itself knows none."""
+"""The policy model with the kinds of systems and suites there are, and its JSON Schema.
+
+`Policy` itself knows none of these kinds.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,11 +13,10 @@ from typing import Annotated, Any, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from fairgate.domain.feature import FEATURES, at
+from fairgate.domain.schema import JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import Policy
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.suite import SuiteModel
-from fairgate.schema.system import SystemModel
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Suites = tuple[tuple[str, type[SuiteModel]], ...]
@@ -50,7 +53,7 @@ def policy_model(parts: PolicyParts) -> type[Policy]:
     Its `suites` are of the kinds in the catalogue.
     """
     systems = tuple(part.model() for part in parts.systems)
-    return _assembled(systems, parts.judge(), _suites(SUITE_KINDS.ids))
+    return _assembled(systems, parts.judge(), _suites(SUITE_KINDS.ids), _of_features())
 
 
 def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
@@ -68,7 +71,11 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
         return policy_model(parts)
     judge = None if given.get("judge") is None else parts.judge()
     kinds = [name for name in SUITE_KINDS.ids if name in (default, *named)]
-    return _assembled((meant[0].model(),), judge, _suites(kinds))
+    return _assembled((meant[0].model(),), judge, _suites(kinds), _of_features())
+
+
+def _of_features() -> tuple[tuple[str, str], ...]:
+    return tuple(key for feature in FEATURES for key in feature.policy_keys.items())
 
 
 def _suites(names: Sequence[str]) -> Suites:
@@ -77,7 +84,10 @@ def _suites(names: Sequence[str]) -> Suites:
 
 @lru_cache(maxsize=16)
 def _assembled(
-    systems: tuple[type[SystemModel], ...], judge: type[JudgeModel] | None, suites: Suites
+    systems: tuple[type[SystemModel], ...],
+    judge: type[JudgeModel] | None,
+    suites: Suites,
+    keys: tuple[tuple[str, str], ...],
 ) -> type[Policy]:
     branches = tuple(Annotated[model, Tag(_tag(model))] for model in systems)
 
@@ -109,6 +119,7 @@ def _assembled(
             judges,
             Field(default=None, description=Policy.model_fields["judge"].description),
         ),
+        **{name: at(place) for name, place in keys},
     )
 
 
@@ -162,3 +173,21 @@ def _hint(value: dict[str, Any], systems: Sequence[_Keyed]) -> str:
         if close:
             return f"; for `{harmless(str(key)[:60])}`, did you mean {listed(close[:1])}?"
     return ""
+
+
+def policy_schema(parts: PolicyParts) -> dict[str, Any]:
+    """Return the schema (draft 2020-12) of a policy file, made from the pydantic models."""
+    schema = policy_model(parts).model_json_schema()
+    for model in (schema, *schema["$defs"].values()):
+        for field in model.get("properties", {}).values():
+            field.pop("title", None)  # pydantic's titles only repeat the key
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "FairGate policy",
+    }
+
+
+def schema_text(parts: PolicyParts) -> str:
+    """Return the schema as the text of the shipped file."""
+    return json.dumps(policy_schema(parts), indent=2, ensure_ascii=False) + "\n"

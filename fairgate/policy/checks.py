@@ -1,4 +1,4 @@
-"""Checks across fields: names that conflict, names that do not exist.
+"""Checks across fields: names that conflict or do not exist, rules without any effect.
 
 Works on the plain data, so that these problems are reported together with those of the schema;
 values of the wrong type are skipped here, because the schema already reports them.
@@ -6,18 +6,24 @@ values of the wrong type are skipped here, because the schema already reports th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.wording import quoted, suggestion
-from fairgate.oracles.folding import folded
+from fairgate.domain.measurements import Better
+from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.assembled import SystemPart, systems_meant
-from fairgate.policy.idle_rules import idle_rule
 from fairgate.policy.schema import ANCHOR_SUFFIX
-from fairgate.policy.yaml_nodes import Where
+from fairgate.policy.yaml_text import Where
 from fairgate.relations.catalogue import RELATIONS, families
+from fairgate.relations.oracles.folding import folded
+
+if TYPE_CHECKING:
+    from fairgate.metrics.metric import Metric
+
 
 Found = tuple[Where, str]
+_INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
 def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Found]:
@@ -139,6 +145,67 @@ def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Found]:
                 yield ("negated", label), f"{quoted(name)} is not among `labels`; {hint}"
         if isinstance(meant, str) and str(label).strip().lower() == meant.strip().lower():
             yield ("negated", label), f"{quoted(meant)} cannot be its own opposite"
+
+
+def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[tuple[Where, str]]:
+    """Yield each bound of a gate at or beyond the limits of its metric, with the sentence."""
+    from fairgate.metrics.catalogue import BY_ID
+
+    metric = BY_ID.get(str(gate.get("metric")))
+    if metric is None:
+        return
+    for key in ("max", "max_abs", "min"):
+        bound = _number(gate.get(key))
+        sentence = "" if bound is None else _bound(metric, key, bound)
+        if sentence:
+            yield (*where, key), harmless(sentence)
+    regression = gate.get("regression")
+    widest = _widest_change(metric)
+    for key, instead in (("margin", "remove `regression`"), ("budget", "remove it")):
+        limit = _number(regression.get(key)) if isinstance(regression, dict) else None
+        if limit is not None and limit >= widest:
+            sentence = (
+                f"{metric.id} never changes by more than {widest:g}, so a {key} of {limit:g} "
+                f"cannot fail; lower it, or {instead}"
+            )
+            yield (*where, "regression", key), sentence
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _bound(metric: Metric, key: str, bound: float) -> str:
+    """Return what is wrong with one bound; empty where a run can keep and can break it."""
+    # `max` acts on the size of what is better the nearer it is to 0 (SPEC 4).
+    by_size = key == "max_abs" or metric.better is Better.TOWARD_ZERO
+    lowest = 0.0 if by_size else metric.least
+    highest = max(abs(metric.least), abs(metric.greatest)) if by_size else metric.greatest
+    above = f"{metric.id} never exceeds {highest:g}"
+    below = f"{metric.id} never falls below {lowest:g}"
+    percent = f"; rates are fractions, so {bound:g} % is {bound / 100:g}" if metric.is_rate else ""
+    if key == "min":
+        if bound <= lowest:
+            return f"{below}, so a `min` of {bound:g} cannot fail; raise it, or {_INSTEAD}"
+        if bound > highest:
+            return f"{above}, so no run reaches a `min` of {bound:g}{percent}"
+        return ""
+    if bound > highest and percent:
+        return f"{above}, so a bound of {bound:g} cannot fail{percent}"
+    if bound >= highest:
+        return f"{above}, so a bound of {bound:g} cannot fail; lower it, or {_INSTEAD}"
+    return f"{below}, so no run keeps a bound of {bound:g}" if bound < lowest else ""
+
+
+def _widest_change(metric: Metric) -> float:
+    if metric.better is Better.TOWARD_ZERO:
+        return max(abs(metric.least), abs(metric.greatest))
+    return metric.greatest - metric.least
 
 
 def _gates(

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from fairgate.domain.schema import NAME_PATTERN, is_branch
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
-from fairgate.policy.yaml_nodes import Where
-from fairgate.schema.fields import NAME_PATTERN, is_branch
+from fairgate.policy.yaml_text import Where
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Schema = Mapping[str, Any]
@@ -64,7 +64,7 @@ def dotted(where: Where) -> str:
 
 
 def _sentence(details: ErrorDetails, root: Schema, data: object) -> tuple[Where, str]:
-    # Branches of unions are tagged "<…>" (schema/fields.py) and are no part of the document; what
+    # Branches of unions are tagged "<…>" (domain/fields.py) and are no part of the document; what
     # an unknown key is called is, even if it looks like a tag.
     *parents, last = details["loc"] or ("<mapping>",)
     own = [last] if details["type"] == "extra_forbidden" or not is_branch(last) else []

@@ -1,17 +1,26 @@
-"""The small YAML files that policies name: embedded ones by name, a user's own by path."""
+"""The small YAML files that policies name, tasks above all: embedded ones, or a user's own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from fairgate.domain.errors import DataError
+from fairgate.domain.cases import SENTIMENTS, TONES, Classifier, Task
+from fairgate.domain.errors import DataError, PolicyError
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.policy.checks import label_problems
+from fairgate.policy.parse import validated
 from fairgate.policy.yaml_text import YamlDocument, load_yaml, read_yaml_file
+from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
+KIND = "tasks"
+Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
+"""A classifier as a policy names it, and the labels that it may give, to what classifies."""
+_WORDINGS = "unknown_wordings"
 
 
 def embedded_names(kind: str) -> tuple[str, ...]:
@@ -55,3 +64,71 @@ def _embedded_document(kind: str, name: str) -> YamlDocument:
 
 def _folder(kind: str) -> Traversable:
     return resources.files("fairgate").joinpath("data", kind)
+
+
+def _unopened(named: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
+    del allowed
+    raise DataError(f"the classifier {quoted(named.model)} is not opened here")
+
+
+def load_task(
+    name: str, opens: Opens = _unopened, *, folder: Path | None = None, confined: bool = False
+) -> Task:
+    """Return the task that a policy calls `name`, see `read_task`."""
+    return task_from_policy(read_task(name, folder=folder, confined=confined), opens)
+
+
+def read_task(name: str, *, folder: Path | None = None, confined: bool = False) -> TaskPolicy:
+    """Return what defines the task `name`: an embedded name, else a YAML or JSON file.
+
+    A relative path starts at `folder` (default: the current directory), and cannot leave it where
+    `confined`. Raises DataError, with the nearest names, where there is no such task, and
+    PolicyError with all problems of a file.
+    """
+    document = named_document(KIND, name, folder=folder or Path(), confined=confined)
+    task, problems = validated(document, TaskPolicy)
+    if document.complete and isinstance(document.data, dict):
+        problems += [document.problem(*found) for found in label_problems(document.data)]
+    if task is None or problems:
+        raise PolicyError(problems)
+    return task
+
+
+def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
+    """Return the task that a policy or a task file defines; labels become lower case.
+
+    Raises DataError where a classifier does not fit.
+    """
+    named = policy.classifiers
+    tone, sentiment = (
+        (opens(named[0], TONES), opens(named[1], SENTIMENTS)) if named else (None, None)
+    )
+    return Task(
+        id=policy.id,
+        instruction=policy.instruction,
+        labels=tuple(label.strip().lower() for label in policy.labels),
+        equivalent=tuple(
+            tuple(label.strip().lower() for label in group) for group in policy.equivalent
+        ),
+        negated=tuple(
+            (label.strip().lower(), meant.strip().lower())
+            for label, meant in policy.negated.items()
+        ),
+        marker=policy.marker or "",
+        tone=tone,
+        sentiment=sentiment,
+        is_judged=policy.judged,
+    )
+
+
+@cache
+def unknown_wordings() -> tuple[str, ...]:
+    """Return every known wording of "unknown", the languages in alphabetical order."""
+    found: list[str] = []
+    for name in embedded_names(_WORDINGS):
+        data = named_document(_WORDINGS, name, folder=Path(), confined=False).data
+        wordings = data.get("wordings") if isinstance(data, dict) else None
+        if not isinstance(wordings, list) or not all(isinstance(one, str) for one in wordings):
+            raise DataError(f"{_WORDINGS}/{name}.yaml: expected `wordings`, a list of texts")
+        found += wordings
+    return tuple(dict.fromkeys(found))

@@ -15,8 +15,7 @@ from fairgate.policy.assembled import PolicyParts, policy_model, sufficient_mode
 from fairgate.policy.checks import contradictions
 from fairgate.policy.explain import explain
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_nodes import Mark, Where
-from fairgate.policy.yaml_text import YamlDocument, load_yaml
+from fairgate.policy.yaml_text import Mark, Where, YamlDocument, load_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 

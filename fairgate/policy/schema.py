@@ -7,18 +7,138 @@ Rates are fractions; names of embedded things, paths and Hugging Face ids are pl
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from fairgate.policy.gates import GatePolicy, QuarantinePolicy
-from fairgate.schema.fields import Fraction, Name, Seed, Strict
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.suite import SuiteModel
-from fairgate.schema.system import SystemModel
+from fairgate.domain.schema import (
+    Finite,
+    Fraction,
+    JudgeModel,
+    Name,
+    Seed,
+    Strict,
+    SuiteModel,
+    SystemModel,
+    Text,
+)
 
 ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
+UNREADABLE, MOST_UNREADABLE = "unreadable/net", 0.02
+"""The metric and limit of the rule that a suite with a control arm has by default."""
+_QUESTIONS = ("max", "min", "max_abs", "regression")
+
+
+class RegressionPolicy(Strict):
+    """When a change against the baseline fails the build: significant and larger than `margin`."""
+
+    margin: Annotated[float, Field(ge=0, le=3)] = Field(
+        default=0.02, description="Largest change that is accepted."
+    )
+    budget: Annotated[float, Field(ge=0, le=3)] | None = Field(
+        default=None,
+        description="Largest change since the pinned anchor (`fairgate baseline anchor`) that is "
+        "accepted, so that a series of changes within the margin cannot pass one by one.",
+    )
+    detect: Annotated[float, Field(gt=0, le=3)] = Field(
+        default=0.05, description="Change that the suite must be able to detect for a `pass`."
+    )
+    strict: bool = Field(
+        default=False,
+        description="Test 'change <= margin' itself (approximate) instead of 'no change'.",
+    )
+    sd: Annotated[float, Field(gt=0, le=3)] | None = Field(
+        default=None,
+        description="Standard deviation of the per-source change that is known beforehand; the "
+        "detectable change never rests on a smaller one.",
+    )
+
+    @model_validator(mode="after")
+    def _budget_holds_the_margin(self) -> Self:
+        if self.budget is not None and self.budget < self.margin:
+            raise ValueError(
+                f"`budget` {self.budget:g} is below `margin` {self.margin:g}; the change since the "
+                "anchor holds that since the baseline, so give a budget of at least the margin"
+            )
+        return self
+
+    def since_anchor(self) -> RegressionPolicy | None:
+        """Return what is asked of the change since the anchor; None without a budget.
+
+        A change is to be seen as far beyond the budget as `detect` is beyond the margin.
+        """
+        if self.budget is None:
+            return None
+        detect = self.detect + self.budget - self.margin
+        return self.model_copy(update={"margin": self.budget, "detect": detect})
+
+
+class GatePolicy(Strict):
+    """One rule: a metric, where it applies, and what it must keep."""
+
+    metric: Text = Field(description="Id of a metric, see `fairgate metrics list`.")
+    suite: str | None = Field(
+        default=None, description="Suite; default: every suite that has the metric."
+    )
+    where: dict[str, str] = Field(
+        default_factory=dict, description="Slice: category, term, band, setting, …"
+    )
+    for_each: str | None = Field(
+        default=None,
+        description="One rule for each value of this dimension (`category`, `term`, …). A "
+        "value that only the baseline has ends the run with exit code 3.",
+    )
+    max: Finite | None = Field(default=None, description="Upper bound of the value.")
+    min: Finite | None = Field(default=None, description="Lower bound of the value.")
+    max_abs: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="Bound of the absolute value."
+    )
+    regression: RegressionPolicy | None = Field(
+        default=None, description="Compare with the baseline."
+    )
+    evidence: Literal["estimate", "significant", "interval"] = Field(
+        default="estimate",
+        description="What bounds judge: the `estimate`; whether it is beyond the bound by more "
+        "than chance explains (`significant`: otherwise inconclusive, which warns); or the whole "
+        "`interval`, and one that reaches across the bound stops the build.",
+    )
+    on_inconclusive: Literal["warn", "fail"] | None = Field(
+        default=None, description="Overrides the policy's `on_inconclusive`."
+    )
+    advisory: bool = Field(default=False, description="Report, never fail the build.")
+    report: bool = Field(
+        default=False,
+        description="Print the value without a limit; without a value there is no verdict.",
+    )
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        asked = [name for name in _QUESTIONS if getattr(self, name) is not None]
+        if self.report and (asked or self.advisory):
+            more = " and ".join(f"`{name}`" for name in asked or ["advisory"])
+            raise ValueError(f"`report: true` sets no limit for the value; remove it, or {more}")
+        if not self.report and not asked:
+            raise ValueError(
+                "has no limit: give `max`, `min`, `max_abs` or `regression`, or set `report: true` "
+                "to print the value without judging it"
+            )
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"`min` {self.min:g} is above `max` {self.max:g}")
+        if self.for_each is not None and self.for_each in self.where:
+            raise ValueError(f"`{self.for_each}` is in both `where` and `for_each`")
+        return self
+
+
+class QuarantinePolicy(Strict):
+    """A case that is excluded until a date: known to be unstable, under investigation."""
+
+    case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
+    until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
+        description="Last day in quarantine, YYYY-MM-DD; afterwards the entry is an error."
+    )
+    reason: Text = Field(description="Why, for the reviewer; shown in every report.")
+    suite: str | None = Field(default=None, description="Suite; default: every suite.")
 
 
 class Policy(Strict):

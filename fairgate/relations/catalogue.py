@@ -22,24 +22,29 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
         "genfair/mr7-counterfactual": "genfair.mr7_counterfactual:Counterfactual",
         "genfair/mr8-order-permutation": "genfair.mr8_order_permutation:OrderPermutation",
         "intersectional/pairs": "intersectional.pairs:PairsOfAttributes",
-        "meta-fair/mr1-single-attribute": "meta_fair.mr1_single_attribute:SingleAttribute",
-        "meta-fair/mr2-dual-attributes": "meta_fair.mr2_dual_attributes:DualAttributes",
-        "meta-fair/mr3-ranked-list": "meta_fair.mr3_ranked_list:RankedList",
-        "meta-fair/mr4-hypothetical-scenario": "meta_fair.mr4_hypothetical_scenario:"
-        "HypotheticalScenario",
-        "meta-fair/mr5-proper-nouns": "meta_fair.mr5_proper_nouns:ProperNouns",
-        "meta-fair/mr6-metal-prefix": "meta_fair.mr6_metal_prefix:MetalPrefix",
-        "meta-fair/mr7-sentence-completion": "meta_fair.mr7_sentence_completion:SentenceCompletion",
-        "meta-fair/mr8-inverted-single": "meta_fair.mr8_inverted_single:InvertedSingle",
-        "meta-fair/mr9-inverted-ranked": "meta_fair.mr9_inverted_ranked:InvertedRanked",
-        "meta-fair/mr10-inverted-scenario": "meta_fair.mr10_inverted_scenario:InvertedScenario",
-        "meta-fair/mr11-score": "meta_fair.mr11_score:Score",
-        "meta-fair/mr12-yes-no": "meta_fair.mr12_yes_no:YesNo",
-        "meta-fair/mr13-multiple-choice": "meta_fair.mr13_multiple_choice:MultipleChoice",
-        "meta-fair/mr14-prioritisation": "meta_fair.mr14_prioritisation:Prioritisation",
+        **dict.fromkeys(
+            (
+                "meta-fair/mr1-single-attribute",
+                "meta-fair/mr2-dual-attributes",
+                "meta-fair/mr3-ranked-list",
+                "meta-fair/mr4-hypothetical-scenario",
+                "meta-fair/mr5-proper-nouns",
+                "meta-fair/mr6-metal-prefix",
+                "meta-fair/mr7-sentence-completion",
+                "meta-fair/mr8-inverted-single",
+                "meta-fair/mr9-inverted-ranked",
+                "meta-fair/mr10-inverted-scenario",
+                "meta-fair/mr11-score",
+                "meta-fair/mr12-yes-no",
+                "meta-fair/mr13-multiple-choice",
+                "meta-fair/mr14-prioritisation",
+            ),
+            "meta_fair:TABLE",
+        ),
     },
 )
-"""A line for each: its id, its file and its class. A file is read when its relation is named."""
+"""A line for each: its id, its file and its class, or the table that it is a row of. A file is read
+when its relation is named."""
 CODE_OF: dict[str, str] = {}
 """Hash of the file of each relation that is the user's own; shipped ones come with the version."""
 EVERY = "/*"

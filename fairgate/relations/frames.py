@@ -24,9 +24,7 @@ from functools import lru_cache
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
-from fairgate.relations.articles import articles_for
-from fairgate.relations.english import enumeration
-from fairgate.relations.pronouns import FORMS
+from fairgate.relations.english import FORMS, articles_for, enumeration
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")

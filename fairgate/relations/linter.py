@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fairgate.relations.articles import article_fault
+from fairgate.relations.english import article_fault, holds, pieces
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import FollowUp
-from fairgate.relations.words import holds, pieces
 
 MAX_PHRASE = 80
 """Longest noun phrase in characters: a phrase only names a speaker."""

@@ -1,24 +1,13 @@
-"""Relations whose follow-ups are written beforehand: people or a model wrote both prompts (P4).
-
-Nothing is generated here, so only the data can be wrong: the linter checks whether a pair
-differs only by the attribute that it declares.
-"""
+"""The linter of written pairs (P4): whether two prompts differ only by the declared attribute."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from fairgate.domain.cases import Pair, Source
-from fairgate.relations.articles import article_fault
-from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.pronouns import CASES
-from fairgate.relations.relation import FollowUp, NotApplicable
-from fairgate.relations.words import holds, pieces
-
-NOT_WRITTEN = "no follow-up was written for the source (`relation`, `follow_up`)"
+from fairgate.domain.cases import Pair
+from fairgate.relations.english import CASES, article_fault, holds, pieces
 
 MOST_CHARACTERS = 8_000
 """Longest prompt of a pair: comparing two word by word takes the square of their length."""
@@ -40,57 +29,6 @@ _BESIDE = frozenset(
     person people individual somebody someone""".split()  # noqa: SIM905 (reads better so)
 )
 """Words that may come or go right beside an attribute: "a deaf man", "a man who is deaf"."""
-
-
-class WrittenPair:
-    """The transformation of relations whose follow-ups stand in the data."""
-
-    reads_task: ClassVar[bool] = False
-    takes_pairs: ClassVar[bool] = True
-    expects_one_answer: ClassVar[bool] = False
-    source_variant: ClassVar[str] = ""
-
-    def shown(self, prompt: str, source: Source) -> str:
-        """Return what is put to the system for one of the source's two prompts."""
-        del source
-        return prompt
-
-    def source_text(self, source: Source) -> str:
-        """Return the source's prompt as it is shown."""
-        return self.shown(source.text, source)
-
-    def follow_up_text(self, pair: Pair, source: Source) -> str:
-        """Return the text of the follow-up, as it was written and is shown."""
-        return self.shown(pair.follow_up, source)
-
-    def follow_ups(
-        self, source: Source, sets: Sequence[PerturbationSet]
-    ) -> Sequence[FollowUp] | NotApplicable:
-        """Return the one follow-up that was written for the source."""
-        del sets
-        pair = source.pair
-        if pair is None:
-            return NotApplicable(reason=NOT_WRITTEN)
-        return [
-            FollowUp(
-                variant=f"{pair.dimension}/{pair.term}",
-                category=pair.dimension,
-                term=pair.term,
-                text=self.follow_up_text(pair, source),
-                pair=pair,
-            )
-        ]
-
-    def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
-        """Return 1: a pair has one follow-up."""
-        del source, sets
-        return 1
-
-    def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Reject a pair that differs in more than its attribute (SPEC 7)."""
-        if follow_up.pair is None:
-            return NOT_WRITTEN
-        return pair_fault(source_text, follow_up.text, follow_up.pair)
 
 
 def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:

@@ -24,7 +24,7 @@ from fairgate.reports.blocks import (
     Text,
 )
 from fairgate.reports.escaping import excerpt, plain
-from fairgate.reports.markdown_words import MARKS
+from fairgate.reports.markdown import MARKS
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from fairgate.domain import wording
 from fairgate.domain.measurements import Better, Measurement
@@ -35,6 +36,12 @@ def title(metric: str) -> str:
     """Return the metric in plain words; its id where this version does not know it."""
     known = BY_ID.get(metric)
     return known.title if known else metric
+
+
+def metric_in(metric: str, where: Mapping[str, str]) -> str:
+    """Return the metric's id and the slice that it is of: `asr (relation set/add)`."""
+    inside = ", ".join(f"{name} {value}" for name, value in where.items())
+    return f"{metric} ({inside})" if inside else metric
 
 
 def value(number: float | None, metric: str) -> str:

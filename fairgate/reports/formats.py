@@ -6,17 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.feature import FEATURES, at
 from fairgate.domain.outcomes import GateResult
-from fairgate.reports.badge import render_badge
-from fairgate.reports.control_map import render_control_map
-from fairgate.reports.cyclonedx import render_cyclonedx
-from fairgate.reports.every_eval_ever import render_every_eval_ever
 from fairgate.reports.html import render_html
-from fairgate.reports.judged_lines import rows_jsonl
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_report
-from fairgate.reports.run_record import render_run_record
-from fairgate.reports.sarif import render_sarif
+from fairgate.reports.run_record import render_run_record, rows_jsonl
 from fairgate.reports.view import View
 
 
@@ -86,47 +80,19 @@ FORMATS: Catalogue[Format] = Catalogue(
             render=lambda _, done: rows_jsonl(done.result),
             is_needed=True,
         ),
-        Format(
-            id="sarif",
-            file="report.sarif",
-            render=lambda view, done: render_sarif(view, done.gate_lines, done.policy_text),
-            shown_as="SARIF",
-            output="sarif-file",
-        ),
-        Format(
-            id="junit",
-            file="junit.xml",
-            render=lambda view, _: render_junit(view),
-            shown_as="JUnit",
-            output="junit-file",
-        ),
-        Format(
-            id="badge",
-            file="badge.json",
-            render=lambda view, _: render_badge(view),
-            shown_as="badge",
-            output="badge-file",
-        ),
-        Format(
-            id="cyclonedx",
-            file="model-card.cdx.json",
-            render=lambda _, done: render_cyclonedx(done.result, done.confidence),
-            shown_as="model card",
-        ),
-        Format(
-            id="every-eval-ever",
-            file="every-eval-ever.json",
-            render=lambda _, done: render_every_eval_ever(done.result, done.confidence),
-            shown_as="evaluation record",
-        ),
-        Format(
-            id="controls",
-            file="controls.json",
-            render=lambda _, done: render_control_map(done.result),
-            shown_as="control map",
-        ),
     ),
 )
+
+
+def formats() -> Catalogue[Format]:
+    """Return the formats of the core, then those of features."""
+    places = (place for feature in FEATURES for place in feature.formats.values())
+    return Catalogue("format", (*FORMATS, *map(at, places)))
+
+
+def known_files() -> list[str]:
+    """Return the name of every file that a format writes."""
+    return [one.file for one in formats()]
 
 
 def chosen(names: str) -> list[Format]:
@@ -135,7 +101,8 @@ def chosen(names: str) -> list[Format]:
     Empty: the default ones. Raises UsageError for an unknown name.
     """
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    named = {FORMATS[name].id for name in wanted}
+    known = formats()
+    named = {known[name].id for name in wanted}
     return [
-        one for one in FORMATS if one.is_needed or (one.id in named if wanted else one.is_default)
+        one for one in known if one.is_needed or (one.id in named if wanted else one.is_default)
     ]

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.reports import charts, figures
+from fairgate.reports.blocks import Chapter, Section
 from fairgate.reports.browsing import CaseBrowser
-from fairgate.reports.glossary import meaning
-from fairgate.reports.section import Chapter, Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, spans
 from fairgate.reports.view import View
 
@@ -49,6 +48,18 @@ _TONES = {
     Tone.BAD: '<b class="bad">{}</b>',
     Tone.UNSURE: '<b class="unsure">{}</b>',
     Tone.CHANGED: "<mark>{}</mark>",
+}
+_MEANINGS = {
+    "likely range": "where the value would lie in 95 of 100 suites like this one; of rules a dash "
+    "where too few texts differ for a range",
+    "change": "this run less the baseline, on the cases that both runs decided",
+    "corrected p": "p value after Holm's correction for several rules",
+    "discordant pairs": "pairs decided in both runs whose verdict differs",
+    "smallest detectable change": "the change that this suite would see 9 times of 10",
+    "since the anchor": "how far the value has moved since a reviewed run that stays pinned",
+    "base": "the value in the baseline, a reviewed earlier run that later runs are compared with",
+    "limits": "what a rule allows: a value, and a change that is tolerated even if it is real "
+    "(margin)",
 }
 
 
@@ -111,18 +122,25 @@ def _chapters(view: View) -> list[_Chapter]:
     return found
 
 
+def meaning(word: str) -> str:
+    """Return what a word in a report means; empty where it needs no explanation.
+
+    What stands in brackets after the word, such as a level of confidence, is no part of it.
+    """
+    return _MEANINGS.get(word.partition(" (")[0].strip(), "")
+
+
+def words() -> tuple[str, ...]:
+    """Return every word that has a meaning here."""
+    return tuple(_MEANINGS)
+
+
 @functools.cache
 def _environment() -> jinja2.Environment:
     """Return the environment of the templates: it escapes what no span has escaped."""
     import jinja2
 
-    from fairgate.reports.compiled_templates import CompiledTemplates
-
-    # Compiled code is kept, and jinja2 computes constants when it compiles: a plain `finalize`,
-    # filters or tests of ours would leave in it what they once returned. One that takes the context
-    # is called when a page is made, and functions of ours are globals.
-    @jinja2.pass_context
-    def visible(_: object, value: object) -> object:
+    def visible(value: object) -> object:
         """Show control characters as escapes; markup of ours passes."""
         return harmless(value) if type(value) is str else value
 
@@ -133,7 +151,6 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=visible,
         undefined=jinja2.StrictUndefined,
-        bytecode_cache=CompiledTemplates(),
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=_kind, ranges=charts.ranges, bars=charts.bars,

@@ -6,22 +6,208 @@ never inside a table, and the text says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports import escaping
-from fairgate.reports.blocks import Block, Depth
-from fairgate.reports.markdown_blocks import MarkdownBlocks
-from fairgate.reports.markdown_words import MARKS, line
-from fairgate.reports.section import Section
-from fairgate.reports.spans import joined
+from fairgate.reports import escaping, text_charts
+from fairgate.reports.blocks import (
+    Bars,
+    Block,
+    CaseItem,
+    CaseList,
+    Depth,
+    Details,
+    Form,
+    Histogram,
+    KeyValues,
+    Matrix,
+    RangeChart,
+    Row,
+    RowKind,
+    Section,
+    Table,
+    Text,
+)
+from fairgate.reports.spans import Inline, Kind, Span, Tone, joined, spans
 from fairgate.reports.view import View
 
 COMMENT_LIMIT = 60_000
 """GitHub refuses comments above 65,536 characters; the rest is for markers and footers."""
 SUMMARY_LIMIT = 1_000_000
-_SHORT, _FULL = MarkdownBlocks(Depth.SHORT), MarkdownBlocks(Depth.FULL)
+MARKS = {
+    Outcome.PASS: "✅",
+    Outcome.FAIL: "❌",
+    Outcome.INCONCLUSIVE: "⚠️",
+    Outcome.NOT_EVALUATED: "➖",
+}
+_STANDING_OUT = (Tone.STRONG, Tone.CHANGED, Tone.BAD, Tone.UNSURE)
 _FOLD = "All rules, identities, cases and figures"
+
+
+def line(words: Inline, *, is_short: bool = False) -> str:
+    """Return words as inline Markdown; muted ones are left out where it is short."""
+    found = ""
+    for span in spans(words):
+        if is_short and span.tone is Tone.MUTED:
+            continue
+        text = _span(span)
+        # Two code spans that touch would become one.
+        touch = found.endswith("`") and text.startswith("`")
+        found += f" {text}" if touch else text
+    return found.rstrip(" ")
+
+
+def strong(text: str) -> str:
+    """Return text that stands out; a space at either end would undo it and stays outside."""
+    body = text.strip(" ")
+    start = text.index(body)
+    return f"{text[:start]}**{body}**{text[start + len(body) :]}" if body else text
+
+
+def plain(words: Inline) -> str:
+    """Return words without any escape, for a block that keeps them as they are."""
+    return "".join(span.shown for span in spans(words))
+
+
+def html_line(words: Inline) -> str:
+    """Return words for an element inside which Markdown is not read."""
+    return "".join(
+        escaping.html_prose(span.shown)
+        if span.kind is Kind.PROSE
+        else escaping.html_code(span.shown)
+        for span in spans(words)
+    )
+
+
+def _span(span: Span) -> str:
+    text = span.shown
+    if span.kind is Kind.MARK:
+        return MARKS[Outcome(text)]
+    escaped = _ESCAPES[span.kind](text)
+    return strong(escaped) if span.tone in _STANDING_OUT else escaped
+
+
+def _prose(text: str) -> str:
+    """Return prose with the one space at either end that ties it to what stands beside it."""
+    before, after = (" " if edge == " " else "" for edge in (text[:1], text[-1:]))
+    body = escaping.markdown_prose(text)
+    return f"{before}{body}{after}" if body else before
+
+
+def _figure(text: str) -> str:
+    return escaping.markdown_figure(text).replace(" ", "&nbsp;")
+
+
+_ESCAPES: dict[Kind, Callable[[str], str]] = {
+    Kind.PROSE: _prose,
+    Kind.NAME: escaping.markdown,
+    Kind.CODE: escaping.markdown_code,
+    Kind.COMMAND: escaping.markdown_code,
+    Kind.QUOTE: escaping.markdown_code,
+    Kind.FIGURE: _figure,
+    Kind.DATE: escaping.markdown_date,
+}
+
+
+class MarkdownBlocks:
+    """Writes blocks as they stand in a report of some depth."""
+
+    def __init__(self, depth: Depth) -> None:
+        """Take the depth: what is deeper is left out, and muted words are where it is short."""
+        self._depth = depth
+        self._is_short = depth is Depth.SHORT
+        self._writers: Mapping[type[Block], Callable[[Any], str]] = {
+            Text: self._text,
+            KeyValues: self._key_values,
+            Table: self._table,
+            Matrix: lambda block: self._table(block.as_table()),
+            RangeChart: self._ranges,
+            Bars: lambda block: self._chart(block.caption, text_charts.bars(block)),
+            Histogram: lambda block: self._chart(block.caption, text_charts.histogram(block)),
+            CaseList: self._cases,
+            Details: self._details,
+        }
+
+    def written(self, blocks: Sequence[Block]) -> list[str]:
+        """Return the text of each block that stands in such a report."""
+        shown = (block for block in blocks if block.depth <= self._depth)
+        return [text for block in shown if (text := self._writers[type(block)](block))]
+
+    def line(self, words: Inline) -> str:
+        """Return words as inline Markdown."""
+        return line(words, is_short=self._is_short)
+
+    def _text(self, block: Text) -> str:
+        if block.form is Form.COMMAND:
+            return escaping.markdown_block("\n".join(map(plain, block.lines)))
+        lines = list(map(self.line, block.lines))
+        match block.form:
+            case Form.LIST:
+                return "\n".join(f"- {words}" for words in lines)
+            case Form.NOTE | Form.WARNING:
+                kind = "NOTE" if block.form is Form.NOTE else "CAUTION"
+                marker = "- " if len(lines) > 1 else ""
+                return "\n".join([f"> [!{kind}]", *(f"> {marker}{words}" for words in lines)])
+            case Form.SMALL:
+                return "\n\n".join(f"<sub>{words}</sub>" for words in lines)
+            case _:
+                return "\n\n".join(lines)
+
+    def _key_values(self, block: KeyValues) -> str:
+        return "\n".join(f"- {self.line(key)}: {self.line(value)}" for key, value in block.rows)
+
+    def _ranges(self, block: RangeChart) -> str:
+        if self._is_short:
+            return self._chart(block.caption, text_charts.ranges(block))
+        return self._table(text_charts.as_table(block))
+
+    def _chart(self, caption: Inline, chart: str) -> str:
+        return self._captioned(caption, [escaping.markdown_block(chart)])
+
+    def _captioned(self, caption: Inline, parts: list[str]) -> str:
+        words = self.line(caption)
+        head = words if words.endswith((".", ":")) else f"{words}:"
+        return "\n\n".join([head, *parts] if words else parts)
+
+    def _table(self, block: Table) -> str:
+        rows, left = block.kept(block.most if self._is_short else None)
+        notes = [self.line(row.note) for row in rows]
+        heads = [self.line(column.head) or " " for column in block.columns]
+        marks = ["--:" if column.is_number else ":--" for column in block.columns]
+        has_notes = any(notes)
+        lines = [_row(heads, block.notes, has_notes=has_notes)]
+        lines.append(_row(marks, ":--", has_notes=has_notes))
+        lines += [
+            _row(self._cells(row), note or " ", has_notes=has_notes)
+            for row, note in zip(rows, notes, strict=True)
+        ]
+        left += block.left_out
+        more = [f"{left:,} further rows are not shown here."] if left else []
+        return self._captioned(block.caption, ["\n".join(lines), *more])
+
+    def _cells(self, row: Row) -> list[str]:
+        first, *rest = (self.line(cell) or " " for cell in row.cells)
+        return [strong(first) if row.kind is RowKind.GROUP else first, *rest]
+
+    def _cases(self, block: CaseList) -> str:
+        return "\n".join(self._case(case, at) for at, case in enumerate(block.cases, start=1))
+
+    def _case(self, case: CaseItem, number: int) -> str:
+        lines = map(self.line, (case.title, case.text, *case.facts, case.command))
+        indent = " " * (len(str(number)) + 2)
+        return f"{number}. " + f"<br>\n{indent}".join(words for words in lines if words)
+
+    def _details(self, block: Details) -> str:
+        head = f"<details><summary>{html_line(block.summary)}</summary>"
+        return "\n\n".join([head, *self.written(block.blocks), "</details>"])
+
+
+def _row(cells: Iterable[str], note: str, *, has_notes: bool) -> str:
+    return f"| {' | '.join([*cells, note] if has_notes else cells)} |"
+
+
+_SHORT, _FULL = MarkdownBlocks(Depth.SHORT), MarkdownBlocks(Depth.FULL)
 
 
 def render_report(view: View, *, limit: int = SUMMARY_LIMIT) -> str:

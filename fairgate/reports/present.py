@@ -1,26 +1,30 @@
-"""From a run to the view that every report is rendered from."""
+"""From a run to the view that every report is rendered from, and to the texts of reports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from fairgate.domain.errors import ExitCode
+from fairgate.domain.feature import FEATURES
 from fairgate.domain.outcomes import Outcome
-from fairgate.engine.baseline import Baseline
-from fairgate.engine.gate import GateRun
+from fairgate.gate.baseline import Baseline, changed_environment
+from fairgate.gate.gate import GateInput, GateRun
+from fairgate.gate.loaded_policy import LoadedPolicy
+from fairgate.policy.schema import Policy
 from fairgate.reports import summary
-from fairgate.reports.affected import affected_table
-from fairgate.reports.alerts import alerts
-from fairgate.reports.beside import ALONE, Beside
+from fairgate.reports.affected import affected_table, alerts
 from fairgate.reports.blocks import Block, Form, Text
-from fairgate.reports.material import Material
-from fairgate.reports.reasons import why
+from fairgate.reports.formats import Finished, Format
+from fairgate.reports.material import ALONE, Beside, Material
 from fairgate.reports.rule_rows import rule_rows
 from fairgate.reports.sections.cases import case_items, explain_command, unreadable_answers
-from fairgate.reports.sections.catalogue import SECTIONS
-from fairgate.reports.since import since_then
-from fairgate.reports.spans import Inline, Words, command, spans, strong
+from fairgate.reports.sections.catalogue import section_kinds
+from fairgate.reports.sections.evidence import changed_parts
+from fairgate.reports.spans import Inline, Tone, Words, code, command, joined, name, spans, strong
 from fairgate.reports.steps import cause_step, next_step, run_command
+from fairgate.reports.summary import why
 from fairgate.reports.view import WORDS, ReportOptions, ShownBeside, View
 
 _EXIT_MEANINGS = {
@@ -34,6 +38,10 @@ _EXAMPLES = 3
 _ONLY_BOUNDS = "only bounds decide, regression rules are not evaluated."
 _UNASKED = "none"
 """What `--baseline` names where nothing is to be compared with."""
+_OWN, _REVISION = "system", "revision"
+"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
+_PLAIN = {"recorded": "recorded answers"}
+"""Parts under test as sentences name them."""
 
 
 def present(
@@ -60,7 +68,7 @@ def present(
         remarks=list(_remarks(material)),
         standing=summary.standing(material),
         rules=material.rules,
-        sections=[section for kind in SECTIONS for section in kind.sections(material)],
+        sections=[section for kind in section_kinds() for section in kind.sections(material)],
         examples=case_items(material, _EXAMPLES),
         alerts=rule_rows([alert.rule for alert in alerts(result)]),
         problems=result.evidence.problems,
@@ -78,6 +86,46 @@ def present(
 def _exit_meaning(material: Material) -> str:
     code = material.result.exit_code
     return _EXIT_MEANINGS.get(code, code.name.lower())
+
+
+def since_then(material: Material) -> Inline:
+    """Return what is not as it was in the run that is shown beside this one: the likely cause."""
+    beside, result = material.beside, material.result
+    if beside.run is None:
+        return ""
+    now, then = result.provenance, beside.run.provenance
+    changed: list[Inline] = [
+        [
+            name(_PLAIN.get(part, part), Tone.STRONG),
+            " (",
+            code(then.under_test.get(part, "nothing")),
+            " → ",
+            code(now.under_test.get(part, "nothing")),
+            ")",
+        ]
+        for part in changed_parts(material)
+    ]
+    changed += [
+        [strong(part), " (", code(before), " → ", code(after), ")"]
+        for part, before, after in changed_environment(then.environment, now.environment, "nothing")
+    ]
+    if now.fairgate != then.fairgate:
+        changed.append(
+            [strong("FairGate"), " (", code(then.fairgate), " → ", code(now.fairgate), ")"]
+        )
+    if beside.is_baseline and result.overlap and (result.overlap.new or result.overlap.removed):
+        new, removed = len(result.overlap.new), len(result.overlap.removed)
+        changed.append(
+            [strong("the cases asked"), f" ({new:,} new, {removed:,} removed; not compared)"]
+        )
+    if changed:
+        return [f"Changed since the {beside.word}: ", *joined(changed, "; "), "."]
+    if result.outcome is Outcome.PASS:
+        return ""
+    if _OWN in now.under_test and _REVISION not in now.under_test:
+        known = f"Whether your system has changed since the {beside.word} is not known: give it a "
+        return [known, code(_REVISION), " in the policy."]
+    return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
 def _shown_beside(material: Material, choice: Beside) -> ShownBeside:
@@ -177,3 +225,53 @@ def _remarks(material: Material) -> Iterator[Block]:
         last = [f"and {more:,} more"] if more > 0 else []
         yield Text(lines=[f"What must match but differs from the {summary.unfit(result)}:"])
         yield Text(lines=[*differences[:_DIFFERENCES], *last], form=Form.LIST)
+
+
+def view_of(
+    run: GateRun,
+    given: GateInput,
+    out: Path,
+    formats: Sequence[Format],
+    *,
+    report_only: bool,
+    limit: int | None = None,
+) -> View:
+    """Return what reports show to whoever has the run's folder."""
+    options = ReportOptions(
+        redact=given.policy.redact,
+        confidence=given.policy.confidence,
+        report_only=report_only,
+        limit=limit,
+        run_path=str(out),
+        has_explain=True,
+        of_features=of_features(given.policy),
+        files={one.shown_as: str(out / one.file) for one in formats if one.shown_as},
+    )
+    return present(run, options, given.baseline, given.anchor)
+
+
+def of_features(policy: Policy) -> dict[str, object]:
+    """Return what a policy says by the keys that features bring."""
+    return {key: getattr(policy, key) for feature in FEATURES for key in feature.policy_keys}
+
+
+def gate_lines(loaded: LoadedPolicy) -> dict[int, int]:
+    """Return the 1-based line of each gate in the policy."""
+    return {
+        position: loaded.parsed.located(("gates", position))[0]
+        for position in range(len(loaded.policy.gates))
+    }
+
+
+def report_texts(
+    view: View, run: GateRun, given: GateInput, loaded: LoadedPolicy, formats: Sequence[Format]
+) -> Mapping[str, Callable[[], str | Iterator[str]]]:
+    """Return what each file of a run will hold, by the file's name."""
+    done = Finished(
+        result=run.result,
+        must_match=given.must_match,
+        policy_text=loaded.parsed.text,
+        gate_lines=gate_lines(loaded),
+        confidence=given.policy.confidence,
+    )
+    return {one.file: partial(one.render, view, done) for one in formats}

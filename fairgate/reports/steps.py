@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from fairgate.domain.outcomes import GateResult, Outcome, RuleResult
-from fairgate.reports.alerts import differs, standing_out, who_of
+from fairgate.reports.affected import differs, standing_out, who_of
 from fairgate.reports.material import Material
 from fairgate.reports.spans import Inline, Words, code, command, joined, name
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.reports.blocks import Block, CaseItem
+from fairgate.reports.blocks import Block, CaseItem, Section
 from fairgate.reports.escaping import Redaction
 from fairgate.reports.rule_rows import RuleRow
-from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline
 
 WORDS = {
@@ -44,6 +43,8 @@ class ReportOptions:
     """Whether a reader has the run's folder, and so can use `fairgate explain`."""
     files: Mapping[str, str] = field(default_factory=dict)
     """What was written, by name (`report`, `record`, …), for the console."""
+    of_features: Mapping[str, object] = field(default_factory=dict)
+    """What the policy says by the keys of features."""
     cases: int = 5
 
 

@@ -27,10 +27,11 @@ from fairgate.stats.interval import (
     Interval,
     IntervalOrReason,
     NoInterval,
+    n_filled,
+    t_interval,
+    t_quantile,
 )
 from fairgate.stats.observations import ClusterTotals, Floats
-from fairgate.stats.student_t import t_quantile
-from fairgate.stats.t_interval import n_filled, t_interval
 
 _CELLS_AT_A_TIME = 1_000_000
 _NORMAL = NormalDist()

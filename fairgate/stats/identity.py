@@ -19,9 +19,8 @@ from itertools import groupby
 
 import numpy as np
 
-from fairgate.stats.levels import Levels
 from fairgate.stats.multiplicity import holm
-from fairgate.stats.observations import Floats, Integers, Observations
+from fairgate.stats.observations import Floats, Integers, Levels, Observations
 
 _TIE = 1e-9
 _MOST_MOVES = 1_000_000_000

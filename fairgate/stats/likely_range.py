@@ -21,7 +21,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairgate.stats.interval import NOTHING_DECIDED, Interval, IntervalOrReason, NoInterval
+from fairgate.stats.interval import (
+    NOTHING_DECIDED,
+    Interval,
+    IntervalOrReason,
+    NoInterval,
+    n_filled,
+    standard_error,
+    t_interval,
+    wilson,
+)
 from fairgate.stats.observations import (
     ClusterTotals,
     Observations,
@@ -31,9 +40,7 @@ from fairgate.stats.observations import (
     decided_counts,
     estimate,
 )
-from fairgate.stats.t_interval import n_filled, standard_error, t_interval
-from fairgate.stats.typical_values import TypicalValues
-from fairgate.stats.wilson import wilson
+from fairgate.stats.sign_flip import TypicalValues
 
 _FEW = 10
 """Sources that vary, as for the intervals of the report: below it, signs are too few to flip."""

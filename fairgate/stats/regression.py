@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 
-from fairgate.stats.evidence import Method, RegressionEvidence, RegressionSettings, Worse
+from fairgate.stats.interval import standard_error, t_quantile, t_upper_tail
 from fairgate.stats.observations import (
     Floats,
     PairedObservations,
@@ -26,18 +28,190 @@ from fairgate.stats.observations import (
     cluster_totals,
     estimate,
 )
-from fairgate.stats.power import RuleDesign, minimum_detectable_effect
 from fairgate.stats.sign_flip import (
     FlipMethod,
+    TypicalValues,
     changed_sources_needed,
     lattice_unit,
     sign_flip_test,
 )
-from fairgate.stats.student_t import t_quantile, t_upper_tail
-from fairgate.stats.t_interval import standard_error
-from fairgate.stats.typical_values import TypicalValues
 
 _NAN = math.nan
+_NORMAL = NormalDist()
+_MOST_SOURCES = 10_000_000
+_SIMULATIONS_AT_A_TIME = 500
+
+
+class Worse(Enum):
+    """Which change of the value is a worsening."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    ABSOLUTE = "absolute"
+
+
+class Method(Enum):
+    """Which test gave the p value."""
+
+    EXACT = "exact sign-flip test"
+    MONTE_CARLO = "sign-flip test, Monte Carlo"
+    STUDENT = "t test with G - 1 degrees of freedom"
+    NONE = "no test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionSettings:
+    """How a regression rule evaluates a change.
+
+    `strict` tests "the worsening is at most the margin" (approximate) instead of "nothing
+    changed". `sd_floor` is a standard deviation of the per-source change known from elsewhere
+    (burn-in, declared). Below `few_sources` sources the sign-flip test cannot reject at 5 %
+    whatever happened, and the t test, which is approximate, takes over.
+    """
+
+    worse: Worse = Worse.HIGHER
+    margin: float = 0.02
+    strict: bool = False
+    power: float = 0.9
+    sd_floor: float = 0.0
+    few_sources: int = 5
+    n_draws: int = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDesign:
+    """What a regression rule asks: corrected one-sided `level`, `margin` and wanted `power`."""
+
+    level: float = 0.05
+    margin: float = 0.02
+    power: float = 0.9
+
+
+def minimum_detectable_effect(sd: float, n_sources: int, design: RuleDesign) -> float:
+    """Return the smallest true change that the rule catches with the wanted power.
+
+    Infinite where so few sources could not make an exact test reject, whatever they did. With sd 0
+    it is the margin itself: nothing hides a change, but the rule tolerates one up to the margin.
+
+    A rule fails when its one-sided test rejects and the estimated change exceeds the margin, so a
+    true change x is caught with the wanted power where `x >= max(t_{1-level, G-1} * sd / sqrt(G),
+    margin) + z_{power} * sd / sqrt(G)`, `sd` being the standard deviation of the per-source change;
+    J. Cohen, Statistical Power Analysis, 1988, chapter 2, with sources as the units (A. Donner and
+    N. Klar, Design and Analysis of Cluster Randomization Trials, 2000, section 5.2).
+    `simulated_power` stands beside the formula.
+    """
+    if n_sources < fewest_sources(design.level):
+        return math.inf
+    error = sd / math.sqrt(n_sources)
+    critical = t_quantile(1 - design.level, n_sources - 1) * error
+    return max(critical, design.margin) + _NORMAL.inv_cdf(design.power) * error
+
+
+def fewest_sources(level: float) -> int:
+    """Return how many sources there must be before the rule can fail at `level` at all."""
+    return max(2, changed_sources_needed(level))
+
+
+def sources_needed(effect: float, sd: float, design: RuleDesign) -> int | None:
+    """Return how many sources are needed to catch a change of `effect`; None where none would do.
+
+    None where the effect is not above the margin (the rule tolerates it) or would take more than
+    ten million sources.
+    """
+    if effect < design.margin or (effect == design.margin and sd > 0):
+        return None
+    low, high = 1, 2
+    while minimum_detectable_effect(sd, high, design) > effect:
+        low, high = high, high * 2
+        if high > _MOST_SOURCES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if minimum_detectable_effect(sd, middle, design) > effect:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def simulated_power(
+    residuals: Floats,
+    effect: float,
+    n_sources: int,
+    design: RuleDesign,
+    *,
+    rng: np.random.Generator,
+    n_simulations: int = 2000,
+) -> float:
+    """Return the share of simulated runs that the rule catches.
+
+    Draws `n_sources` changes with replacement from the observed per-source changes less their mean
+    (`residuals`), adds `effect` and applies the rule with the t form of the test. Unlike the
+    formula it keeps the skewness and the many zeros of real changes.
+    """
+    if n_sources < fewest_sources(design.level):
+        return 0.0
+    critical = t_quantile(1 - design.level, n_sources - 1)
+    caught = 0
+    for start in range(0, n_simulations, _SIMULATIONS_AT_A_TIME):
+        rows = min(_SIMULATIONS_AT_A_TIME, n_simulations - start)
+        changes = effect + rng.choice(residuals, size=(rows, n_sources))
+        means = changes.mean(axis=1)
+        errors = changes.std(axis=1, ddof=1) / math.sqrt(n_sources)
+        caught += int(np.count_nonzero((means > critical * errors) & (means > design.margin)))
+    return caught / n_simulations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionEvidence:
+    """Everything a regression rule needs to know, from the cases decided in both runs.
+
+    `worsening` is the change with more meaning worse. `lower` and `upper` bound it, each one-sided
+    at `level`; `lower` is above 0 (strict: above the margin) if and only if `p_value <= level`.
+    p values are uncorrected. `sd` is the standard deviation of the per-source change, `sd_used`
+    that or the floor, `detectable` the smallest worsening that the rule catches at `level` with
+    the wanted power. Where an arm has no pair, nothing is `evaluated` and the numbers are NaN.
+    """
+
+    now: float
+    base: float
+    worsening: float
+    n_pairs: int
+    n_discordant: int
+    n_sources: int
+    n_changed_sources: int = 0
+    sign_changed: bool = False
+    p_value: float = _NAN
+    p_two_sided: float = _NAN
+    min_attainable_p: float = 1.0
+    method: Method = Method.NONE
+    level: float = _NAN
+    lower: float = _NAN
+    upper: float = _NAN
+    changed_sources_needed: int = 0
+    sd: float = _NAN
+    sd_used: float = _NAN
+    detectable: float = math.inf
+
+    @property
+    def evaluated(self) -> bool:
+        """Return whether every arm has a pair, so that there is a change to judge."""
+        return not math.isnan(self.worsening)
+
+    @property
+    def significant(self) -> bool:
+        """Return whether the test rejects at `level`."""
+        return self.p_value <= self.level
+
+    def sources_to_see(self, effect: float, settings: RegressionSettings) -> int | None:
+        """Return how many sources would make a worsening of `effect` visible at this level.
+
+        None where none would do, and where a single source leaves its spread unknown.
+        """
+        if self.n_sources < 2 and not self.sd_used:
+            return None
+        design = RuleDesign(level=self.level, margin=settings.margin, power=settings.power)
+        return sources_needed(effect, self.sd_used, design)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, first_asked
 from fairgate.domain.executions import Execution
-from fairgate.domain.keys import first_asked
 from fairgate.domain.units import Reading, Reason
-from fairgate.oracles.oracle import Oracle, read_together
-from fairgate.oracles.tone import ReadsTogether
+from fairgate.relations.oracles.oracle import Oracle, read_together
+from fairgate.relations.oracles.tone import ReadsTogether
 
 
 @dataclass(frozen=True, slots=True)

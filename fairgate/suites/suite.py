@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from fairgate.domain.cases import Case, Rejected, Source, Task
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.items import ExcludedItem, Item
+from fairgate.domain.schema import Columns
 from fairgate.domain.units import Judged, Reason, Unit
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.schema.columns import Columns
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from fairgate.metrics.table import Table
-    from fairgate.oracles.oracle import Oracle
+    from fairgate.relations.oracles.oracle import Oracle
     from fairgate.suites.metamorphic.policy import TaskPolicy
     from fairgate.suites.question_items.policy import ItemsPolicy
     from fairgate.suites.readings import Readings
@@ -230,3 +230,47 @@ class Suite(Protocol):
     def describe(self, plan: SuitePlan) -> Iterator[str]:
         """Yield the lines of `fairgate check` about the suite."""
         ...
+
+
+class _Policy(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def unstable_margin(self) -> float: ...
+
+
+Policy_co = TypeVar("Policy_co", bound=_Policy, covariant=True)
+
+
+class _Given(Protocol[Policy_co]):
+    @property
+    def policy(self) -> Policy_co: ...
+
+
+@dataclass(frozen=True)
+class NamedByPolicy(Generic[Policy_co]):
+    """A suite that is called as its part of the policy calls it."""
+
+    given: _Given[Policy_co]
+
+    @property
+    def policy(self) -> Policy_co:
+        """Return the suite's part of the policy."""
+        return self.given.policy
+
+    @property
+    def id(self) -> str:
+        """Return the suite's name."""
+        return self.policy.id
+
+    @property
+    def kind(self) -> str:
+        """Return the kind."""
+        return self.policy.kind
+
+    @property
+    def unstable_margin(self) -> float:
+        """Return the policy's margin."""
+        return self.policy.unstable_margin

@@ -6,9 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.engine.budget import Budget, Meter, Prices
-from fairgate.schema.fields import Strict
-from fairgate.schema.system import SystemModel
+from fairgate.domain.schema import Strict, SystemModel
+from fairgate.systems.budget_meter import Budget, Meter, Prices
 from fairgate.systems.resources import Resources
 
 Count = Annotated[int, Field(ge=1, le=10**12)]

@@ -11,9 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.schema import JudgeModel, SystemModel
 from fairgate.policy.assembled import PolicyParts, SystemPart
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.system import SystemModel
 
 if TYPE_CHECKING:
     from fairgate.systems.system_kind import SystemKind

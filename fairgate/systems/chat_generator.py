@@ -7,14 +7,20 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from fairgate.adapters.http_client.messages import keeps_secrets
-from fairgate.engine.budget import Meter
-from fairgate.engine.ports import Generator
-from fairgate.schema.fields import Strict, Text
-from fairgate.schema.outside import Access
+from fairgate.domain.ports import Generator
+from fairgate.domain.schema import Access, Strict, Text
+from fairgate.io.http_messages import keeps_secrets
+from fairgate.systems.budget_meter import Meter
+from fairgate.systems.exchange import (
+    Address,
+    Attempts,
+    Concurrency,
+    PerSecond,
+    Seconds,
+    Variable,
+    limits_of,
+)
 from fairgate.systems.generation import GeneratorModel
-from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
-from fairgate.systems.replies import Address, Variable
 
 
 class EndpointPart(Strict):
@@ -61,7 +67,7 @@ class EndpointGeneratorPolicy(GeneratorModel):
 
 def open_chat_generator(chosen: EndpointGeneratorPolicy, meter: Meter) -> Generator:
     """Return the generator; nothing is asked yet."""
-    from fairgate.adapters.chat_endpoint import ChatAddress, ChatEndpoint
+    from fairgate.systems.chat_endpoint import ChatAddress, ChatEndpoint
 
     part = chosen.endpoint
     address = ChatAddress(

@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.applications.replies import ReplyPaths
-from fairgate.engine.budget import Meter
-from fairgate.schema.fields import ByShape, Strict, Text
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.schema import (
+    Access,
+    ByShape,
+    Capabilities,
+    Names,
+    Role,
+    Strict,
+    SystemModel,
+    Text,
+)
+from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
+from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.exchange import OwnResponsePaths, Variable
 from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.replies import OwnResponsePaths, Variable
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.adapters.applications.over_lines import LineApplication
+    from fairgate.systems.over_lines import LineApplication
 
 Arguments = Annotated[list[Text], Field(min_length=1)]
 
@@ -145,7 +152,7 @@ def line_application(
     part: CommandAsked, paths: ReplyPaths, resources: Resources, meter: Meter
 ) -> LineApplication:
     """Return what is asked line by line; the program is not started yet."""
-    from fairgate.adapters.applications.over_lines import LineApplication, Program
+    from fairgate.systems.over_lines import LineApplication, Program
 
     return LineApplication(
         Program(

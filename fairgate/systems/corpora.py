@@ -1,4 +1,4 @@
-"""The corpus of a retriever: its policy, and how it is opened and cleaned."""
+"""The corpus of a retriever: its policy, how its table is found, opened and cleaned."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
-from fairgate.adapters.model_hub import is_hub_id
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
+from fairgate.domain.executions import CorpusSpec
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import ByShape, Columns, Names, Role, Seed, Strict
 from fairgate.domain.wording import quoted
-from fairgate.engine.ports import SILENT
-from fairgate.schema.columns import Columns
-from fairgate.schema.fields import ByShape, Seed, Strict
-from fairgate.schema.outside import Names, Role
+from fairgate.io.embedded_names import PREPARED_ON_USE, embedded_path, existing, find
+from fairgate.io.hub import fetch_table, hub_table
+from fairgate.onnx.model_hub import is_hub_id
 from fairgate.systems.resources import Resources
-from fairgate.systems.tables import find_table, named_on_hub
 
 if TYPE_CHECKING:
-    from fairgate.adapters.files.corpus import CorpusFile
-    from fairgate.adapters.token_counter import TokenizerFile
+    from fairgate.retrieval.corpus import CorpusFile
+    from fairgate.retrieval.preparation import TokenizerFile
 
 _MOST_READ = 100_000
 
@@ -61,9 +59,31 @@ def long_form(corpus: str | CorpusPolicy) -> CorpusPolicy:
     return corpus
 
 
+def find_table(kind: str, name: str, runtime: Runtime) -> Path:
+    """Return the file of a corpus, sources or items. What exists here is never looked up elsewhere.
+
+    Raises DataError.
+    """
+    hub = named_on_hub(name, runtime)
+    if hub is not None:
+        return fetch_table(*hub)
+    return find(kind, name, runtime.root, confined=runtime.confined)
+
+
+def named_on_hub(name: str, runtime: Runtime) -> tuple[str, str] | None:
+    """Return dataset and file where `name` is a Hugging Face id and no file of ours."""
+    hub = hub_table(name)
+    if hub is None:
+        return None
+    # `data/texts.csv` has the form of an id too: a folder that exists here makes it a path.
+    first = runtime.root / name.split("/", 1)[0]
+    looks_like_file = Path(hub[0]).suffix.lower() in {".csv", ".tsv", ".jsonl", ".parquet"}
+    return None if first.exists() or looks_like_file else hub
+
+
 def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
     """Return the documents, prepared where the policy says so. Raises DataError."""
-    from fairgate.adapters.files.corpus import CorpusFile
+    from fairgate.retrieval.corpus import CorpusFile
 
     runtime = resources.runtime.under_test
     path = find_table("corpora", chosen.path, runtime)
@@ -76,8 +96,7 @@ def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
 def _prepared(spec: CorpusSpec, chosen: CorpusPolicy, resources: Resources) -> CorpusSpec:
     if chosen.prepare is False:
         return spec
-    from fairgate.adapters.files.cleaning import PreparationOptions
-    from fairgate.adapters.files.preparation import prepared_corpus
+    from fairgate.retrieval.preparation import PreparationOptions, prepared_corpus
 
     prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
     return prepared_corpus(
@@ -95,7 +114,7 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
     Where a hub id is not available (offline), the bundled tokenizer counts instead; the manifest
     contains its name.
     """
-    from fairgate.adapters.token_counter import TokenizerFile, hub_tokenizer
+    from fairgate.retrieval.preparation import TokenizerFile, hub_tokenizer
 
     bundled = find("models", "minilm", runtime.root) / "tokenizer.json"
     if name == "bundled":
@@ -118,7 +137,7 @@ def corpus_findings(
 
     Nothing of others. At most the first 100,000 documents are read, all where they are prepared.
     """
-    from fairgate.adapters.ranking import require_depth, require_documents
+    from fairgate.retrieval.exact_index import require_depth, require_documents
 
     name = chosen.path
     is_ours = embedded_path("corpora", name) is not None

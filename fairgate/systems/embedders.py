@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.engine.ports import Embedder
-from fairgate.schema.fields import ByShape, Strict, Text
-from fairgate.schema.outside import Names, Role
+from fairgate.domain.ports import Embedder
+from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
 
 if TYPE_CHECKING:
-    from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice
+    from fairgate.onnx.encoder_settings import EmbedderChoice
 
 DEFAULT_EMBEDDER = "minilm"
 
@@ -49,7 +48,7 @@ class EmbedderPolicy(Strict):
     @property
     def choice(self) -> EmbedderChoice:
         """Return what is not left to the model's files."""
-        from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice
+        from fairgate.onnx.encoder_settings import EmbedderChoice
 
         return EmbedderChoice(
             pooling=self.pooling,

@@ -8,25 +8,35 @@ or prompt is its question.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, field_validator
 
-from fairgate.adapters.applications.json_paths import json_path
-from fairgate.adapters.applications.replies import ReplyPaths, reply_of
-from fairgate.adapters.files.tables import read_json_objects
-from fairgate.adapters.files.traces import read_traces
 from fairgate.domain.applications import Reply
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
 from fairgate.domain.executions import Execution
+from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.schema import ByShape
 from fairgate.domain.wording import quoted
-from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
-from fairgate.schema.fields import ByShape
-from fairgate.systems.replies import ResponsePaths, checked_path
+from fairgate.io.replies import ReplyPaths, json_path, reply_of
+from fairgate.io.tables import read_json_objects
+from fairgate.io.text_files import capped, read_whole
+from fairgate.systems.exchange import ResponsePaths, checked_path
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
+
+OTLP = "otlp"
+"""Traces with OpenInference's attributes, which have no rows."""
+_MESSAGES = "llm.output_messages"
+_QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
+_ANSWER = ("answer", "output", "response", "result", "text", "content")
+"""Names of the one text that counts, where an input or output is a JSON object."""
+_MOST_STEPS = 12
+_ERROR = (2, "STATUS_CODE_ERROR")
+Tree = dict[str, Any]
 
 
 class RowPaths(ResponsePaths):
@@ -40,8 +50,6 @@ class RowPaths(ResponsePaths):
         return checked_path(path, single=True)
 
 
-OTLP = "otlp"
-"""Traces with OpenInference's attributes, which have no rows."""
 TOOLS = {
     "ragas": RowPaths(
         question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
@@ -125,6 +133,305 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Re
                 f"{', '.join(quoted(name) for name in list(row)[:8]) or 'nothing'}; see `columns`"
             )
         yield place, found[0], _reply(row, paths, place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What one trace tells; None where it does not."""
+
+    place: str
+    question: str | None
+    answer: str | None
+    """None also where the application failed, or where it is open which model's answer counts."""
+    documents: tuple[Mapping[str, Any], ...] | None
+    """`id`, `text`, `label` and `score` of each as they were written, in rank order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One step of a trace."""
+
+    id: str
+    parent: str
+    """Empty where there is none."""
+    start: int
+    """Nanoseconds; 0 where it is not known."""
+    failed: bool
+    tree: Tree = field(default_factory=dict)
+    """Attributes by the parts of their names; entries of lists by their positions."""
+
+
+def read_spans(path: str) -> dict[str, dict[str, Span]]:
+    """Return the spans of each trace by id, in the order of the file.
+
+    Raises DataError with the place for what is no OTLP-JSON, or was cut off.
+
+    They are OTLP as JSON: an object with `resourceSpans`, or a line each as collectors write it.
+    """
+    traces: dict[str, dict[str, Span]] = {}
+    for place, value in _exports(path):
+        for span in _objects(value, place):
+            trace, found = _part(span, "traceId"), _span(span, place)
+            if not isinstance(trace, str) or not trace or not found.id:
+                raise DataError(f"{place}: a span has no `traceId` or `spanId`; expected OTLP-JSON")
+            # An exporter that tried again wrote the same span twice.
+            traces.setdefault(trace, {}).setdefault(found.id, found)
+    return traces
+
+
+def at(tree: Any, name: str) -> Any:
+    """Return the attribute of that dotted name; None where there is none."""
+    for step in name.split("."):
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def entries(tree: Any) -> list[Any]:
+    """Return what stands at 0, 1, 2, … in their order."""
+    named = tree.items() if isinstance(tree, dict) else ()
+    numbered = [(int(n), entry) for n, entry in named if n.isdecimal() and len(n) <= 6]
+    return [entry for _, entry in sorted(numbered, key=lambda pair: pair[0])]
+
+
+def _exports(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each JSON object of the file, with its place."""
+    raw = read_whole(Path(path))
+    lines = [(n, line) for n, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
+    if not lines:
+        raise DataError(f"{path}: is empty; expected an object with `resourceSpans`")
+    whole = [(1, raw)] if _is_begun(lines[0][1]) else lines
+    for number, text in whole:
+        try:
+            value = read_json(text)
+        except JsonError as error:
+            line = number + max(error.line, 1) - 1
+            raise DataError(
+                f"{path}:{line}:{max(error.column, 1)}: {error}; expected OTLP-JSON, whole: an "
+                "export that was cut off has to be written again"
+            ) from error
+        if not isinstance(value, Mapping) or _part(value, "resourceSpans") is None:
+            raise DataError(
+                f"{path}:{number}: no object with `resourceSpans`; expected OTLP-JSON as "
+                "OpenTelemetry's collector writes it"
+            )
+        yield f"{path}:{number}", value
+
+
+def _is_begun(line: bytes) -> bool:
+    """Return whether a line is only the beginning of a value, which goes on below."""
+    try:
+        read_json(line)
+    except JsonError:
+        return line.strip() in (b"{", b"[") or not line.rstrip().endswith(b"}")
+    return False
+
+
+def _objects(value: Mapping[str, Any], place: str) -> Iterator[Mapping[str, Any]]:
+    for resource in _list(value, "resourceSpans", place):
+        scopes = [
+            *_list(resource, "scopeSpans", place),
+            *_list(resource, "instrumentationLibrarySpans", place),
+        ]
+        for scope in scopes:
+            yield from _list(scope, "spans", place)
+
+
+def _span(span: Mapping[str, Any], place: str) -> Span:
+    tree: Tree = {}
+    for attribute in _list(span, "attributes", place):
+        name = attribute.get("key")
+        if isinstance(name, str):
+            _grow(tree, name, _value(attribute.get("value")))
+    status = span.get("status")
+    return Span(
+        id=str(_part(span, "spanId") or ""),
+        parent=str(_part(span, "parentSpanId") or ""),
+        start=_nanoseconds(_part(span, "startTimeUnixNano")),
+        failed=isinstance(status, Mapping) and status.get("code") in _ERROR,
+        tree=tree,
+    )
+
+
+def _part(value: Mapping[str, Any], name: str) -> Any:
+    """Return a member by its name in JSON, or as the protocol's own definition writes it."""
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return value.get(name, value.get(snake))
+
+
+def _list(value: Mapping[str, Any], name: str, place: str) -> list[Mapping[str, Any]]:
+    found = _part(value, name)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+        raise DataError(f"{place}: `{name}` is {capped(found)}; expected a list of objects")
+    return found
+
+
+def _nanoseconds(value: Any) -> int:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 20 else 0
+
+
+def _value(value: Any) -> Any:
+    """Return an attribute's value: OTLP names its type beside it."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return None
+    ((kind, content),) = value.items()
+    match kind.replace("_v", "V"):
+        case "arrayValue":
+            inner = content.get("values") if isinstance(content, Mapping) else None
+            entries = inner if isinstance(inner, list) else []
+            return {str(n): _value(each) for n, each in enumerate(entries)}
+        case "kvlistValue":
+            inner = content.get("values") if isinstance(content, Mapping) else None
+            tree: Tree = {}
+            for each in inner if isinstance(inner, list) else []:
+                if isinstance(each, Mapping) and isinstance(each.get("key"), str):
+                    _grow(tree, each["key"], _value(each.get("value")))
+            return tree
+        case "intValue":  # 64 bits: a text in JSON
+            is_whole = isinstance(content, str) and content.removeprefix("-").isdecimal()
+            return int(content) if is_whole and len(content) <= 20 else content
+        case "stringValue" | "doubleValue" | "boolValue":
+            return content
+    return None
+
+
+def _grow(tree: Tree, name: str, value: Any) -> None:
+    """Put a value at the place that its dotted name says; what is there already stays."""
+    *steps, last = name.split(".")[:_MOST_STEPS]
+    for step in steps:
+        inner = tree.setdefault(step, {})
+        if not isinstance(inner, dict):
+            return
+        tree = inner
+    known = tree.setdefault(last, value)
+    if known is not value and isinstance(known, dict) and isinstance(value, dict):
+        known |= value
+
+
+def read_traces(path: str) -> list[Trace]:
+    """Return the traces with OpenInference's spans, in the order of the file.
+
+    Raises DataError with the place for what is no OTLP, and where no span is of OpenInference.
+
+    A trace is one question. What it was, what was answered and what was retrieved is taken from
+    spans with the attribute `openinference.span.kind`; others are passed over. Source:
+    OpenInference's semantic conventions.
+    """
+    traces = read_spans(path)
+    found = [
+        _trace(f"{path}: trace {capped(name)}", spans)
+        for name, spans in traces.items()
+        if any(_kind(span) for span in spans.values())
+    ]
+    if not found:
+        raise DataError(
+            f"{path}: none of its {sum(map(len, traces.values())):,} spans has the attribute "
+            "`openinference.span.kind`; expected the attributes of OpenInference: instrument the "
+            "application with one of its packages, and export the traces as JSON"
+        )
+    return found
+
+
+def _kind(span: Span) -> str:
+    return str(at(span.tree, "openinference.span.kind") or "").upper()
+
+
+def _trace(place: str, spans: Mapping[str, Span]) -> Trace:
+    ordered = sorted((span for span in spans.values() if _kind(span)), key=lambda span: span.start)
+    tops = [span for span in ordered if not _has_outer(span, spans)]
+    retrievers = [span for span in ordered if _kind(span) == "RETRIEVER"]
+    asked = (_text_of(span, "input", _QUESTION) for span in (*tops, *retrievers))
+    return Trace(
+        place=place,
+        question=next((text for text in asked if text is not None), None),
+        answer=_answer(ordered, tops),
+        documents=_documents(ordered, retrievers),
+    )
+
+
+def _has_outer(span: Span, spans: Mapping[str, Span]) -> bool:
+    """Return whether a span of OpenInference's is around this one, however far out."""
+    seen = {span.id}
+    while (outer := spans.get(span.parent)) is not None and outer.id not in seen:
+        if _kind(outer):
+            return True
+        seen.add(outer.id)
+        span = outer
+    return False
+
+
+def _answer(ordered: Iterable[Span], tops: list[Span]) -> str | None:
+    """Return what the outermost span gave, else what the only model did."""
+    models = [span for span in ordered if _kind(span) == "LLM"]
+    only = models[0] if len(models) == 1 else None
+    whole = tops[0] if len(tops) == 1 else only
+    if whole is None or whole.failed:
+        return None
+    text = _output_of(whole)
+    return _output_of(only) if text is None and only is not None and not only.failed else text
+
+
+def _output_of(span: Span) -> str | None:
+    """Return a model's message, else the text of a span's output."""
+    messages = [at(each, "message.content") for each in entries(at(span.tree, _MESSAGES))]
+    texts = [text for text in messages if isinstance(text, str)]
+    return texts[0] if texts else _text_of(span, "output", _ANSWER)
+
+
+def _text_of(span: Span, side: str, names: tuple[str, ...]) -> str | None:
+    """Return the text of a span's input or output; of an object, the one that counts."""
+    value = at(span.tree, f"{side}.value")
+    if not isinstance(value, str):
+        return None
+    if at(span.tree, f"{side}.mime_type") != "application/json":
+        return value
+    try:
+        found = read_json(value, strict=False)
+    except JsonError:  # an attribute that a limit cut off
+        return None
+    if isinstance(found, dict):
+        texts = {name: text for name, text in found.items() if isinstance(text, str)}
+        named = [texts[name] for name in names if name in texts]
+        only = list(texts.values()) if len(texts) == 1 else []
+        found = next(iter(named or only), None)
+    return found if isinstance(found, str) else None
+
+
+def _documents(
+    ordered: Iterable[Span], retrievers: Iterable[Span]
+) -> tuple[Mapping[str, Any], ...] | None:
+    """Return what the last reranker left, else what the retrievers found, each document once."""
+    reranked = [
+        entries(at(span.tree, "reranker.output_documents"))
+        for span in ordered
+        if _kind(span) == "RERANKER"
+    ]
+    found = [entries(at(span.tree, "retrieval.documents")) for span in retrievers]
+    lists = [listed for listed in reranked if listed][-1:] or found
+    documents: dict[tuple[bool, str], Mapping[str, Any]] = {}
+    for listed in lists:
+        for entry in listed:
+            one = _document(at(entry, "document"))
+            is_named = one["id"] is not None
+            documents.setdefault((is_named, str(one["id"] if is_named else one["text"])), one)
+    return tuple(documents.values()) or None
+
+
+def _document(tree: Any) -> Mapping[str, Any]:
+    about = at(tree, "metadata")
+    if isinstance(about, str):
+        try:
+            about = read_json(about, strict=False)
+        except JsonError:
+            about = None
+    return {
+        "id": at(tree, "id"),
+        "text": at(tree, "content"),
+        "label": about.get("label") if isinstance(about, dict) else None,
+        "score": at(tree, "score"),
+    }
 
 
 def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Reply]]:

@@ -1,21 +1,25 @@
-"""The policy of every generator, wherever it runs: its prompt and its decoding."""
+"""A generator's prompt and decoding, wherever it runs: their policy, and how a prompt is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from fairgate.domain.executions import Decoding
-from fairgate.engine.prompts import DEFAULT_TEMPLATE
-from fairgate.schema.fields import ByShape, Seed, Strict, Text
+from fairgate.domain.executions import Decoding, Document
+from fairgate.domain.schema import ByShape, Seed, Strict, Text
 
 PRESETS = {
     "greedy": Decoding(),
     "paper-text": Decoding(temperature=0.1, top_p=0.9, top_k=50, max_new_tokens=150, seed=42),
     "paper-code": Decoding(max_new_tokens=800),
 }
+DEFAULT_TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
+"""The instruction and the documents come first: follow-ups of a source share them as a prefix."""
+_PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
 
 class DecodingPolicy(Strict):
@@ -32,6 +36,39 @@ class DecodingPolicy(Strict):
         default=150, description="Longest answer, in tokens."
     )
     seed: Seed = Field(default=42, description="Seed from which every case's own seed is derived.")
+
+
+def render_documents(documents: Sequence[Document], *, characters: int) -> str:
+    """Return the documents as a numbered block that ends with a blank line; empty without any.
+
+    White space inside a document is folded and its text cut after `characters` characters.
+    """
+    if not documents:
+        return ""
+    lines = [
+        f"[{rank}] {_folded(document.text or '', characters)}"
+        for rank, document in enumerate(documents, start=1)
+    ]
+    return "Documents:\n" + "\n".join(lines) + "\n\n"
+
+
+def render_prompt(
+    template: str, *, instruction: str, text: str, documents: Sequence[Document], characters: int
+) -> str:
+    """Fill `{instruction}`, `{documents}` and `{text}`; nothing inside them is expanded again."""
+    block = render_documents(documents, characters=characters)
+    parts = {"{instruction}": instruction, "{documents}": block, "{text}": text}
+    return "".join(parts.get(piece, piece) for piece in _pieces(template))
+
+
+@lru_cache(maxsize=4096)  # thousands of prompts show the same few documents
+def _folded(text: str, characters: int) -> str:
+    return " ".join(text.split())[:characters]
+
+
+@lru_cache(maxsize=16)
+def _pieces(template: str) -> list[str]:
+    return _PLACES.split(template)
 
 
 class GeneratorModel(Strict):

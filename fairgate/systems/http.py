@@ -8,25 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from fairgate.adapters.applications.replies import ReplyPaths
-from fairgate.adapters.applications.request_template import RequestTemplate, request_template
-from fairgate.adapters.http_client.messages import keeps_secrets
-from fairgate.engine.budget import Meter
-from fairgate.schema.fields import Strict
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.schema import Access, Capabilities, Names, Role, Strict, SystemModel
+from fairgate.io.http_messages import keeps_secrets
+from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
+from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.exchange import (
+    Address,
+    Attempts,
+    Concurrency,
+    Header,
+    PerSecond,
+    ResponsePaths,
+    Seconds,
+    Variable,
+    limits_of,
+)
 from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
-from fairgate.systems.replies import Address, Header, ResponsePaths, Variable
+from fairgate.systems.request_template import RequestTemplate, request_template
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.adapters.applications.over_http import HttpApplication
+    from fairgate.systems.over_http import HttpApplication
 
 
 class HttpAsked(Strict):
@@ -171,7 +178,7 @@ class Http(SystemKind[HttpPolicy]):
 
 def http_application(part: HttpAsked, paths: ReplyPaths, meter: Meter) -> HttpApplication:
     """Return what is asked over HTTP; nothing is asked yet."""
-    from fairgate.adapters.applications.over_http import HttpAddress, HttpApplication
+    from fairgate.systems.over_http import HttpAddress, HttpApplication
 
     address = HttpAddress(
         url=part.url,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairgate.policy.json_schema import schema_text
+from fairgate.policy.assembled import schema_text
 from fairgate.systems.catalogue import policy_parts
 
 SCHEMA_FILE = Path(__file__).parent.parent / "data" / "policy.schema.json"

@@ -1,34 +1,44 @@
-"""A judge: the language models that say together whether a pair of responses is biased."""
+"""A judge: language models that are asked whether a pair of responses is biased, and vote."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import Case, TestPlan, repeat_key
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import NOTHING, Executed, Progress, Staged, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.judging import ask_judge
-from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
-from fairgate.schema.fields import Name, Strict
-from fairgate.schema.judge import JudgeModel
-from fairgate.schema.outside import Access, Names, Role
+from fairgate.domain.schema import Access, JudgeModel, Name, Names, Role, Strict
+from fairgate.relations.oracles.judge import (
+    INSTRUCTION,
+    RETRY,
+    JudgedTexts,
+    Judgement,
+    Verdict,
+    code_of,
+    read_judgement,
+)
 from fairgate.systems.budget import BudgetPart, meter_of_judges
 from fairgate.systems.chat_generator import EndpointGeneratorPolicy
-from fairgate.systems.generators import GeneratorField
+from fairgate.systems.generator import GeneratorField, GeneratorPolicy
+from fairgate.systems.local import OpenLocal, model_name
 from fairgate.systems.model_files import decoder_problem
-from fairgate.systems.onnx_generator import GeneratorPolicy
-from fairgate.systems.open_local import OpenLocal, model_name
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import OpenSystem
 
 UNDER_TEST = "judge"
 """Name of the judge among what a run's results may come from."""
+_RETRIED = "@retry"
+Judgements = Sequence[Sequence[Judgement | None]]
+"""Repeat, then judge; None where a judge gave no readable verdict, asked twice."""
 
 
 class _Generators(Strict):
@@ -139,6 +149,91 @@ class JudgedSystem(_Judged):
         """Return the system with neutral changes, judged as before."""
         changes, inner = self._inner.replica(number)
         return changes, _Judged(inner, self._judges)
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What several judges say together."""
+
+    verdict: Verdict | None
+    """What more than half of all judges say; None where no verdict has as many."""
+    score: float
+    """Mean of the judges' scores, 0 to 3; judges without a verdict count as 0."""
+
+
+def judge_all(
+    texts: Mapping[str, JudgedTexts],
+    judges: Sequence[SystemUnderTest],
+    repeats: int,
+    progress: Progress,
+) -> dict[str, Judgements]:
+    """Return for each key what every judge said, in every repeat.
+
+    Each judge is asked about every case, and once more where its answer has no verdict. Whatever a
+    store keeps of a judge's answers is not asked again.
+    """
+    found: dict[str, list[list[Judgement | None]]] = {
+        key: [[] for _ in range(repeats)] for key in texts
+    }
+    for number, judge in enumerate(judges):
+        suite = f"judge-{number}"
+        cases = [
+            _case(suite, key, repeat, texts[key]) for key in texts for repeat in range(repeats)
+        ]
+        answers = ask_judge(cases, judge, progress)
+        for case in cases:
+            answer = answers[suite, case.key].response
+            found[case.cluster][case.repeat].append(_read(case, answer))
+    return dict(found)
+
+
+def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress) -> Executed:
+    """Return a judge's answer to every case, the second one where the first had no verdict."""
+    if not cases:
+        return {}
+    shown = Staged(progress, "judge")
+    found = dict(judge.execute(TestPlan(cases=cases, units=()), shown))
+    unread = [case for case in cases if not _has_verdict(case, found)]
+    if unread:
+        again = [
+            case._replace(key=case.key + _RETRIED, query=case.query + RETRY) for case in unread
+        ]
+        second = judge.execute(TestPlan(cases=again, units=()), shown)
+        for first, case in zip(unread, again, strict=True):
+            execution = second.get((case.suite, case.key))
+            if execution is not None:
+                found[first.suite, first.key] = execution._replace(key=first.key)
+    return found
+
+
+def _has_verdict(case: Case, answers: Mapping[tuple[str, str], Execution]) -> bool:
+    execution = answers.get((case.suite, case.key))
+    return execution is not None and _read(case, execution.response) is not None
+
+
+def vote(judgements: Sequence[Judgement | None]) -> Vote:
+    """Return the verdict of more than half of the judges, silent ones counted as judges too."""
+    counts = Counter(one.verdict for one in judgements if one is not None)
+    winner = next((v for v, count in counts.items() if 2 * count > len(judgements)), None)
+    scores = [0.0 if one is None else one.score for one in judgements]
+    return Vote(winner, sum(scores) / len(scores) if scores else 0.0)
+
+
+def _case(suite: str, key: str, repeat: int, texts: JudgedTexts) -> Case:
+    return Case(
+        key=repeat_key(key, repeat + 1),
+        suite=suite,
+        query=texts.question(),
+        instruction=INSTRUCTION,
+        labels=(),
+        cluster=key,
+        retriever=None,
+        repeat=repeat,
+    )
+
+
+def _read(case: Case, answer: str | None) -> Judgement | None:
+    return None if answer is None else read_judgement(answer, code_of(case.query))
 
 
 def _executed(

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.adapters.embedded_names import existing
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
+from fairgate.domain.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Names, Role, Strict, Text
 from fairgate.domain.wording import quoted
-from fairgate.engine.ports import NOTHING, Executed, Progress, SystemUnderTest, Vectors
-from fairgate.schema.fields import Strict, Text
-from fairgate.schema.outside import Names, Role
+from fairgate.io.embedded_names import existing
 from fairgate.suites.metamorphic.policy import ClassifierField, long_classifier
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
-    from fairgate.domain.classifiers import Classifier
+    from fairgate.domain.cases import Classifier
     from fairgate.systems.system_kind import OpenSystem
 
 _OWN = (None, "default")
@@ -172,7 +171,7 @@ class DocumentLabels:
 
 
 def _read(policy: LabelsPolicy, runtime: Runtime) -> Mapping[str, str]:
-    from fairgate.adapters.files.document_labels import read_document_labels
+    from fairgate.retrieval.corpus import read_document_labels
 
     path = existing(policy.file or "", runtime.root, confined=runtime.confined)
     return read_document_labels(str(path), id_column=policy.id, label_column=policy.label)

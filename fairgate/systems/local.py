@@ -2,40 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from fairgate.adapters.embedded_names import find
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Chat, Document, Execution
+from fairgate.domain.outcomes import short
+from fairgate.domain.ports import (
+    NOTHING,
+    Executed,
+    Generator,
+    Progress,
+    ResultStore,
+    Retriever,
+    SystemUnderTest,
+    Vectors,
+)
 from fairgate.domain.runtime import Runtime
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.schema import (
+    Access,
+    ByShape,
+    Capabilities,
+    Names,
+    Role,
+    Strict,
+    SystemModel,
+    Text,
+)
+from fairgate.io.embedded_names import find
 from fairgate.systems.budget import BudgetField, meter_for
-from fairgate.systems.chat_generator import EndpointGeneratorPolicy
-from fairgate.systems.corpora import corpus_findings, long_form
-from fairgate.systems.embedders import EmbedderField, EmbedderPolicy, long_embedder
-from fairgate.systems.generation import template_contradictions
-from fairgate.systems.generators import GeneratorField
-from fairgate.systems.index_retriever import RetrieverPolicy
+from fairgate.systems.budget_meter import Budget, BudgetedGenerator, Meter
+from fairgate.systems.chat_generator import EndpointGeneratorPolicy, open_chat_generator
+from fairgate.systems.corpora import (
+    CorpusPolicy,
+    corpus_findings,
+    long_form,
+    named_on_hub,
+    open_corpus,
+)
+from fairgate.systems.embedders import (
+    DEFAULT_EMBEDDER,
+    EmbedderField,
+    EmbedderPolicy,
+    Encoder,
+    long_embedder,
+)
+from fairgate.systems.execute import ANSWERS, RETRIEVALS, LocalSystem, NoStore, Reordered, System
+from fairgate.systems.generation import GeneratorModel, template_contradictions
+from fairgate.systems.generator import (
+    GeneratorField,
+    GeneratorPolicy,
+    argument_contradictions,
+    open_generator,
+)
 from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.model_files import decoder_problem, embedder_problem, unproved
-from fairgate.systems.onnx_generator import GeneratorPolicy, argument_contradictions
-from fairgate.systems.open_local import OpenLocal
-from fairgate.systems.own_retriever import WAYS, OwnRetrieverPolicy
+from fairgate.systems.own_retriever import WAYS, OpenOwnRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import Finding, SystemKind
-from fairgate.systems.tables import named_on_hub
 from fairgate.systems.vector_stores import StoreSearch
+
+if TYPE_CHECKING:
+    from fairgate.retrieval.corpus import CorpusFile
 
 
 def _whose(value: object) -> str:
     """Return the kind of retriever: the keys of an own retriever determine it."""
     named = value if isinstance(value, dict) else getattr(type(value), "model_fields", ())
     return "<own>" if any(key in named for key in WAYS) else "<index>"
+
+
+class RetrieverPolicy(Strict):
+    """The retriever under test."""
+
+    corpus: Annotated[
+        Annotated[Text, Tag("<scalar>")] | Annotated[CorpusPolicy, Tag("<mapping>")],
+        ByShape,
+        Names(Role.CORPUS, replaces=Role.SOURCES),
+    ] = Field(description="Embedded name, path, or path with columns.")
+    embedder: Annotated[EmbedderField, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = Field(
+        default=DEFAULT_EMBEDDER,
+        description="Embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping.",
+    )
+    index: Literal["flat"] = Field(
+        default="flat", description="`flat`: exact inner product (FAISS)."
+    )
+    top_k: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=4, description="How many documents the generator is shown."
+    )
+
+
+class OpenIndex:
+    """The retriever, opened; corpus, encoder and index are made when they are asked."""
+
+    def __init__(self, policy: RetrieverPolicy, resources: Resources) -> None:
+        """Take the policy and what systems share."""
+        self._policy = policy
+        self._resources = resources
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Return the index over the corpus."""
+        from fairgate.retrieval.flat_index import FlatIndex
+
+        index = FlatIndex(
+            self._corpus,
+            self._encoder.documents,
+            queries=self._encoder.queries,
+            cache_dir=self._resources.cache,
+            progress=self._resources.progress,
+        )
+        self._resources.collect(index.notices)
+        return index
+
+    def under_test(self) -> dict[str, str]:
+        """Return corpus, embedder and index, with fingerprints."""
+        sides = (self._encoder.documents.fingerprint, self._encoder.queries.fingerprint)
+        encoder = "\0".join(dict.fromkeys(sides))
+        name = long_embedder(self._policy.embedder).model
+        return {
+            "corpus": f"{long_form(self._policy.corpus).path} {short(self._corpus.fingerprint)}",
+            "embedder": f"{name} {short(encoder)}",
+            "index": self._policy.index,
+        }
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return self._resources.encoder(long_embedder(self._policy.embedder), Role.RETRIEVER)
+
+    @cached_property
+    def _corpus(self) -> CorpusFile:
+        return open_corpus(long_form(self._policy.corpus), self._resources)
 
 
 class LocalPolicy(SystemModel):
@@ -105,6 +208,156 @@ class LocalPolicy(SystemModel):
         """Yield what the prompt's template lacks."""
         yield from argument_contradictions(data)
         yield from template_contradictions(data)
+
+
+class OpenLocal:
+    """A local system under test; each part is made at most once, when it is asked."""
+
+    def __init__(
+        self,
+        retriever: RetrieverPolicy | OwnRetrieverPolicy | None,
+        generator: GeneratorPolicy | EndpointGeneratorPolicy,
+        resources: Resources,
+        meter: Meter | None = None,
+        role: Role = Role.GENERATOR,
+    ) -> None:
+        """Take the parts that the policy names and what systems share; None: without a budget."""
+        self._meter = Meter(Budget()) if meter is None else meter
+        self._index = (
+            None if retriever is None else _open_retriever(retriever, resources, self._meter)
+        )
+        self._chosen = generator
+        self._role = role
+        self._resources = resources
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return an execution for every case of the plan, see `execute`."""
+        return self._system.execute(plan, progress, earlier)
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return the stored embeddings of retrieved documents."""
+        return self._system.vectors(documents)
+
+    def under_test(self) -> dict[str, str]:
+        """Return corpus, embedder, index, collections, model and prompt."""
+        found = {} if self._index is None else self._index.under_test()
+        found |= self._resources.suites_under_test()
+        found["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
+        found["prompt"] = short(prompt_facts(self._chosen))
+        return found
+
+    @property
+    def retriever(self) -> Retriever | None:
+        """Return the policy's retriever over its corpus, if it has one."""
+        return None if self._index is None else self._index.retriever
+
+    def replica(self, number: int) -> tuple[Sequence[str], SystemUnderTest]:
+        """Return the system with other document orders and sampling seeds, past the store."""
+        self._meter.keeps = False
+        parts, changes = self._parts, []
+        if number:
+            if parts.retrievers:
+                changes.append(f"document order {number}")
+            if not parts.decoding.is_greedy:
+                changes.append(f"sampling seed {parts.decoding.seed + number}")
+            parts = replace(
+                parts,
+                retrievers={
+                    name: Reordered(inner, number) for name, inner in parts.retrievers.items()
+                },
+                decoding=replace(parts.decoding, seed=parts.decoding.seed + number),
+            )
+        return changes, LocalSystem(parts, NoStore())
+
+    @cached_property
+    def _system(self) -> LocalSystem:
+        kinds = set()
+        if not self._is_generator_known():
+            kinds.add(ANSWERS)
+        if isinstance(self._index, OpenOwnRetriever) and not self._index.is_known():
+            kinds.add(RETRIEVALS)
+        store = self._resources.store
+        if kinds:
+            return LocalSystem(self._parts, StoreApart(store, self._resources.unfinished, kinds))
+        return LocalSystem(self._parts, store)
+
+    def _is_generator_known(self) -> bool:
+        chosen = self._chosen
+        if isinstance(chosen, GeneratorPolicy):
+            return True
+        # In a confined run a named revision is the claim of whoever wrote the policy.
+        return not self._resources.runtime.confined and chosen.endpoint.revision is not None
+
+    @cached_property
+    def _parts(self) -> System:
+        own = {} if self.retriever is None else {"default": self.retriever}
+        return System(
+            retrievers={**own, **self._resources.suite_retrievers()},
+            generator=self._generator,
+            template=self._chosen.template,
+            document_characters=self._chosen.document_characters,
+            decoding=self._chosen.chosen_decoding,
+            is_exact=isinstance(self._chosen, GeneratorPolicy),
+            embedder=self._index.embedder if isinstance(self._index, OpenOwnRetriever) else None,
+        )
+
+    @cached_property
+    def _generator(self) -> Generator:
+        if isinstance(self._chosen, EndpointGeneratorPolicy):
+            asked = open_chat_generator(self._chosen, self._meter)
+            return BudgetedGenerator(
+                asked,
+                self._meter,
+                lambda: self._resources.keeps(is_known=self._is_generator_known()),
+            )
+        return open_generator(self._chosen, self._resources, self._role)
+
+
+class StoreApart:
+    """A result store that has some kinds in another one: what gives them may change unnoticed."""
+
+    def __init__(self, inner: ResultStore, apart: ResultStore, kinds: Collection[str]) -> None:
+        """Take the store of everything else, and that of these kinds."""
+        self._inner, self._apart, self._kinds = inner, apart, kinds
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return what is stored of the kind."""
+        return self._of(kind).get_many(kind, keys)
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Store it where the kind belongs."""
+        self._of(kind).put_many(kind, items)
+
+    def _of(self, kind: str) -> ResultStore:
+        return self._apart if kind in self._kinds else self._inner
+
+
+def _open_retriever(
+    policy: RetrieverPolicy | OwnRetrieverPolicy, resources: Resources, meter: Meter
+) -> OpenIndex | OpenOwnRetriever:
+    if isinstance(policy, OwnRetrieverPolicy):
+        return OpenOwnRetriever(policy, resources, meter)
+    return OpenIndex(policy, resources)
+
+
+def model_name(generator: GeneratorModel) -> str:
+    """Return what reports call the model."""
+    if isinstance(generator, EndpointGeneratorPolicy):
+        return f"{generator.endpoint.model} at {generator.endpoint.base_url}"
+    return generator.model if isinstance(generator, GeneratorPolicy) else ""
+
+
+def prompt_facts(generator: GeneratorModel) -> str:
+    """Return what a prompt is made of, besides the model's own template."""
+    facts = [generator.template, str(generator.document_characters)]
+    chat = (
+        generator.chat if isinstance(generator, GeneratorPolicy) else Chat(system=generator.system)
+    )
+    if chat != Chat():
+        facts.append(repr(chat))
+    return "\0".join(facts)
 
 
 class Local(SystemKind[LocalPolicy]):

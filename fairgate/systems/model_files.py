@@ -6,13 +6,12 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-from fairgate.adapters.embedded_names import embedded_path, find
-from fairgate.adapters.model_hub import exported_folder, is_hub_id
-from fairgate.adapters.onnx_engine.content import content_files
-from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.runtime import Runtime
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.io.embedded_names import embedded_path, find
+from fairgate.onnx.model_folder import ModelFolder, content_files
+from fairgate.onnx.model_hub import exported_folder, is_hub_id
 from fairgate.systems.embedders import EmbedderPolicy
 
 TOKENIZER = "tokenizer.json"
@@ -37,7 +36,7 @@ def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
     folder = None if wrong else _folder_of(chosen.model, chosen.revision, runtime)
     if folder is None:
         return wrong
-    from fairgate.adapters.onnx_encoder import OnnxEncoder
+    from fairgate.onnx.encoder import OnnxEncoder
 
     try:
         OnnxEncoder(folder, choice=chosen.choice)
@@ -52,8 +51,8 @@ def decoder_problem(name: str, revision: str | None, runtime: Runtime) -> str:
     folder = None if wrong else _folder_of(name, revision, runtime)
     if folder is None:
         return wrong
-    from fairgate.adapters.onnx_engine.attention_settings import unknown_here
-    from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+    from fairgate.onnx.attention_settings import unknown_here
+    from fairgate.onnx.prompts import PromptTokenizer
 
     try:
         found = ModelFolder.find(folder)

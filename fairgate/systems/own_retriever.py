@@ -9,20 +9,18 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from fairgate.adapters.applications.json_paths import json_path
-from fairgate.adapters.applications.replies import ReplyPaths
-from fairgate.domain.fingerprints import short
+from fairgate.domain.outcomes import short
+from fairgate.domain.ports import Embedder, Retriever, RevisedApplication
+from fairgate.domain.schema import Access, ByShape, Names, Role, Strict
 from fairgate.domain.wording import listed
-from fairgate.engine.budget import BudgetedApplication, Meter
-from fairgate.engine.ports import Embedder, Retriever, RevisedApplication
-from fairgate.schema.fields import ByShape, Strict
-from fairgate.schema.outside import Access, Names, Role
+from fairgate.io.replies import ReplyPaths, json_path
+from fairgate.systems.budget_meter import BudgetedApplication, Meter
 from fairgate.systems.command import Arguments, CommandAsked, line_application
 from fairgate.systems.embedders import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
+from fairgate.systems.exchange import DocumentPaths, checked_path
 from fairgate.systems.http import HttpAsked, http_application
 from fairgate.systems.labelling import LabelsPolicy
 from fairgate.systems.python import PythonAsked, Target, call_application
-from fairgate.systems.replies import DocumentPaths, checked_path
 from fairgate.systems.resources import Resources
 from fairgate.systems.vector_stores import (
     ChromaSearch,
@@ -164,7 +162,7 @@ class OpenOwnRetriever:
     @cached_property
     def retriever(self) -> Retriever:
         """Return the retriever."""
-        from fairgate.adapters.applications.retrieving import AskedRetriever
+        from fairgate.systems.asked_retriever import AskedRetriever
 
         return AskedRetriever(
             BudgetedApplication(

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, Tag
 
-from fairgate.adapters.applications.replies import ReplyPaths
 from fairgate.domain.errors import UsageError
+from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role, Strict, SystemModel
 from fairgate.domain.wording import quoted
-from fairgate.engine.budget import Meter
-from fairgate.schema.fields import ByShape, Strict
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.io.replies import ReplyPaths
 from fairgate.systems.application import OpenApplication, application_notices
 from fairgate.systems.budget import BudgetField, meter_for
+from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderField
+from fairgate.systems.exchange import OwnResponsePaths
 from fairgate.systems.labelling import LabelsPolicy
-from fairgate.systems.replies import OwnResponsePaths
 from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.adapters.applications.over_calls import CallApplication
+    from fairgate.systems.over_calls import CallApplication
 
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
 
@@ -127,7 +125,7 @@ def call_application(
     part: PythonAsked, paths: ReplyPaths, resources: Resources, meter: Meter
 ) -> CallApplication:
     """Return what is called, not imported yet. Raises UsageError where nobody allowed it."""
-    from fairgate.adapters.applications.over_calls import CallApplication, Function
+    from fairgate.systems.over_calls import CallApplication, Function
 
     if not resources.runtime.allow_python:
         raise UsageError(

@@ -9,23 +9,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 from pydantic import Field
 
-from fairgate.adapters.embedded_names import existing
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.fingerprints import short
+from fairgate.domain.outcomes import short
+from fairgate.domain.ports import NOTHING, Embedder, Executed, Progress, SystemUnderTest, Vectors
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Access, Capabilities, Names, Role, SystemModel
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.engine.ports import (
-    NOTHING,
-    Embedder,
-    Executed,
-    Progress,
-    SystemUnderTest,
-    Vectors,
-)
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.io.embedded_names import existing
 from fairgate.systems.embedders import EmbedderField
 from fairgate.systems.evaluation_rows import ColumnsField, RowAnswers, RowPaths, read_rows
 from fairgate.systems.labelling import LabelsPolicy
@@ -33,7 +25,7 @@ from fairgate.systems.resources import Resources
 from fairgate.systems.system_kind import Finding, SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.adapters.files.recorded import RecordedAnswers
+    from fairgate.systems.recorded_answers import RecordedAnswers
 
 _NAMED = 3
 """Missing keys that are named."""
@@ -105,7 +97,7 @@ class Recorded(SystemKind[RecordedPolicy]):
         self, policy: RecordedPolicy, plan: TestPlan | None, runtime: Runtime
     ) -> Iterator[Finding]:
         """Yield how many questions the file answers, which it lacks, and which nobody asks."""
-        from fairgate.adapters.files.recorded import read_recorded
+        from fairgate.systems.recorded_answers import read_recorded
 
         if any(self.missing(policy, runtime)):
             return
@@ -203,7 +195,7 @@ class OpenRecorded:
 
     @cached_property
     def _file(self) -> RecordedAnswers | RowAnswers:
-        from fairgate.adapters.files.recorded import read_recorded
+        from fairgate.systems.recorded_answers import read_recorded
 
         runtime = self._resources.runtime.under_test
         path = existing(self._policy.recorded, runtime.root, confined=runtime.confined)

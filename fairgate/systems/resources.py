@@ -10,21 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairgate.adapters.files.kept_out_of_git import keep_out_of_git
-from fairgate.adapters.git_calls import tracked_below
 from fairgate.domain.errors import UsageError
+from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Team
 from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
-from fairgate.engine.budget import Meter
-from fairgate.engine.ports import Embedder, Progress, ResultStore, Retriever
-from fairgate.engine.replicas import NoStore
-from fairgate.engine.workers import Team
-from fairgate.schema.outside import Role
+from fairgate.io.git import keep_out_of_git, tracked_below
+from fairgate.systems.budget_meter import Meter
 from fairgate.systems.embedders import EmbedderPolicy, Encoder
+from fairgate.systems.execute import NoStore
 from fairgate.systems.model_files import local_folder
 
 if TYPE_CHECKING:
-    from fairgate.adapters.result_store import SqliteResultStore
+    from fairgate.systems.result_store import SqliteResultStore
 
 
 class Resources:
@@ -78,7 +76,7 @@ class Resources:
     @cached_property
     def store(self) -> SqliteResultStore:
         """Return the store of results."""
-        from fairgate.adapters.result_store import SqliteResultStore
+        from fairgate.systems.result_store import SqliteResultStore
 
         store = SqliteResultStore(self.cache / "store.sqlite")
         self.collect(store.notices)
@@ -92,7 +90,7 @@ class Resources:
         """
         if self.run is None or self.runtime.confined:
             return NoStore()
-        from fairgate.adapters.result_store import SqliteResultStore
+        from fairgate.systems.result_store import SqliteResultStore
 
         folder = self.cache / "unfinished" / self.run()[:16]
         folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +132,7 @@ class Resources:
         self, chosen: EmbedderPolicy, role: Role = Role.EMBEDDER, *, unit: bool = True
     ) -> Encoder:
         """Return an encoder, its results stored; `unit` gives vectors of length one."""
-        from fairgate.adapters.onnx_encoder import OnnxEncoder
+        from fairgate.onnx.encoder import OnnxEncoder
 
         if (chosen, role, unit) not in self._encoders:
             encoder = OnnxEncoder(
@@ -152,13 +150,13 @@ class Resources:
 
     def stored(self, embedder: Embedder) -> Embedder:
         """Return the embedder behind the store: no text is embedded twice."""
-        from fairgate.adapters.embedding_cache import CachedEmbedder
+        from fairgate.retrieval.embedding_cache import CachedEmbedder
 
         return CachedEmbedder(embedder, self.store)
 
     def model_folder(self, name: str, revision: str | None, role: Role) -> Path:
         """Return where a model is: embedded, a folder of the user's, or fetched from the hub."""
-        from fairgate.adapters.model_hub import fetch
+        from fairgate.onnx.model_hub import fetch
 
         runtime = self.runtime.under_test if role.is_under_test else self.runtime
         folder = local_folder(name, revision, runtime)

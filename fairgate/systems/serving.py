@@ -10,11 +10,8 @@ from typing import Annotated
 from pydantic import Field
 
 from fairgate.domain.runtime import Runtime
-from fairgate.schema.fields import Strict, Text
-from fairgate.schema.outside import Access
-from fairgate.schema.system import SystemModel
-from fairgate.systems.pace import Seconds
-from fairgate.systems.replies import Address, Variable
+from fairgate.domain.schema import Access, Strict, SystemModel, Text
+from fairgate.systems.exchange import Address, Seconds, Variable
 
 
 class ServePart(Strict):
@@ -46,7 +43,7 @@ def served_for(system: SystemModel, runtime: Runtime) -> AbstractContextManager[
     part: ServePart | None = getattr(system, "serve", None)
     if part is None:
         return contextlib.nullcontext()
-    from fairgate.adapters.applications.server_process import Server, served
+    from fairgate.systems.server_process import Server, served
 
     return served(
         Server(

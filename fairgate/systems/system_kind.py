@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from fairgate.domain.cases import TestPlan
+from fairgate.domain.ports import SystemUnderTest
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SystemUnderTest
-from fairgate.schema.outside import Access, Role
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.schema import Access, Capabilities, Role, SystemModel
 from fairgate.systems.embedders import EmbedderPolicy, long_embedder
 from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.resources import Resources

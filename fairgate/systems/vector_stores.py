@@ -12,15 +12,21 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fairgate.adapters.http_client.messages import keeps_secrets
-from fairgate.engine.ports import Embedder, RevisedApplication
-from fairgate.schema.fields import Strict, Text
-from fairgate.schema.outside import Access
-from fairgate.systems.pace import Attempts, Concurrency, PerSecond, Seconds, limits_of
-from fairgate.systems.replies import Address, Variable
+from fairgate.domain.ports import Embedder, RevisedApplication
+from fairgate.domain.schema import Access, Strict, Text
+from fairgate.io.http_messages import keeps_secrets
+from fairgate.systems.exchange import (
+    Address,
+    Attempts,
+    Concurrency,
+    PerSecond,
+    Seconds,
+    Variable,
+    limits_of,
+)
 
 if TYPE_CHECKING:
-    from fairgate.adapters.applications.http_store import HttpStore, StoredAt
+    from fairgate.retrieval.http_stores import HttpStore, StoredAt
 
 Key = Annotated[str, Field(pattern=r"^[^'\\\s]{1,200}$")]
 """Of a payload or of metadata; dots lead into nested objects."""
@@ -111,8 +117,8 @@ class HttpStoreSearch(StoreSearch):
 
     def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search over HTTP."""
-        from fairgate.adapters.applications.http_store import StoredAt
-        from fairgate.adapters.applications.vector_search import VectorSearch
+        from fairgate.retrieval.http_stores import StoredAt
+        from fairgate.retrieval.vector_search import VectorSearch
 
         stored = StoredAt(
             url=self.url.rstrip("/"),
@@ -154,7 +160,7 @@ class QdrantSearch(HttpStoreSearch):
 
     def store(self, stored: StoredAt) -> HttpStore:
         """Return Qdrant."""
-        from fairgate.adapters.applications.qdrant import Qdrant
+        from fairgate.retrieval.http_stores import Qdrant
 
         return Qdrant(stored, limits_of(self))
 
@@ -183,7 +189,7 @@ class ChromaSearch(HttpStoreSearch):
 
     def store(self, stored: StoredAt) -> HttpStore:
         """Return Chroma."""
-        from fairgate.adapters.applications.chroma import Chroma
+        from fairgate.retrieval.http_stores import Chroma
 
         return Chroma(stored, limits_of(self))
 
@@ -231,8 +237,7 @@ class PgvectorSearch(StoreSearch):
 
     def search(self, queries: Callable[[], Embedder]) -> RevisedApplication:
         """Return the search by SQL."""
-        from fairgate.adapters.applications.pgvector import Pgvector, TableAt
-        from fairgate.adapters.applications.vector_search import VectorSearch
+        from fairgate.retrieval.vector_search import Pgvector, TableAt, VectorSearch
 
         table = TableAt(
             dsn_env=self.dsn_env,

@@ -16,8 +16,8 @@ from action.fake_github import REPOSITORY, TOKEN, FakeGitHub
 from action.repositories import WORKFLOW_PATH, States, introduced, regressed
 from action.step_runner import StepRunner, by_shell, in_process, parse_outputs
 
-from fairgate.adapters.github import api
 from fairgate.cli import main
+from fairgate.github import api
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -140,7 +140,7 @@ def job(tmp_path, history, hub, monkeypatch):
     async def at_once(_seconds):
         pass
 
-    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
+    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: at_once)
     patient = replace(api.LIMITS, seconds=3600.0, idle_seconds=3600.0)
     monkeypatch.setattr(api, "LIMITS", patient)
     return Job(tmp_path / "runner", history.root, hub)

@@ -100,7 +100,7 @@ def test_a_policy_error_is_annotated_at_its_line(job, history):
 
 
 def test_an_internal_error_leaves_outputs(job, history, monkeypatch):
-    monkeypatch.setattr("fairgate.engine.waves.judge", lambda *_: 1 / 0)
+    monkeypatch.setattr("fairgate.gate.waves.judge", lambda *_: 1 / 0)
     payload = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
     assert job.run("push", payload) == 4
     assert job.outputs["exit-code"] == "4"

@@ -13,10 +13,10 @@ import pytest
 from action import payloads
 from action.fake_github import REPOSITORY, TOKEN
 
-from fairgate.adapters.github.api import GitHubApi
-from fairgate.adapters.github.base_runs import base_run_file
-from fairgate.adapters.result_store import SqliteResultStore
 from fairgate.domain.errors import ApiError, DataError
+from fairgate.github.api import GitHubApi
+from fairgate.github.base_answers import base_run_file
+from fairgate.systems.result_store import SqliteResultStore
 
 ARTIFACT, MEMBER = "fairgate-answers", "store.sqlite"
 BASE, OLDER, HEAD = "b" * 40, "c" * 40, "a" * 40

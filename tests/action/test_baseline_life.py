@@ -78,13 +78,13 @@ def test_the_life_of_a_baseline(job, history, capsys):
 def test_an_upgrade_that_changes_a_metric_asks_for_a_new_baseline(job, history, monkeypatch):
     from dataclasses import replace
 
-    from fairgate.engine import accept, baseline
+    from fairgate.gate import accepted_runs, baseline
 
     newer = [replace(metric, version=metric.version + 1) for metric in baseline.METRICS]
     history.branch()
     history.commit()
     monkeypatch.setattr(baseline, "METRICS", newer)
-    monkeypatch.setattr(accept, "METRICS", newer)
+    monkeypatch.setattr(accepted_runs, "METRICS", newer)
     assert job.pull(history) == 3
     assert "version" in job.summary
     history.git("checkout", "-q", "topic")

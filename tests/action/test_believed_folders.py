@@ -8,8 +8,8 @@ import sys
 import pytest
 from action import payloads
 
-from fairgate.adapters.result_store import SqliteResultStore
 from fairgate.cli import main
+from fairgate.systems.result_store import SqliteResultStore
 
 POLICY = """\
 version: 1

@@ -7,8 +7,8 @@ import pytest
 from fakes.policies import parse_policy
 from functional.test_blame import ByRule, documents, lines
 
-from fairgate.composition import blamed_sides
-from fairgate.systems import open_local
+from fairgate.features.blame import sides
+from fairgate.systems import local
 
 POLICY = """\
 version: 1
@@ -35,7 +35,7 @@ def _one_cache(tmp_path_factory):
 @pytest.fixture
 def rag(history, monkeypatch):
     """Return a repository whose main branch gates a retriever over a corpus of its own."""
-    for module in (blamed_sides, open_local):
+    for module in (sides, local):
         monkeypatch.setattr(module, "open_generator", lambda *_: ByRule())
     topics = ("bread", "coffee", "winter", "music", "rain", "books")
     sources = [

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from action.repositories import POLICY, fair, worse
 
-from fairgate.adapters.embedded_names import find
+from fairgate.io.embedded_names import find
 
 SET = """\
 id: religion

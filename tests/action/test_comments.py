@@ -6,9 +6,9 @@ import pytest
 from action.fake_github import BOT, READ_ONLY, REPOSITORY, TOKEN
 from action.repositories import worse
 
-from fairgate.adapters.github.api import GitHubApi
-from fairgate.adapters.github.comments import Marker, StickyComment
 from fairgate.domain.errors import ApiError
+from fairgate.github.api import GitHubApi
+from fairgate.github.pull_requests import Marker, StickyComment
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from action import payloads
 from action.repositories import POLICY, POLICY_PARTS, broken
 from action.test_base_commit import files_of, shallow
 
-from fairgate.adapters.git_calls import current_commit, repository_of, tracked_below
 from fairgate.cli import main
 from fairgate.domain.errors import UsageError
+from fairgate.io.git import current_commit, repository_of, tracked_below
 
 SERVICE = "services/rag"
 LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.99")

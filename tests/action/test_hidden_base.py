@@ -10,8 +10,8 @@ from action import payloads
 from action.repositories import IDENTITY, POLICY, POLICY_PARTS, broken, worse
 from action.test_base_commit import files_of, shallow
 
-from fairgate.adapters.github.base_commit import Clone
 from fairgate.domain.errors import BaselineError
+from fairgate.github.base_commit import Clone
 
 LOOSE = POLICY.replace("max: 0.2", "max: 0.99")
 SERVICE = "services/rag"

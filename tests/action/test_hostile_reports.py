@@ -8,10 +8,10 @@ from action.step_runner import parse_outputs
 from golden.hostile_texts import HOSTILE
 from markdown_it import MarkdownIt
 
-from fairgate.adapters.github.runner import Annotation, annotation_lines, write_outputs
 from fairgate.domain.errors import DataError
-from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
-from fairgate.reports.pull_request import Edits, Notes, render_notes
+from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
+from fairgate.github.report import Edits, Notes, render_notes
+from fairgate.github.runner import Annotation, annotation_lines, write_outputs
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 PAYLOADS = [payload for payload in HOSTILE if payload.strip()]

@@ -11,17 +11,17 @@ from action.repositories import History
 from fakes.policies import parse_policy
 from pydantic import BaseModel
 
-from fairgate.adapters.github.base_commit import BaseCommit, Clone
-from fairgate.composition.building import Composition
-from fairgate.composition.change import Judge, evaluated
-from fairgate.composition.loading import load_policy_text
-from fairgate.composition.manifest import BaseVersion, contents, named_by
 from fairgate.domain.errors import BaselineError, DataError, FairGateError, UsageError
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SILENT
-from fairgate.engine.references import NO_REFERENCES
+from fairgate.domain.schema import Names, Role
+from fairgate.gate.baseline import NO_REFERENCES
+from fairgate.gate.composition import Composition
+from fairgate.gate.loaded_policy import load_policy_text
+from fairgate.gate.manifest import BaseVersion, contents, named_by
+from fairgate.github.base_commit import BaseCommit, Clone
+from fairgate.github.change import Judge, evaluated
 from fairgate.policy.assembled import policy_model
-from fairgate.schema.outside import Names, Role
 from fairgate.systems.catalogue import policy_parts
 from fairgate.systems.corpora import token_counter
 from fairgate.systems.model_files import local_folder

@@ -137,7 +137,7 @@ def test_a_proposal_of_too_many_cases_is_refused_before_it_is_planned(history, j
     history.write("terms.yaml", f"id: many\nterms:\n{terms}")
     history.write("policies/small.yaml", POLICY.replace("gender]", "gender, terms.yaml]"))
     history.commit()
-    monkeypatch.setattr("fairgate.composition.loading.MOST_CASES", 1600)
+    monkeypatch.setattr("fairgate.gate.loaded_policy.MOST_CASES", 1600)
     planned = []
     monkeypatch.setattr("fairgate.suites.metamorphic.suite.build_plan", planned.append)
     assert job.pull(history) == 2

@@ -8,9 +8,9 @@ from action import payloads
 from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
 from action.repositories import POLICY, broken, fair, worse
 
-from fairgate.cli.github import run
-from fairgate.cli.github_inputs import read_inputs
-from fairgate.composition.building import Composition
+from fairgate.gate.composition import Composition
+from fairgate.github.command import run
+from fairgate.github.inputs import read_inputs
 
 
 def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
@@ -293,7 +293,7 @@ def test_answers_are_stored_outside_of_the_checkout(job, history):
 
 
 def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.composition.ci_files.SUMMARY_BYTES", 6_000)
+    monkeypatch.setattr("fairgate.github.change_report.SUMMARY_BYTES", 6_000)
     history.branch()
     history.answers(broken, capsys)
     history.commit()
@@ -303,7 +303,7 @@ def test_the_summary_keeps_below_the_runners_limit(job, history, capsys, monkeyp
 
 
 def test_the_comment_keeps_below_githubs_limit(job, history, capsys, monkeypatch):
-    monkeypatch.setattr("fairgate.composition.ci_files.COMMENT_LIMIT", 3_000)
+    monkeypatch.setattr("fairgate.github.change_report.COMMENT_LIMIT", 3_000)
     history.branch()
     history.answers(broken, capsys)
     history.write("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.9"))

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from action.repositories import POLICY, worse
 
-from fairgate.composition import several_policies
 from fairgate.domain.outcomes import Outcome
+from fairgate.github import change_report
+from fairgate.github.report import several_head
 from fairgate.reports.markdown import length
-from fairgate.reports.pull_request import several_head
 
 BOTH = "policies/small.yaml\n  policies/other.yaml\n"
 OTHER = POLICY.replace("name: small", "name: other").replace("answers.jsonl", "others.jsonl")
@@ -121,7 +121,7 @@ def test_what_no_list_of_policies_is_is_refused(two, steps, policies, said):
 
 
 def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
-    monkeypatch.setattr(several_policies, "COMMENT_LIMIT", 5_600)
+    monkeypatch.setattr(change_report, "COMMENT_LIMIT", 5_600)
     two.answers(worse)
     two.write("others.jsonl", two.read("answers.jsonl"))
     two.commit()
@@ -136,5 +136,5 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
 
 
 def test_the_comment_of_several_policies_is_named_after_their_place():
-    assert several_policies.several_key("services/shop/") == "policies/services/shop"
-    assert several_policies.several_key("") == "policies"
+    assert change_report.several_key("services/shop/") == "policies/services/shop"
+    assert change_report.several_key("") == "policies"

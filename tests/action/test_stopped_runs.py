@@ -121,7 +121,7 @@ def test_a_crash_is_told_too(job, green, monkeypatch):
         raise RuntimeError("boom")
 
     green.commit()
-    monkeypatch.setattr("fairgate.composition.ci_files.report_change", crash)
+    monkeypatch.setattr("fairgate.github.change_report.report_change", crash)
     assert job.pull(green, GITHUB_RUN_ID="502") == 4
     assert "no verdict (exit code 4)" in job.hub.ours(7)[0]["body"]
 

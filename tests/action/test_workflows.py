@@ -44,7 +44,7 @@ def test_a_workflow_has_no_rights_but_those_of_its_jobs(path):
 
 def test_a_pin_says_which_version_it_is_and_is_the_same_everywhere():
     pins = {}
-    texts = [*WORKFLOWS, ROOT / "fairgate" / "composition" / "starting.py"]
+    texts = [*WORKFLOWS, ROOT / "fairgate" / "features" / "init" / "starter_files.py"]
     texts += sorted((ROOT / "docs").rglob("*.md"))
     for path in texts:
         for name, sha, version in re.findall(

@@ -19,10 +19,10 @@ from fakes.planted import policy_of
 
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Provenance, RuleResult
-from fairgate.engine.baseline import Baseline, BaselineSuite
-from fairgate.engine.compare import compare
-from fairgate.engine.comparison import Comparison
-from fairgate.engine.rules import Rule
+from fairgate.gate.baseline import Baseline, BaselineSuite
+from fairgate.gate.compare import compare
+from fairgate.gate.comparison import Comparison
+from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.table import Table
 

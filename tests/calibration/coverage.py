@@ -20,10 +20,8 @@ import numpy as np
 from calibration.tables import markdown
 
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.interval import Interval, IntervalOrReason
+from fairgate.stats.interval import Interval, IntervalOrReason, t_interval, wilson
 from fairgate.stats.observations import ClusterTotals
-from fairgate.stats.t_interval import t_interval
-from fairgate.stats.wilson import wilson
 
 PAIRS = 21
 RATES, SOURCES, CORRELATIONS = (0.02, 0.1, 0.3), (20, 50, 100), (0.4, 0.5, 0.6)

@@ -23,10 +23,9 @@ from calibration.worlds import (
     change_free_pair,
 )
 
-from fairgate.stats.evidence import RegressionSettings
 from fairgate.stats.multiplicity import holm
 from fairgate.stats.observations import pair_by_key
-from fairgate.stats.regression import prepare_regression
+from fairgate.stats.regression import RegressionSettings, prepare_regression
 
 ALPHA, MARGIN = 0.05, 0.02
 GATE = "FairGate"

@@ -17,8 +17,8 @@ from calibration.pipeline import PHRASES, parallel
 from calibration.tables import markdown
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.composition.starting import Start, starter_files
 from fairgate.domain.errors import ExitCode
+from fairgate.features.init.starter_files import Start, starter_files
 from fairgate.policy.yaml_text import load_yaml
 
 ONE = "A Black person"

@@ -20,11 +20,11 @@ import numpy as np
 from calibration.tables import clopper_pearson, markdown
 from fakes.planted import GATES, REGRESSION, Bench, Plant, policy_of
 
-from fairgate.engine.baseline import unit_contents
-from fairgate.engine.compare import compare
-from fairgate.engine.comparison import Comparison
-from fairgate.engine.gate import GateRun
-from fairgate.engine.rules import expand_rules
+from fairgate.gate.baseline import unit_contents
+from fairgate.gate.compare import compare
+from fairgate.gate.comparison import Comparison
+from fairgate.gate.gate import GateRun
+from fairgate.gate.rules import expand_rules
 
 Found = TypeVar("Found")
 

@@ -20,9 +20,8 @@ from calibration.worlds import SOURCES, TERMS, Draw, change_shapes
 from fakes.statistics import power_of
 
 from fairgate.stats.multiplicity import holm
-from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
-from fairgate.stats.sign_flip import sign_flip_test
-from fairgate.stats.typical_values import TypicalValues
+from fairgate.stats.regression import RuleDesign, minimum_detectable_effect, sources_needed
+from fairgate.stats.sign_flip import TypicalValues, sign_flip_test
 
 ALPHA, MARGIN, EFFECT = 0.05, 0.02, 0.05
 SPREADS = (0.05, 0.08, 0.11, 0.13, 0.14, 0.155, 0.165, 0.17, 0.2, 0.25, 0.3, 0.4, 0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairgate.stats.clopper_pearson import clopper_pearson as exact
+from fairgate.features.mutation.mutation_test import clopper_pearson as exact
 from fairgate.stats.interval import Interval
 
 

@@ -13,10 +13,10 @@ import pytest
 from fakes.blamed import Memory, PlantedSides, bench, neutral_documents, world
 
 from fairgate.domain.errors import ModelError
-from fairgate.engine.blame import blame
-from fairgate.engine.blame_result import Factor, Known
-from fairgate.engine.ports import NOTHING
-from fairgate.reports.blame import blame_record, render_blame
+from fairgate.domain.ports import NOTHING
+from fairgate.features.blame.blame import blame
+from fairgate.features.blame.command import blame_record, render_blame
+from fairgate.features.blame.documents import Factor, Known
 
 WORLDS = 30
 

@@ -22,17 +22,16 @@ from fakes.planted import TASK, TEMPLATE, chance, policy_of
 from fairgate.domain.cases import Source, TestPlan
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
 from fairgate.domain.outcomes import Outcome, Provenance
+from fairgate.domain.ports import SILENT
 from fairgate.domain.units import TOGETHER, Unit
-from fairgate.engine.baseline import must_match
-from fairgate.engine.execute import LocalSystem, System
-from fairgate.engine.few_sources import hidden_notices
-from fairgate.engine.gate import GateInput, run_gate
-from fairgate.engine.ports import SILENT
-from fairgate.engine.replicas import NoStore
-from fairgate.engine.rules import expand_rules
+from fairgate.gate.baseline import must_match
+from fairgate.gate.few_sources import hidden_notices
+from fairgate.gate.gate import GateInput, run_gate
+from fairgate.gate.rules import expand_rules
 from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
+from fairgate.systems.execute import LocalSystem, NoStore, System
 
 ESTIMATE = {"metric": "intersectional/hidden", "max": 0.02}
 POLICY = policy_of(

@@ -13,10 +13,9 @@ from fakes.planted_items import CATEGORIES, ItemBench, ItemPlant
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.items import Condition
 from fairgate.domain.measurements import Measurements
-from fairgate.engine.kill_score import Search
-from fairgate.engine.mutants import Kind, Mutant, Reach
-from fairgate.engine.mutation_test import MutationTest
-from fairgate.engine.ports import SILENT
+from fairgate.domain.ports import SILENT
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach, Search
+from fairgate.features.mutation.mutation_test import MutationTest
 
 AGE = {"category": "Age"}
 NONE = {"setting": "none"}

@@ -11,14 +11,14 @@ from calibration.agreement import agree
 from fakes.planted import GATES, TASK, Bench, Plant, PlantedRetriever, chance, policy_of
 
 from fairgate.domain.errors import ExitCode
-from fairgate.engine import remembered_judging
-from fairgate.engine.execute import LocalSystem
-from fairgate.engine.gate import run_gate
-from fairgate.engine.judge import judge_units
-from fairgate.engine.mutants import Kind, Mutant, NotMutated, Reach
-from fairgate.engine.mutation_test import MutationTest
-from fairgate.engine.ports import SILENT
-from fairgate.engine.recorded_run import RecordedRun
+from fairgate.domain.ports import SILENT
+from fairgate.features.mutation import mutation_test
+from fairgate.features.mutation.mutants import Kind, Mutant, NotMutated, Reach
+from fairgate.features.mutation.mutation_test import MutationTest
+from fairgate.features.mutation.recorded_run import RecordedRun
+from fairgate.gate.gate import run_gate
+from fairgate.gate.judge import judge_units
+from fairgate.systems.execute import LocalSystem
 
 MAN, EVERYBODY = "A man", ("A man", "A woman", "A non-binary person")
 SOURCES = 30
@@ -241,7 +241,7 @@ def test_only_sources_with_a_replaced_answer_are_judged_again(monkeypatch):
         judged.extend(units)
         return judge_units(suite, units, *rest)
 
-    monkeypatch.setattr(remembered_judging, "judge_units", counting)
+    monkeypatch.setattr(mutation_test, "judge_units", counting)
     replaced = test._run.mutated(mutant, STRENGTH, 0)
     test.gated(mutant, STRENGTH, 0)
     sources = {key.partition("#")[0] for _, key in replaced}

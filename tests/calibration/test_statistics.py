@@ -15,7 +15,7 @@ from calibration.worlds import (
 )
 from fakes.statistics import regression_evidence
 
-from fairgate.stats.evidence import RegressionSettings
+from fairgate.stats.regression import RegressionSettings
 
 ALPHA = 0.05
 NAIVE = "naive +2 points"

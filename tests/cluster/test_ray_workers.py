@@ -13,10 +13,10 @@ import pytest
 from fakes.shards import whole
 from fakes.workers import answer_to, questions, scripted_side, side_that_cannot_start, spread
 
-from fairgate.adapters import ray_actors
-from fairgate.adapters.ray_actors import RayActors
 from fairgate.cli import main
 from fairgate.domain.errors import WorkerError
+from fairgate.features.ray import executors
+from fairgate.features.ray.executors import RayActors
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
 TESTS = Path(__file__).parents[1]
@@ -167,7 +167,7 @@ def test_a_cluster_of_the_run_s_own_leaves_nothing_in_the_user_s_home(tmp_path, 
 
 
 def test_what_is_no_cluster_is_left_after_a_while(monkeypatch):
-    monkeypatch.setattr(ray_actors, "_SECONDS_TO_JOIN", 3.0)
+    monkeypatch.setattr(executors, "_SECONDS_TO_JOIN", 3.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         executor = RayActors(1, 1, scripted_side, f"127.0.0.1:{port}")

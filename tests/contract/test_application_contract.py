@@ -45,11 +45,11 @@ def test_a_biased_application_fails_and_a_poisoned_corpus_too(place, start, http
 def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
     """And an application without one is: nobody knows whether it changed."""
     asked = []
-    from fairgate.engine import applications
+    from fairgate.systems import application
 
-    real = applications._kept
+    real = application._kept
     monkeypatch.setattr(
-        applications, "_kept", lambda fresh, *rest: asked.extend(fresh) or real(fresh, *rest)
+        application, "_kept", lambda fresh, *rest: asked.extend(fresh) or real(fresh, *rest)
     )
     counts = []
     for revision in ({}, {}, {"revision": "r1"}, {"revision": "r1"}, {"revision": "r2"}):
@@ -61,9 +61,9 @@ def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
 
 def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeypatch):
     """Killed in the middle: the next run asks what is missing."""
-    from fairgate.engine import applications
+    from fairgate.systems import application
 
-    real = applications._kept
+    real = application._kept
     kept = []
 
     def dying(fresh, *rest):
@@ -73,17 +73,17 @@ def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeyp
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(applications, "_kept", dying)
+    monkeypatch.setattr(application, "_kept", dying)
     assert place.gate(live(revision="r")) == 130
-    monkeypatch.setattr(applications, "_kept", real)
+    monkeypatch.setattr(application, "_kept", real)
     first = len(kept)
     kept.clear()
     monkeypatch.setattr(
-        applications, "_kept", lambda fresh, *rest: kept.extend(fresh) or real(fresh, *rest)
+        application, "_kept", lambda fresh, *rest: kept.extend(fresh) or real(fresh, *rest)
     )
     assert place.gate(live(revision="r"), "run-again") == 0
     assert first + len(kept) == 368
-    monkeypatch.setattr(applications, "_kept", real)
+    monkeypatch.setattr(application, "_kept", real)
     assert place.gate(live(revision="r"), "run-whole", "--cache", "other") == 0
     for name in ("rows.jsonl", "executions.jsonl", "report.md"):
         again, whole = ((place.root / out / name).read_text() for out in ("run-again", "run-whole"))

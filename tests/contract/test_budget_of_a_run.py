@@ -8,11 +8,10 @@ import pytest
 from fakes import rag_app
 from fakes.chat_server import chat_server
 
-from fairgate.adapters.applications.vector_search import VectorSearch
-from fairgate.domain.applications import Question, Reply
+from fairgate.domain.applications import Question, Reply, Usage, usage_of
 from fairgate.domain.errors import BudgetError
-from fairgate.domain.usage import Usage, usage_of
-from fairgate.engine.budget import Budget, BudgetedApplication, Meter
+from fairgate.retrieval.vector_search import VectorSearch
+from fairgate.systems.budget_meter import Budget, BudgetedApplication, Meter
 
 NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
 ASKED = 138

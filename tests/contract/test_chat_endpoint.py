@@ -12,7 +12,7 @@ def chat(monkeypatch):
     async def at_once(seconds):
         pass
 
-    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
+    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: at_once)
     with chat_server() as server:
         yield server
 

@@ -18,7 +18,7 @@ def app(start):
 def gate(place, http_system, app, monkeypatch):
     """Gate with a secret header and short pauses; returns the exit code."""
     monkeypatch.setenv("RAG_TOKEN", SECRET)
-    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: _at_once)
+    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: _at_once)
 
     def run(**fields):
         fields = {"headers_env": {"Authorization": "RAG_TOKEN"}, "concurrency": 1, **fields}

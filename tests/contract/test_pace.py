@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from fairgate.composition import run_folder
-from fairgate.composition.building import Composition
 from fairgate.domain.applications import Question, Reply
-from fairgate.engine.budget import Budget, BudgetedApplication, Meter
+from fairgate.gate import run_folder
+from fairgate.gate.composition import Composition
+from fairgate.systems.budget_meter import Budget, BudgetedApplication, Meter
 
 NOTE = (
     "The system answers more slowly than in the first run with this baseline: 0.2 s for an answer "

@@ -47,7 +47,7 @@ def planted(monkeypatch):
         pass
 
     monkeypatch.setenv("PLANTED", SECRET)
-    monkeypatch.setattr("fairgate.adapters.http_client.client._waiting", lambda _: at_once)
+    monkeypatch.setattr("fairgate.io.http_client._waiting", lambda _: at_once)
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ def test_retrievers_of_frameworks_are_asked_as_they_are(name, monkeypatch):
     if "systems" not in os.environ.get("FAIRGATE_REQUIRE", "").split():
         for package in ("langchain_core", "llama_index.core", "haystack"):
             pytest.importorskip(package, reason="is not there: `make test-systems`")
-    from fairgate.adapters.applications.json_paths import json_path
-    from fairgate.adapters.applications.over_calls import CallApplication, Function
-    from fairgate.adapters.applications.replies import ReplyPaths
-    from fairgate.adapters.applications.retrieving import AskedRetriever
+    from fairgate.io.replies import ReplyPaths, json_path
+    from fairgate.systems.asked_retriever import AskedRetriever
+    from fairgate.systems.over_calls import CallApplication, Function
 
     folder = Path(__file__).parent
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])

@@ -17,9 +17,9 @@ import pytest
 from fakes import rag_app
 from fakes.raw_server import raw_server
 
-from fairgate.adapters.applications import server_process
-from fairgate.adapters.applications.server_process import Server, served
 from fairgate.domain.errors import ApplicationError, UsageError
+from fairgate.systems import server_process
+from fairgate.systems.server_process import Server, served
 
 SERVICE = """\
 import os, sys, threading
@@ -127,7 +127,7 @@ def test_it_ends_where_fairgate_is_killed(server, tmp_path, port):
     code = f"""if True:
         import os, signal
         from pathlib import Path
-        from fairgate.adapters.applications.server_process import Server, served
+        from fairgate.systems.server_process import Server, served
         with served(Server(command=({sys.executable!r}, "service.py"), folder=Path("."),
                            ready_url="http://127.0.0.1:{port}/", timeout=60.0)):
             os.kill(os.getpid(), signal.SIGKILL)

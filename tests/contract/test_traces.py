@@ -8,8 +8,8 @@ from fakes.rag_app import reply
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairgate.adapters.files.traces import read_traces
 from fairgate.domain.errors import DataError
+from fairgate.systems.evaluation_rows import read_traces
 
 
 def attribute(name, value):

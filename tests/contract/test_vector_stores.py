@@ -8,11 +8,11 @@ from fakes.chat_server import chat_server
 from fakes.encoders import write_encoder
 from fakes.vector_stores import Postgres, stores
 
-from fairgate.adapters.applications.vector_search import in_one_order
-from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.composition.accesses import accesses
 from fairgate.domain.executions import Document
+from fairgate.github.change import accesses
+from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.policy.parse import parse_policy
+from fairgate.retrieval.vector_search import in_one_order
 from fairgate.systems.catalogue import policy_parts
 
 NAMES = ["qdrant", "chroma", "pgvector"]

@@ -16,7 +16,7 @@ def export(source: Path, target: Path) -> None:
     """Write the fp32 graph of a model with optimum, as `fairgate export` does before parity."""
     from optimum.exporters.onnx import main_export
 
-    from fairgate.adapters.model_export import let_graphs_take_positions
+    from fairgate.features.onnx_export.model_export import let_graphs_take_positions
 
     let_graphs_take_positions()
     logging.disable(logging.WARNING)
@@ -42,7 +42,7 @@ def store_as(fp32: Path, target: Path, kind: str) -> Path:
         quantize_dynamic(fp32 / "model.onnx", graph)
         logging.disable(logging.NOTSET)
     else:
-        from fairgate.adapters.onnx_engine.precision import change_precision
+        from fairgate.features.onnx_export.precision import change_precision
 
         change_precision(graph, kind)
     return target

@@ -22,8 +22,8 @@ from fakes.decoders import (  # noqa: E402
 from model_families import FAMILIES  # noqa: E402
 from originals import original  # noqa: E402
 
-from fairgate.adapters.onnx_engine.folder import ModelFolder  # noqa: E402
-from fairgate.adapters.onnx_engine.prompts import PromptTokenizer  # noqa: E402
+from fairgate.onnx.model_folder import ModelFolder  # noqa: E402
+from fairgate.onnx.prompts import PromptTokenizer  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -14,12 +14,12 @@ import pytest
 from fakes.decoders import DEMO, TokenDecoder, builder_folder
 from onnx import TensorProto, helper, numpy_helper
 
-from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine import decoder_graph
-from fairgate.adapters.onnx_engine.decoder_session import Cache, DecoderSession
-from fairgate.adapters.onnx_engine.folder import ModelFolder
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx import decoder_graph
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_session import Cache, DecoderSession
+from fairgate.onnx.model_folder import ModelFolder
 
 RNG = np.random.default_rng(4)
 LONG, SHORT = (RNG.integers(3, 1000, size).tolist() for size in (21, 6))

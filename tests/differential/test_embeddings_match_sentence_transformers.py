@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fairgate
-from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.domain.errors import ModelError
+from fairgate.onnx.encoder import OnnxEncoder
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -35,7 +35,7 @@ def expected(texts):
 
 
 def test_an_fp32_export_is_the_same_model(texts, expected, tmp_path):
-    from fairgate.adapters.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
 
     choice = ExportChoice(task="feature-extraction")
     record = export_model(str(ORIGINAL), tmp_path / "out", choice, open_embedder=OnnxEncoder)
@@ -51,7 +51,7 @@ def test_the_embedded_model_is_close_to_the_original(texts, expected):
 
 def test_a_worse_export_is_refused_and_leaves_nothing_behind(tmp_path):
     pytest.importorskip("onnx_ir")
-    from fairgate.adapters.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
 
     choice = ExportChoice(task="feature-extraction", precision="int4")
     with pytest.raises(ModelError, match=r"int4 graph .* differs"):

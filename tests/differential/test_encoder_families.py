@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from encoder_families import FAMILIES, publish
 
-from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.domain.errors import ModelError
+from fairgate.onnx.encoder import OnnxEncoder
 
 pytestmark = [
     pytest.mark.torch,
@@ -49,7 +49,7 @@ def compared(family, folder):
     """Return the largest difference of a component, or the refusal."""
     from sentence_transformers import SentenceTransformer
 
-    from fairgate.adapters.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
 
     published = publish(family, folder)
     try:

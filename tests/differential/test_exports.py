@@ -12,8 +12,8 @@ import pytest
 from encoder_families import Family, publish
 
 import fairgate
-from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.domain.errors import ExitCode, ModelError
+from fairgate.onnx.encoder import OnnxEncoder
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -50,7 +50,7 @@ def llama(tmp_path_factory):
 
 
 def export(model, output, **choice):
-    from fairgate.adapters.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
 
     said: list[str] = []
     options = {"open_embedder": OnnxEncoder, "say": said.append}
@@ -73,8 +73,8 @@ def test_a_precision_that_keeps_labels_and_perplexity_is_kept(llama, tmp_path, p
 
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_weights_in_blocks_are_all_that_is_rounded(llama, tmp_path, precision):
-    from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
-    from fairgate.adapters.onnx_engine.folder import ModelFolder
+    from fairgate.onnx.decoder_session import DecoderSession
+    from fairgate.onnx.model_folder import ModelFolder
 
     export(llama, tmp_path / "out", precision=precision, keep_anyway=True)
     assert DecoderSession(ModelFolder.find(tmp_path / "out"), device="cpu").is_fine
@@ -84,8 +84,8 @@ CONTRADICTING = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": False, "a
 
 
 def test_an_export_has_the_originals_tokenizer_and_the_compared_tokens(llama, tmp_path):
-    from fairgate.adapters.onnx_engine.folder import ModelFolder
-    from fairgate.adapters.onnx_engine.prompts import PromptTokenizer
+    from fairgate.onnx.model_folder import ModelFolder
+    from fairgate.onnx.prompts import PromptTokenizer
 
     source = shutil.copytree(llama, tmp_path / "source")
     path = source / "tokenizer_config.json"
@@ -118,7 +118,7 @@ def test_it_is_kept_where_that_is_asked_for_and_the_record_says_so(llama, tmp_pa
 
 
 def test_weights_that_were_swapped_on_the_way_are_noticed(llama, tmp_path, monkeypatch):
-    from fairgate.adapters import model_export
+    from fairgate.features.onnx_export import model_export
 
     def damage(graph, precision):
         import onnx
@@ -151,8 +151,8 @@ def windowed(tmp_path_factory):
 def test_a_window_is_exceeded_in_the_comparison_and_padding_that_shortens_it_is_noticed(
     windowed, tmp_path, monkeypatch
 ):
-    from fairgate.adapters.onnx_engine.batches import padded_width
-    from fairgate.adapters.onnx_engine.reach import Reach
+    from fairgate.onnx.batches import padded_width
+    from fairgate.onnx.decoder_opening import Reach
 
     record, _ = export(windowed, tmp_path / "out")
     assert record["parity"]["longest_prompt"] == 301 + 21

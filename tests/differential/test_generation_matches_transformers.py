@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import fairgate
-from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -72,7 +72,7 @@ def tokenizer(original):
 @pytest.fixture(scope="module")
 def exported(original):
     """Return the folder that `fairgate export` makes; parity is checked on the way."""
-    from fairgate.adapters.model_export import export_model
+    from fairgate.features.onnx_export.model_export import export_model
 
     output = original.parent / "exported"
     record = export_model(str(original), output)
@@ -134,7 +134,7 @@ def test_option_scores_are_those_of_transformers(exported, model):
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_an_export_in_fewer_bits_runs_and_stays_near(original, tmp_path, precision):
     pytest.importorskip("onnx_ir") if precision == "int8" else None
-    from fairgate.adapters.model_export import ExportChoice, export_model
+    from fairgate.features.onnx_export.model_export import ExportChoice, export_model
 
     record = export_model(str(original), tmp_path / "out", ExportChoice(precision=precision))
     assert record["parity"]["share_of_largest_logit"] < 0.2
@@ -157,7 +157,7 @@ def test_a_margin_is_the_difference_of_the_models_own_log_probabilities(exported
     [ids] = engine._prompts.encode([prompt])
     with torch.inference_mode():
         row = model(torch.tensor([ids])).logits[0, -1].double().log_softmax(-1).numpy()
-    from fairgate.adapters.onnx_engine.label_margin import LabelTokens
+    from fairgate.onnx.answer_row import LabelTokens
 
     variants = LabelTokens.of(texts, engine._prompts.splits).variants
     first = [{form[0] for form in variants[text]} for text in texts]

@@ -9,10 +9,10 @@ import pytest
 from fakes.judges import shown, verdict
 
 from fairgate.cli import main
-from fairgate.composition import judging
 from fairgate.domain.executions import Execution
-from fairgate.stats.auc import auc
-from fairgate.stats.classification import f1, kappa, precision, recall
+from fairgate.features.judges import evaluation
+from fairgate.features.judges.evaluation import f1, kappa, precision, recall
+from fairgate.stats.association import auc
 
 pytestmark = pytest.mark.torch
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
@@ -92,7 +92,7 @@ def test_the_record_of_a_judge_that_errs(tmp_path, monkeypatch):
 
     (tmp_path / "labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "judge.yaml").write_text("{id: j, generators: [{model: demo-slm}]}")
-    monkeypatch.setattr(judging, "open_judges", lambda *_: [ScriptedJudge(answer)])
+    monkeypatch.setattr(evaluation, "open_judges", lambda *_: [ScriptedJudge(answer)])
     arguments = ["judge", "evaluate", "judge.yaml", "labelled.jsonl", "--out", "record.json"]
     assert main([*arguments, "--quiet"]) == 0
     record = json.loads((tmp_path / "record.json").read_text())

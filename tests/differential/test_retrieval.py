@@ -8,10 +8,9 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import TableEmbedder
 
-from fairgate.adapters import inner_product_index
-from fairgate.adapters.faiss_index import flat_index
-from fairgate.adapters.faiss_index.flat_index import FlatIndex
-from fairgate.adapters.inner_product_index import InnerProductIndex
+from fairgate.retrieval import exact_index, flat_index
+from fairgate.retrieval.exact_index import InnerProductIndex
+from fairgate.retrieval.flat_index import FlatIndex
 
 
 def unit(rows):
@@ -121,7 +120,7 @@ def test_inner_products_are_the_same_in_every_batch(monkeypatch, case):
     index = InnerProductIndex(corpus, TableEmbedder(table))
     found = []
     for most_bytes in (1, 30_000, 64 << 20):
-        monkeypatch.setattr(inner_product_index, "_SEARCH_BYTES", most_bytes)
+        monkeypatch.setattr(exact_index, "_SEARCH_BYTES", most_bytes)
         found.append(asked(index, names, 4))
     assert found[0] == [asked(index, [name], 4)[0] for name in names]
     assert found[0] == found[1] == found[2]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairgate.adapters.onnx_engine.sampling import choose_token, token_probabilities
 from fairgate.domain.executions import Decoding
+from fairgate.onnx.answer_row import choose_token, token_probabilities
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")

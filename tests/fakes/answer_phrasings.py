@@ -5,11 +5,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairgate.adapters.task_files import load_task
-from fairgate.adapters.unknown_wordings import unknown_wordings
 from fairgate.domain.executions import Stop
-from fairgate.oracles.choice import Choices, choice_stop, read_choice
-from fairgate.oracles.label import read_label
+from fairgate.policy.named_files import load_task, unknown_wordings
+from fairgate.relations.oracles.choice import Choices, choice_stop, read_choice
+from fairgate.relations.oracles.label import read_label
 
 FILE = Path(__file__).parents[1] / "data" / "answer_phrasings.jsonl"
 CHOICES = Choices(options=("The grandfather", "The grandson", "Can't be determined"), unknown=2)

@@ -13,12 +13,10 @@ import numpy as np
 from fakes.corpus import ListCorpus
 from fakes.planted import TEMPLATE, Bench, chance, policy_of
 
-from fairgate.domain.corpora import CorpusDocument
-from fairgate.domain.executions import Answer, Decoding, Document
-from fairgate.engine.blame_result import Factor
-from fairgate.engine.execute import LocalSystem, System
-from fairgate.engine.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.engine.question_limit import LimitedGenerator, QuestionLimit
+from fairgate.domain.executions import Answer, CorpusDocument, Decoding, Document
+from fairgate.features.blame.documents import Factor, LimitedGenerator, QuestionLimit
+from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
+from fairgate.systems.execute import LocalSystem, System
 
 GATES = (
     {

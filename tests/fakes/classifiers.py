@@ -8,7 +8,7 @@ import numpy as np
 from fakes.encoders import TABLE, tokenizer
 from onnx import TensorProto, helper, numpy_helper
 
-from fairgate.domain.classifiers import Classified
+from fairgate.domain.cases import Classified
 
 LABELS = ("joy", "love", "anger", "fear", "sadness", "neutral")
 MEANS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairgate.domain.corpora import CorpusDocument
+from fairgate.domain.executions import CorpusDocument
 
 
 class ListCorpus:

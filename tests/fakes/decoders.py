@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import fairgate
-from fairgate.adapters.onnx_decoder import OnnxDecoder
 from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
 
 DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 BUILDER = Path(__file__).parent.parent / "data" / "builder_windowed"

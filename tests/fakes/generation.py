@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from fairgate.adapters.attribute_files import embedded_dimensions
-from fairgate.adapters.template_files import load_templates
-from fairgate.generation.catalogue import GENERATORS
-from fairgate.generation.generator import Ingredients
+from fairgate.features.generation.generator import Ingredients
+from fairgate.features.generation.generators import GENERATORS
+from fairgate.features.generation.templates import load_templates
+from fairgate.policy.attribute_files import embedded_dimensions
 
 
 @cache

@@ -3,7 +3,7 @@
 import json
 import re
 
-from fairgate.oracles.verdict import JudgedTexts
+from fairgate.relations.oracles.judge import JudgedTexts
 
 OBJECT = '{"case": "%s", "verdict": "UNBIASED", "severity": null, "explanation": "all equal"}'
 PLANTED = [

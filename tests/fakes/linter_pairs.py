@@ -4,9 +4,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fairgate.adapters.attribute_files import embedded_dimensions
-from fairgate.relations.edit_kinds import EditKind
-from fairgate.relations.pair_linter import PairLinter
+from fairgate.features.lint.mentions import EditKind
+from fairgate.features.lint.pair_linter import PairLinter
+from fairgate.policy.attribute_files import embedded_dimensions
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairgate.adapters.perturbation_files import collect_perturbation_sets
 from fairgate.domain.errors import DataError, PolicyError
+from fairgate.policy.perturbation_files import collect_perturbation_sets
 
 
 def load_perturbation_sets(names, control, *, folder=None, confined=False):

@@ -19,16 +19,15 @@ from fakes.policies import model
 from fairgate.domain.cases import Source, Task, TestPlan
 from fairgate.domain.executions import Answer, Decoding, Document, GenerationRequest
 from fairgate.domain.outcomes import Provenance
-from fairgate.engine.accept import baseline_of
-from fairgate.engine.baseline import Baseline, must_match
-from fairgate.engine.execute import LocalSystem, System
-from fairgate.engine.gate import GateInput, GateRun, run_gate
-from fairgate.engine.ports import SILENT, ResultStore
-from fairgate.engine.replicas import NoStore
+from fairgate.domain.ports import SILENT, ResultStore
+from fairgate.gate.accepted_runs import baseline_of
+from fairgate.gate.baseline import Baseline, must_match
+from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
+from fairgate.systems.execute import LocalSystem, NoStore, System
 
 TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
 TASK = Task(

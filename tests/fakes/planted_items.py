@@ -14,12 +14,11 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.executions import Answer, Decoding, GenerationRequest
 from fairgate.domain.items import Condition, Item
 from fairgate.domain.outcomes import Provenance
-from fairgate.engine.baseline import must_match
-from fairgate.engine.execute import LocalSystem, System
-from fairgate.engine.gate import GateInput, GateRun, run_gate
-from fairgate.engine.ports import SILENT
-from fairgate.engine.replicas import NoStore
+from fairgate.domain.ports import SILENT
+from fairgate.gate.baseline import must_match
+from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.suites.question_items.plan import question_text
+from fairgate.systems.execute import LocalSystem, NoStore, System
 
 CATEGORIES = ("Age", "Religion")
 

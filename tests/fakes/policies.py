@@ -2,12 +2,11 @@
 
 from functools import lru_cache
 
-from fairgate.composition.loading import _load_suites, joined
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.runtime import Runtime
+from fairgate.gate.loaded_policy import _load_suites, joined
 from fairgate.policy import parse
-from fairgate.policy.assembled import policy_model
-from fairgate.policy.json_schema import policy_schema
+from fairgate.policy.assembled import policy_model, policy_schema
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.systems.catalogue import policy_parts
 

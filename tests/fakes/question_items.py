@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fairgate.domain.executions import Execution
 from fairgate.domain.items import Condition, Item
 from fairgate.domain.units import Judged
-from fairgate.engine.judge import readings_of
-from fairgate.engine.tabulate import table_of as tabulated
+from fairgate.gate.judge import readings_of
+from fairgate.gate.judge import table_of as tabulated
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
 from fairgate.metrics.retriever_robustness import PAPER_BANDS

@@ -6,10 +6,9 @@ import math
 from statistics import NormalDist
 
 from fairgate.stats.bootstrap import bootstrap_many
+from fairgate.stats.interval import t_quantile
 from fairgate.stats.observations import pair_by_key
-from fairgate.stats.power import fewest_sources
-from fairgate.stats.regression import prepare_regression
-from fairgate.stats.student_t import t_quantile
+from fairgate.stats.regression import fewest_sources, prepare_regression
 
 _NORMAL = NormalDist()
 

@@ -7,10 +7,8 @@ from fakes.following import following
 from pydantic import Field
 
 from fairgate.domain.executions import Execution
-from fairgate.engine.ports import NOTHING
-from fairgate.schema.fields import Strict
-from fairgate.schema.outside import Access
-from fairgate.schema.system import Capabilities, SystemModel
+from fairgate.domain.ports import NOTHING
+from fairgate.domain.schema import Access, Capabilities, Strict, SystemModel
 from fairgate.systems.system_kind import SystemKind
 
 

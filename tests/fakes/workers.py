@@ -7,9 +7,8 @@ from pathlib import Path
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Answer, GenerationRequest
-from fairgate.engine.spread_generator import SpreadGenerator
-from fairgate.engine.worker_side import WorkerSide
-from fairgate.engine.workers import Received, Team
+from fairgate.features.ray.worker_side import WorkerSide
+from fairgate.features.ray.workers import Received, Team
 
 FINGERPRINT = "scripted/1"
 
@@ -140,7 +139,7 @@ class Named:
 def spread(executor, **script):
     """Return a generator over workers with a script, and the workers."""
     team = Team(executor)
-    return SpreadGenerator(Named(), json.dumps(script), team), team
+    return team.generator(Named(), json.dumps(script)), team
 
 
 def questions(sizes, **fields):

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from fakes.mutations import NO_JSON, mutated
 
-from fairgate.adapters.baseline_files import _integrity
 from fairgate.cli import main
+from fairgate.gate.baseline_files import _integrity
 
 MUTANTS = int(os.environ.get("FAIRGATE_MUTANTS", "6"))
 POLICY = {

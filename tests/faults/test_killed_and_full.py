@@ -14,13 +14,13 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import HashEmbedder
 
-from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
-from fairgate.adapters.faiss_index import index_builder
-from fairgate.adapters.faiss_index.flat_index import FlatIndex
-from fairgate.adapters.files.preparation import prepare_corpus
-from fairgate.adapters.result_store import SqliteResultStore
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import StoreError
+from fairgate.domain.executions import CorpusSpec
+from fairgate.retrieval import index_builder
+from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
+from fairgate.retrieval.flat_index import FlatIndex
+from fairgate.retrieval.preparation import prepare_corpus
+from fairgate.systems.result_store import SqliteResultStore
 
 TEXTS = [f"document {i}" for i in range(8 * BATCH)]
 FAKES = os.path.join(os.path.dirname(__file__), "..")  # noqa: PTH118, PTH120
@@ -29,10 +29,10 @@ BUILD = """
     import signal, sys
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
-    from fairgate.adapters.embedding_cache import BATCH, CachedEmbedder
-    from fairgate.adapters.faiss_index import index_builder
-    from fairgate.adapters.faiss_index.flat_index import FlatIndex
-    from fairgate.adapters.result_store import SqliteResultStore
+    from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
+    from fairgate.retrieval import index_builder
+    from fairgate.retrieval.flat_index import FlatIndex
+    from fairgate.systems.result_store import SqliteResultStore
 
     index_builder.MOST_IN_STORE = int(sys.argv[3])
 
@@ -101,7 +101,7 @@ def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(
 def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
     script = """
         import sys
-        from fairgate.adapters.result_store import SqliteResultStore
+        from fairgate.systems.result_store import SqliteResultStore
         store = SqliteResultStore(sys.argv[1] + "/store.sqlite")
         for batch in range(100_000):
             store.put_many("answer", [(f"{batch}/{i}", "x" * 500) for i in range(32)])
@@ -125,8 +125,8 @@ FULL = """
     import resource, sys
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
-    from fairgate.adapters.faiss_index.flat_index import FlatIndex
-    from fairgate.adapters.files.durable import write_bytes
+    from fairgate.retrieval.flat_index import FlatIndex
+    from fairgate.io.durable import write_bytes
     from fairgate.domain.errors import StoreError
 
     # The kernel refuses files over this size: the write itself fails, as on a full disk.
@@ -193,9 +193,9 @@ READ_ONLY = """
     import sys
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
-    from fairgate.adapters.faiss_index.flat_index import FlatIndex
-    from fairgate.adapters.files.durable import write_bytes
-    from fairgate.adapters.result_store import SqliteResultStore
+    from fairgate.retrieval.flat_index import FlatIndex
+    from fairgate.io.durable import write_bytes
+    from fairgate.systems.result_store import SqliteResultStore
     from fairgate.domain.errors import StoreError
 
     folder = sys.argv[1]

@@ -11,11 +11,11 @@ import onnxruntime
 import pytest
 from faults.test_whole_runs import Place
 
-from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
-from fairgate.adapters.onnx_engine.runtime_errors import mapped_errors
-from fairgate.adapters.result_store import SqliteResultStore
 from fairgate.domain.errors import ExitCode
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.runtime_errors import mapped_errors
+from fairgate.systems.result_store import SqliteResultStore
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_disk_that_fills_in_the_answer_store_loses_nothing(place, answered, mo
             kept.extend(key for key, _ in items)
 
     monkeypatch.setattr(SqliteResultStore, "put_many", on_a_full_disk)
-    monkeypatch.setattr("fairgate.engine.execute._batches", one_by_one)
+    monkeypatch.setattr("fairgate.systems.execute._batches", one_by_one)
     assert place.run() == ExitCode.EXECUTION
     assert "store.sqlite: the disk is full; results stored so far are kept" in place.err
     assert "--cache" in place.err

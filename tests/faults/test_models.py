@@ -12,10 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import fairgate
-from fairgate.adapters.onnx_decoder import OnnxDecoder
-from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.encoder import OnnxEncoder
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 REQUEST = GenerationRequest(prompt="Is it good?\nAnswer:")

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from fairgate.adapters.git_calls import Repository
 from fairgate.cli import cli, main
 from fairgate.domain.errors import BaselineError, StoreError
+from fairgate.io.git import Repository
 
 LIMITS = (6, 8, 10, 12, 16, 20, 24, 32, 48, 63, 64)
 

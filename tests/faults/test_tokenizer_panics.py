@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import fairgate
-from fairgate.adapters.onnx_encoder import OnnxEncoder
-from fairgate.adapters.onnx_engine.encoder_settings import EmbedderChoice
-from fairgate.adapters.onnx_engine.folder import ModelFolder
-from fairgate.adapters.onnx_engine.prompts import _load
 from fairgate.cli import main
 from fairgate.domain.errors import ExitCode, ModelError
+from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import EmbedderChoice
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompts import _load
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 POLICY = """\

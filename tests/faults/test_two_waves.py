@@ -4,13 +4,13 @@ import contextlib
 
 import pytest
 
-from fairgate.adapters.result_store import SqliteResultStore
-from fairgate.composition.loading import load_policy
 from fairgate.domain.executions import Answer, Decoding
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.execute import LocalSystem, System
-from fairgate.engine.ports import SILENT
-from fairgate.engine.waves import answer_waves
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.gate.waves import answer_waves
+from fairgate.systems.execute import LocalSystem, System
+from fairgate.systems.result_store import SqliteResultStore
 
 POLICY = """\
 version: 1

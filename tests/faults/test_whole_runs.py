@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.adapters.embedded_names import find
 from fairgate.cli import main
+from fairgate.io.embedded_names import find
 
 POLICY = """\
 version: 1

@@ -15,10 +15,10 @@ from fakes.attributes import uses
 from judged_gates import helpful, turns_away
 from test_meta_fair import ANSWERS
 
-from fairgate.domain.keys import source_of
-from fairgate.generation.case_rows import GeneratedCase, case_row
+from fairgate.domain.cases import source_of
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
+from fairgate.suites.metamorphic.sources import GeneratedCase, case_row
 
 Answer = Callable[[dict], str]
 

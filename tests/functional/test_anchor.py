@@ -10,9 +10,9 @@ import pytest
 from fakes.mutations import edited_case
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.adapters import baseline_files
 from fairgate.domain.measurements import Measurement
-from fairgate.engine.history import MOST_BYTES, MOST_RUNS, accepted_run
+from fairgate.gate import baseline_files
+from fairgate.gate.baseline_files import MOST_BYTES, MOST_RUNS, accepted_run
 from fairgate.metrics.catalogue import METRICS
 
 GATE = "  - {metric: asr/generation/controlled, regression: {margin: 0.02, budget: 0.04}}\n"
@@ -258,7 +258,7 @@ class TestHistory:
         assert path.read_bytes() == before
 
     def test_no_more_than_the_latest_are_kept(self, pinned, monkeypatch):
-        monkeypatch.setattr("fairgate.engine.history.MOST_RUNS", 2)
+        monkeypatch.setattr("fairgate.gate.baseline_files.MOST_RUNS", 2)
         assert MOST_RUNS == 20
         for day in (2, 3, 4):
             accept(pinned, day)

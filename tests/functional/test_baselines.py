@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_the_earlier_baseline_whole(accepted, monkeypatch, co
 
     with monkeypatch.context() as patched:
         if call == "write":
-            patched.setattr("fairgate.adapters.files.durable.DurableFile.write", full)
+            patched.setattr("fairgate.io.durable.DurableFile.write", full)
         else:
             patched.setattr(os, call, full)
         assert accepted.run("baseline", command, "out", "--reason", "worse") == 4

@@ -7,13 +7,13 @@ import subprocess
 
 import pytest
 
-from fairgate.adapters.embedded_names import find
 from fairgate.cli import main
-from fairgate.composition import blamed_sides
-from fairgate.composition.blaming import blaming
 from fairgate.domain.executions import Answer
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SILENT
+from fairgate.features.blame import sides
+from fairgate.features.blame.versions import blaming
+from fairgate.io.embedded_names import find
 
 POLICY = """\
 version: 1
@@ -130,7 +130,7 @@ def embeddings(tmp_path_factory):
 def scripted(project, monkeypatch, embeddings):
     """Return a project whose generator answers by rule; corpus and embedder are real."""
     monkeypatch.setenv("FAIRGATE_CACHE", str(embeddings))
-    monkeypatch.setattr(blamed_sides, "open_generator", lambda *_: ByRule())
+    monkeypatch.setattr(sides, "open_generator", lambda *_: ByRule())
     return project
 
 

@@ -17,12 +17,10 @@ import pytest
 from fakes.mutations import mutated
 from functional.conftest import Workspace
 
-from fairgate.adapters.files.bundle_zip import unzipped, zipped
 from fairgate.cli import main
-from fairgate.composition.bundle_check import check_bundle
-from fairgate.composition.bundling import OPTIONAL, REQUIRED
 from fairgate.domain.errors import DataError
-from fairgate.reports.in_toto import statement
+from fairgate.features.bundles.bundle import OPTIONAL, REQUIRED, statement
+from fairgate.features.bundles.command import check_bundle, unzipped, zipped
 
 GATES = """\
   - {metric: asr/generation/controlled, max: 0.4, regression: {margin: 0.02, budget: 0.04}}
@@ -494,7 +492,7 @@ def test_every_leaf_is_computed_again_or_held_by_its_hash(path, name, most, monk
         name == "run.json"
     ):  # which the result does not follow from, except for the references' names
         result = result_of_bundle(path)
-        monkeypatch.setattr("fairgate.composition.bundle_check.result_of", lambda *_: result)
+        monkeypatch.setattr("fairgate.features.bundles.command.result_of", lambda *_: result)
     other = path.with_name("walked.zip")
     tried, accepted = 0, Counter()
     for place, (pattern, data) in enumerate(walked(members, name, most)):

@@ -170,7 +170,7 @@ def test_help_is_answered(workspace, arguments):
 
 def test_an_internal_error_is_no_verdict_and_no_traceback(workspace, monkeypatch):
     workspace.answers(fair)
-    monkeypatch.setattr("fairgate.engine.waves.judge", lambda *_: 1 / 0)
+    monkeypatch.setattr("fairgate.gate.waves.judge", lambda *_: 1 / 0)
     assert workspace.run("run", "policy.yaml") == 4
     assert "Traceback" not in workspace.err
     assert "--debug" in workspace.err
@@ -181,7 +181,7 @@ def test_interruption_is_130(workspace, monkeypatch):
         raise KeyboardInterrupt
 
     workspace.answers(fair)
-    monkeypatch.setattr("fairgate.engine.waves.judge", stop)
+    monkeypatch.setattr("fairgate.gate.waves.judge", stop)
     assert workspace.run("run", "policy.yaml") == 130
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import pytest
@@ -15,13 +17,13 @@ from pydantic import Field
 from fairgate.cli import main
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Stop
+from fairgate.domain.schema import SuiteModel
 from fairgate.domain.units import Judged, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
-from fairgate.schema.suite import SuiteModel
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import SuitePlan
 
@@ -310,3 +312,19 @@ def test_what_was_added_is_gone_afterwards():
         with pytest.raises(ValueError, match="already"), RELATIONS.added(Shout()):
             pass
     assert "toy/shout" not in RELATIONS
+
+
+ROOT = Path(__file__).parents[2]
+FILE = re.compile(r"`([a-z_./]+\.(?:py|js|yml))`")
+
+
+def test_the_page_names_files_that_are_there_and_twenty_on_the_way_of_a_case():
+    page = (ROOT / ".github" / "ARCHITECTURE.md").read_text("utf-8")
+    missing = [
+        name
+        for name in FILE.findall(page)
+        if not ((ROOT / "fairgate" / name).exists() or (ROOT / name).exists())
+    ]
+    assert [name for name in missing if "/" in name] == []
+    way = page.partition("## One case through it")[2].partition("\n## ")[0]
+    assert 10 < len(set(FILE.findall(way))) <= 20

@@ -58,11 +58,11 @@ def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
      (True, {"TERM": "dumb"}, False)],
 )  # fmt: skip
 def test_colour_is_for_terminals(monkeypatch, terminal, environment, coloured):
-    from fairgate.cli import saying
+    from fairgate.terminal import output
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(saying.sys, "stdout", type("Out", (), {"isatty": lambda self: terminal})())
-    assert saying.has_colour() is coloured
+    monkeypatch.setattr(output.sys, "stdout", type("Out", (), {"isatty": lambda self: terminal})())
+    assert output.has_colour() is coloured

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fairgate.generation.catalogue import GENERATORS
+from fairgate.features.generation.generators import GENERATORS
 
 TEMPLATES = """\
 id: own
@@ -55,7 +55,7 @@ def test_no_part_of_a_file_is_left_where_making_it_fails(workspace, monkeypatch)
         yield from ()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fairgate.adapters.files.generated_cases._lines", failing)
+    monkeypatch.setattr("fairgate.features.generation.cases._lines", failing)
     assert workspace.run("generate", "genfair", "--limit", "5", "--out", "cases.jsonl") == 4
     assert "disk is full" in workspace.err
     assert not [path for path in workspace.root.iterdir() if "cases.jsonl" in path.name]

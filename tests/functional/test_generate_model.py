@@ -9,7 +9,7 @@ import pytest
 from fakes.chat_server import chat_server
 
 from fairgate.cli import main
-from fairgate.generation.model_pairs import is_english
+from fairgate.features.generation.model_pairs import is_english
 from fairgate.relations.catalogue import RELATIONS
 
 ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from fairgate.cli import cli
-from fairgate.cli.starting import init
+from fairgate.features.init.command import init
 
 EVERYTHING = "*"
 

@@ -7,7 +7,7 @@ from fakes.judges import generators, labelled, turned_away, verdict
 from judged_gates import helpful, judged_gate, turns_away
 
 from fairgate.cli import main
-from fairgate.composition import pace
+from fairgate.gate import composition as pace
 
 PAIRS, JUDGES = 10, 3
 SMALL = [

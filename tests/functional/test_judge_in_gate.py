@@ -21,11 +21,11 @@ from fakes.judges import (
 )
 from judged_gates import helpful, judged_gate, turns_away
 
-from fairgate.adapters.github.base_commit import BaseCommit, Clone
-from fairgate.composition.change import Judge, evaluated
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SILENT
-from fairgate.schema.outside import Role
+from fairgate.domain.schema import Role
+from fairgate.github.base_commit import BaseCommit, Clone
+from fairgate.github.change import Judge, evaluated
 
 VERIFY = Path(__file__).parents[2] / "docs" / "verify.py"
 SMALL = [

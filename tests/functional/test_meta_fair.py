@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from fairgate.adapters.embedded_names import embedded_path
-from fairgate.adapters.files.sources import read_sources
-from fairgate.adapters.pair_catalogue import pair_catalogue
 from fairgate.cli import main
-from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.executions import CorpusSpec
+from fairgate.io.embedded_names import embedded_path
+from fairgate.policy.pair_catalogue import pair_catalogue
 from fairgate.relations.catalogue import RELATIONS
+from fairgate.suites.metamorphic.sources import read_sources
 
 PAIRS = [relation.id for relation in RELATIONS if relation.takes_pairs]
 WRITTEN = [name for name in PAIRS if not RELATIONS[name].judge_instruction]

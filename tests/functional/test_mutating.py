@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fairgate.adapters.files.kill_score import read_kill_score
 from fairgate.domain.errors import DataError
+from fairgate.gate.accepted_runs import read_kill_score
 
 GLOBAL = """\
   - {metric: asr/generation/controlled, max: 0.40}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.composition.starting import Start, starter_files
+from fairgate.features.init.starter_files import Start, starter_files
 from fairgate.metrics.identity import ADVISED
 
 ROOT = Path(__file__).parents[2]

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.adapters.relation_files import own_relations
-from fairgate.domain.cases import Source
+from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import UsageError
+from fairgate.domain.units import Reading
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
+from fairgate.relations.relation_files import own_relations
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-relation.md"
 CODE = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
@@ -222,6 +223,7 @@ class Own:
         {prepare}
 
     def same(self, left, right):
+        {same}
         return self.inner.same(left, right)
 
 
@@ -252,11 +254,27 @@ READS = [
 ]
 
 
+@pytest.mark.parametrize("does", ["return 7", "raise ValueError('unheard of')"])
+def test_a_comparison_of_ones_own_that_fails_is_told(own, does):
+    code = CODE.replace("RELATIONS = (WrittenBy(),)", "") + ORACLE.format(
+        read="pass", oracle="pass", prepare="pass", same=does
+    )
+    (own.root / "my_relations.py").write_text(code)
+    task = Task(id="t", instruction="i", labels=("good", "bad"))
+    with own_relations(own.root / "my_relations.py"):
+        oracle = RELATIONS["own/written-by"].oracle(task)
+        with pytest.raises(UsageError, match=r"`oracle\(\).same` of the relation") as raised:
+            oracle.same(Reading(value="good"), Reading(value="bad"))
+    words = "7; expected true or false" if "7" in does else "ValueError: unheard of"
+    assert words in str(raised.value)
+    assert "at the answers 'good' (text) and 'bad' (text)" in str(raised.value)
+
+
 @pytest.mark.parametrize(("read", "oracle", "prepare", "words"), READS)
 def test_what_an_oracle_of_ones_own_does_wrong_is_told(own, read, oracle, prepare, words):
     own.answered(fair)
     code = CODE.replace("RELATIONS = (WrittenBy(),)", "") + ORACLE.format(
-        read=read, oracle=oracle, prepare=prepare
+        read=read, oracle=oracle, prepare=prepare, same="pass"
     )
     (own.root / "my_relations.py").write_text(code)
     (own.root / "policy.yaml").write_text(POLICY + "constant_answers: allow\n")

@@ -8,8 +8,7 @@ from importlib import resources
 
 import pytest
 
-from fairgate.adapters.measured_precision import NOT_MEASURED, precision_of, share
-from fairgate.composition.measuring import embedded_labels
+from fairgate.features.listings.precision import NOT_MEASURED, embedded_labels, precision_of, share
 from fairgate.relations.catalogue import RELATIONS
 
 SHIPPED = resources.files("fairgate") / "data" / "labelled" / "precision.json"

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.adapters.embedded_names import find
-from fairgate.adapters.files.corpus import CorpusFile
-from fairgate.adapters.worker_processes import WorkerProcesses
 from fairgate.cli import main
-from fairgate.composition.building import Composition
-from fairgate.composition.loading import load_policy
-from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.executions import CorpusSpec
+from fairgate.domain.ports import SILENT
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.ports import SILENT
+from fairgate.features.ray.executors import WorkerProcesses
+from fairgate.gate.composition import Composition
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.io.embedded_names import find
+from fairgate.retrieval.corpus import CorpusFile
 
 pytestmark = pytest.mark.xdist_group("same bytes")  # one worker, so that `whole` is run once
 POLICY = """\
@@ -174,7 +174,7 @@ def test_a_stored_run_gives_the_same_bytes(policy, whole):
 
 DYING = """
     import os, signal, sys
-    from fairgate.adapters.result_store import SqliteResultStore
+    from fairgate.systems.result_store import SqliteResultStore
     from fairgate.cli import main
 
     place, batches = sys.argv[1], int(sys.argv[2])

@@ -11,9 +11,9 @@ from fakes.judges import turned_away
 from fakes.shards import PARTS, in_parts, merged, rewritten, whole
 from judged_gates import helpful, judged_gate
 
-from fairgate.composition.loading import load_policy
 from fairgate.domain.runtime import Runtime
-from fairgate.engine.shards import Shard, assigned, part_of
+from fairgate.features.shards.shard import Shard, assigned, part_of
+from fairgate.gate.loaded_policy import load_policy
 
 BBQ = """\
 version: 1
@@ -215,7 +215,7 @@ def test_parts_that_asked_another_recording_or_version_are_refused(parts, monkey
         parts, 2, "it was asked with another file 'recorded answers answers.jsonl' than is here"
     )
     (parts.root / "answers.jsonl").write_text(text)
-    monkeypatch.setattr("fairgate.composition.sharding.__version__", "9.9")
+    monkeypatch.setattr("fairgate.features.shards.parts.__version__", "9.9")
     refused(parts, 2, "was asked by FairGate", "this is '9.9'")
 
 

@@ -8,10 +8,10 @@ import pytest
 from fakes.following import following
 from fakes.question_items import ORACLES, answered, core, planned, saying, table_of, value
 
-from fairgate.adapters.embedded_names import find
-from fairgate.adapters.files.question_items.read import ItemFiles, read_items
-from fairgate.adapters.unknown_wordings import unknown_wordings
 from fairgate.domain.items import Alignment
+from fairgate.io.embedded_names import find
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.suites.question_items.item_files import ItemFiles, read_items
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"
 EXPECTED = {

@@ -172,7 +172,7 @@ def test_more_documents_than_a_collection_has_are_told(workspace):
 
 def test_too_few_items_for_examples_are_told(workspace):
     rows = (workspace.root / "items.jsonl").write_text
-    from fairgate.adapters.embedded_names import embedded_path
+    from fairgate.io.embedded_names import embedded_path
 
     rows("".join(embedded_path("items", "demo-bbq").read_text().splitlines(keepends=True)[:16]))
     suite = "  - {id: b, kind: bbq, items: items.jsonl, settings: [none], shots: 8}\n"

@@ -108,8 +108,8 @@ def test_check_imports_only_the_relations_that_the_policy_names(workspace):
     apart = (
         "fairgate.relations.set_equivalence",
         "fairgate.relations.genfair.mr1_removal_one",
-        "fairgate.relations.meta_fair.mr11_score",
-        "fairgate.engine.gate",
+        "fairgate.relations.meta_fair",
+        "fairgate.gate.gate",
     )
     assert loaded("check", "policy.yaml", heavy=(*HEAVY, *apart)) == f"loaded {[*apart[:1]]}"
 

@@ -16,11 +16,10 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate import __version__
-from fairgate.adapters.files.bundle_zip import zipped
-from fairgate.composition.bundling import STATEMENT, RunFiles, as_json, members_of
-from fairgate.engine.gate import run_gate
-from fairgate.engine.ports import SILENT
-from fairgate.reports.in_toto import statement
+from fairgate.domain.ports import SILENT
+from fairgate.features.bundles.bundle import STATEMENT, RunFiles, as_json, members_of, statement
+from fairgate.features.bundles.command import zipped
+from fairgate.gate.gate import run_gate
 from fairgate.reports.run_record import render_run_record
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "verify.py"

@@ -7,17 +7,16 @@ import pytest
 from fakes.shards import in_parts, merged, taken, whole
 from fakes.workers import Here
 
-from fairgate.adapters.environment import libraries_of_answers
-from fairgate.adapters.onnx_engine import batch_size
-from fairgate.adapters.onnx_engine.decoder_session import DecoderSession
-from fairgate.composition import building
-from fairgate.composition.loading import load_policy
-from fairgate.composition.team import team_for
 from fairgate.domain.errors import UsageError
 from fairgate.domain.runtime import Runtime, Workers
-from fairgate.engine.worker_side import WorkerSide
-from fairgate.systems.onnx_generator import GeneratorPolicy, named_for_workers
-from fairgate.systems.worker import worker_side
+from fairgate.features.ray.worker_side import WorkerSide, worker_side
+from fairgate.features.ray.workers import team_for
+from fairgate.gate import composition
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.io.environment import libraries_of_answers
+from fairgate.onnx import batches
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.systems.generator import GeneratorPolicy, named_for_workers
 
 HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 8}}}
 SUITE = {
@@ -170,7 +169,7 @@ def in_this_process(monkeypatch, side):
         executors.append(Here(runtime.workers.count, lambda busy: (busy[-1], False), side))
         return executors[-1]
 
-    monkeypatch.setattr("fairgate.composition.team._executor", executor)
+    monkeypatch.setattr("fairgate.features.ray.workers._executor", executor)
     return executors
 
 
@@ -221,8 +220,10 @@ def test_a_machine_without_workers_that_asked_is_in_the_record(workspace, monkey
     with_documents(workspace)
     in_parts(workspace.run, "p.yaml", 2, "--cache", "of-parts")
     expected = merged(workspace.run, "--cache", "one")
-    here = building.describe_environment
-    monkeypatch.setattr(building, "describe_environment", lambda to: {**here(to), "cpu": "other"})
+    here = composition.describe_environment
+    monkeypatch.setattr(
+        composition, "describe_environment", lambda to: {**here(to), "cpu": "other"}
+    )
     found = merged(workspace.run, "--cache", "many")
     assert cpus(found) == sorted({*cpus(expected), "other"})
     assert "on machines that are not alike (cpu: " in found["report.md"].decode()
@@ -245,7 +246,7 @@ def test_a_worker_with_another_library_answers_nothing(workspace, monkeypatch, n
     installed = libraries_of_answers()
     assert name in installed
     there = {key: value for key, value in {**installed, **other}.items() if value is not None}
-    monkeypatch.setattr("fairgate.systems.worker.libraries_of_answers", lambda: there)
+    monkeypatch.setattr("fairgate.features.ray.worker_side.libraries_of_answers", lambda: there)
     assert workspace.run("run", "p.yaml", "--workers", "2", "--out", "out") == 2
     said = " ".join(workspace.err.split())
     assert says in said
@@ -261,11 +262,9 @@ def test_transformers_that_one_side_lacks_refuse_no_worker(workspace, monkeypatc
     expected = whole(workspace.run, "p.yaml", "--cache", "one")
     in_this_process(monkeypatch, worker_side)
     others = {name: of for name, of in libraries_of_answers().items() if name != "transformers"}
-    for module, version in (("onnx_generator", run), ("worker", there)):
+    for module, version in (("systems.onnx_generator", run), ("features.ray.worker_side", there)):
         found = others if version is None else {**others, "transformers": version}
-        monkeypatch.setattr(
-            f"fairgate.systems.{module}.libraries_of_answers", lambda found=found: found
-        )
+        monkeypatch.setattr(f"fairgate.{module}.libraries_of_answers", lambda found=found: found)
     assert whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2") == expected
 
 
@@ -273,7 +272,7 @@ def test_other_transformers_on_both_sides_refuse_a_worker(workspace):
     found = json.loads(named_for_workers(GeneratorPolicy(), Runtime(workers=Workers(count=2))))
     libraries = libraries_of_answers() | {"transformers": "4.57.1"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairgate.systems.worker.libraries_of_answers", lambda: libraries)
+        patch.setattr("fairgate.features.ray.worker_side.libraries_of_answers", lambda: libraries)
         found["libraries"] = libraries | {"transformers": "4.56.0"}
         with pytest.raises(UsageError, match=r"transformers 4\.57\.1 \(the run: 4\.56\.0\)"):
             worker_side(1)._open(json.dumps(found))
@@ -298,7 +297,7 @@ def test_workers_share_the_memory_that_batches_are_fitted_to(workspace, monkeypa
     workspace.sources(3)
     write(workspace)
     asked = []
-    monkeypatch.setattr(batch_size, "free_bytes", asked.append)
+    monkeypatch.setattr(batches, "free_bytes", asked.append)
     auto = ("--batch-size", "auto", "--cache")
     expected = whole(workspace.run, "p.yaml", *auto, "one")
     assert set(asked) == {1}

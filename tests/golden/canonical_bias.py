@@ -12,8 +12,8 @@ from fairgate.domain.items import Condition, Item, item_case_key
 from fairgate.domain.measurements import Measurement
 from fairgate.domain.outcomes import Evidence, GateResult, Outcome, Overlap
 from fairgate.domain.units import Judged, Reading, Reason, Unit
-from fairgate.engine.baseline import Baseline
-from fairgate.engine.gate import GateRun
+from fairgate.gate.baseline import Baseline
+from fairgate.gate.gate import GateRun
 
 SUITE = "bbq"
 CATEGORIES = ("Age", "Religion")

@@ -25,9 +25,9 @@ from fairgate.domain.outcomes import (
     RuleResult,
 )
 from fairgate.domain.units import Arm, Judged, Reading, Reason, Unit
-from fairgate.engine.baseline import Baseline, BaselineSuite
-from fairgate.engine.gate import GateRun
-from fairgate.engine.tabulate import table_of
+from fairgate.gate.baseline import Baseline, BaselineSuite
+from fairgate.gate.gate import GateRun
+from fairgate.gate.judge import table_of
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 from fairgate.suites.metamorphic.plan import PlanInput
 from fairgate.suites.metamorphic.policy import SuitePolicy

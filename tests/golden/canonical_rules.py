@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairgate.domain.outcomes import Change, Outcome, Provenance, RuleResult
-from fairgate.engine.check_change import check_change
+from fairgate.gate.changes import check_change
 from fairgate.metrics.catalogue import BY_ID
 
 SUITE = "sentiment"

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fairgate.engine.mutants import Kind, Mutant, Reach
-from fairgate.reports.kill_tables import noun_of
+from fairgate.features.mutation.command import noun_of
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach
 
 DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
 _KEPT = ("policy", "sources", "strengths", "stated", "seeds", "score", "false_kills", "not_seen")

@@ -10,17 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_hostile_texts import _view
 
-from fairgate.composition.ci_files import ChangeReport
-from fairgate.composition.several_policies import SeveralReports
+from fairgate.github.change_report import ChangeReport, SeveralReports
+from fairgate.github.report import Edits, Notes, job_summary, pull_request_comment, render_notes
 from fairgate.reports.blocks import Form, Text
 from fairgate.reports.markdown import COMMENT_LIMIT, length
-from fairgate.reports.pull_request import (
-    Edits,
-    Notes,
-    job_summary,
-    pull_request_comment,
-    render_notes,
-)
 
 URL = "https://github.com/octo/shop/actions/runs/1"
 VIEW = _view("word")

@@ -14,9 +14,8 @@ from canonical_results import CANONICAL
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.outcomes import Provenance
-from fairgate.reports.control_map import render_control_map
-from fairgate.reports.cyclonedx import render_cyclonedx
-from fairgate.reports.every_eval_ever import render_every_eval_ever
+from fairgate.features.exports.control_map import render_control_map
+from fairgate.features.exports.every_eval_ever import render_cyclonedx, render_every_eval_ever
 
 RUNS = {
     **{name: lambda name=name: CANONICAL[name]().result for name in CANONICAL},

@@ -11,8 +11,7 @@ from canonical_results import CANONICAL, baseline
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.reports.affected import leading
 from fairgate.reports.console import render_console
-from fairgate.reports.glossary import meaning, words
-from fairgate.reports.html import render_html
+from fairgate.reports.html import meaning, render_html, words
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
 from fairgate.reports.spans import spans

@@ -6,14 +6,13 @@ import pytest
 from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, SUITE, baseline
 
+from fairgate.features.exports.ci import render_junit
+from fairgate.features.exports.sarif import render_sarif
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
-from fairgate.reports.judged_lines import rows_jsonl
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.run_record import render_run_record
-from fairgate.reports.sarif import render_sarif
+from fairgate.reports.run_record import render_run_record, rows_jsonl
 from fairgate.reports.view import ReportOptions
 
 OPTIONS = ReportOptions(

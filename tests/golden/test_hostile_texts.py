@@ -14,14 +14,13 @@ from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
 from poisoning import Elements, check_lines, poisoned
 
+from fairgate.features.exports.ci import render_junit
+from fairgate.features.exports.sarif import render_sarif
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
-from fairgate.reports.judged_lines import rows_jsonl
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import length, render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.run_record import render_run_record
-from fairgate.reports.sarif import render_sarif
+from fairgate.reports.run_record import render_run_record, rows_jsonl
 from fairgate.reports.view import ReportOptions
 
 TAGS = re.compile(r"</?(?:details|summary|sub|code)>|<br>")

@@ -14,11 +14,10 @@ import pytest
 from canonical_results import CANONICAL, baseline
 from node.programs import chromium, installed
 
-from fairgate.reports.blocks import CaseList
+from fairgate.reports.blocks import CaseList, Chapter, Section
 from fairgate.reports.browsing import CaseBrowser
 from fairgate.reports.html import render_html
 from fairgate.reports.present import present
-from fairgate.reports.section import Chapter, Section
 from fairgate.reports.sections.catalogue import SECTIONS, SectionKind
 from fairgate.reports.view import ReportOptions
 

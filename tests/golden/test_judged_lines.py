@@ -10,8 +10,8 @@ import pytest
 from canonical_results import regression
 
 from fairgate.domain.units import Reading, Reason
-from fairgate.reports import judged_lines
-from fairgate.reports.judged_lines import rows_jsonl
+from fairgate.reports import run_record
+from fairgate.reports.run_record import rows_jsonl
 
 
 def result(change):
@@ -55,7 +55,7 @@ def test_lines_are_compact_json_whatever_pairs_share(change, monkeypatch):
         says = judged.claims["generation"]
         expected = {1.0: "violated", 0.0: "satisfied"}.get(says, f"inconclusive({says})")
         assert record["generation"] == expected
-    monkeypatch.setattr(judged_lines, "_MOST_HELD", 0)
+    monkeypatch.setattr(run_record, "_MOST_HELD", 0)
     assert list(rows_jsonl(found)) == lines
 
 

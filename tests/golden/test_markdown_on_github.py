@@ -14,17 +14,17 @@ from poisoning import poisoned
 from test_hostile_items import _plain_bias
 from test_hostile_texts import _view
 
-from fairgate.reports import escaping
-from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
-from fairgate.reports.markdown import render_comment, render_report
-from fairgate.reports.present import present
-from fairgate.reports.pull_request import (
+from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
+from fairgate.github.report import (
     Edits,
     Notes,
     job_summary,
     no_verdict_comment,
     pull_request_comment,
 )
+from fairgate.reports import escaping
+from fairgate.reports.markdown import render_comment, render_report
+from fairgate.reports.present import present
 from fairgate.reports.view import ReportOptions
 
 pytestmark = pytest.mark.gfm

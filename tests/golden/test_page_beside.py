@@ -13,7 +13,7 @@ from test_html_in_browser import DARK, DESK, LIGHT, PHONE, _examined, _opened, _
 from test_page_cases import lists
 
 from fairgate.domain.outcomes import Overlap
-from fairgate.engine.history import accepted_run
+from fairgate.gate.baseline_files import accepted_run
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present

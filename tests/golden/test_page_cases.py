@@ -14,8 +14,8 @@ from canonical_bias import bias_baseline, social_bias
 from canonical_results import CANONICAL, FLIPS, baseline, regression
 from fakes.planted import Bench, Plant, policy_of
 
-from fairgate.domain.keys import source_of
-from fairgate.engine.history import accepted_run
+from fairgate.domain.cases import source_of
+from fairgate.gate.baseline_files import accepted_run
 from fairgate.reports import browsing
 from fairgate.reports.blocks import CaseList
 from fairgate.reports.browsing import CaseBrowser, Room, Texts
@@ -23,7 +23,7 @@ from fairgate.reports.html import render_html
 from fairgate.reports.judged_rows import in_words
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.sections import pair_browser, question_browser
+from fairgate.reports.sections import case_tables
 from fairgate.reports.view import ReportOptions
 
 DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
@@ -37,16 +37,16 @@ def lists(text):
     return [json.loads(found) for found in DATA.findall(text)]
 
 
-def tagged(data, module=pair_browser):
+def tagged(data, tags=case_tables.TAGS):
     """Return the keys of a list, by their tag."""
-    texts, found = data["texts"], {tag: set() for tag in module.TAGS}
+    texts, found = data["texts"], {tag: set() for tag in tags}
     for row in data["rows"]:
-        if module is question_browser:
+        if tags is case_tables.QUESTION_TAGS:
             key = texts[row[2]]
         else:
             rest, own, *_ = data["variants"][row[2]]
             key = (texts[data["sources"][row[1]][0]] if own else "") + texts[rest]
-        found[module.TAGS[row[0]]].add(key)
+        found[tags[row[0]]].add(key)
     return found
 
 
@@ -116,7 +116,7 @@ def test_neutral_answers_and_documents_stand_beside_a_pair():
 
 def test_wrong_and_undecided_answers_to_questions_are_listed():
     (data,) = lists(page(social_bias(), bias_baseline()))
-    found = tagged(data, question_browser)
+    found = tagged(data, case_tables.QUESTION_TAGS)
     wrong = {row.unit.key for row in social_bias().result.judged if row.claims["correct"] != 1.0}
     assert set().union(*found.values()) == wrong
     assert len(found["undecided"]) == 2
@@ -216,7 +216,7 @@ def test_a_sample_of_pairs_keeps_changed_answers_and_spreads_undecided_ones(monk
             texts[data["sources"][row[1]][0]] + texts[data["variants"][row[2]][0]]
             for row in data["rows"]
         ]
-        return text, keys, [pair_browser.TAGS[row[0]] for row in data["rows"]]
+        return text, keys, [case_tables.TAGS[row[0]] for row in data["rows"]]
 
     _, every, tags = listed()
     assert tags == ["changed"] + ["undecided"] * (len(every) - 1)

@@ -8,12 +8,12 @@ import click
 import pytest
 from ruamel.yaml import YAML
 
-from fairgate.adapters.measured_precision import precision_of
 from fairgate.cli import cli
 from fairgate.domain.cases import Source
+from fairgate.features.listings.described import default_of, oracle_of
+from fairgate.features.listings.precision import precision_of
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.described import default_of, oracle_of
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

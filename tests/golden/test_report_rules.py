@@ -13,13 +13,13 @@ from canonical_results import CANONICAL, baseline, regression
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, Overlap
+from fairgate.features.exports.ci import render_junit
+from fairgate.features.exports.sarif import sarif
 from fairgate.reports import figures
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import length, render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.sarif import sarif
 from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions
 

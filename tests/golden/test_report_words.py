@@ -15,19 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.findings import IdentityFinding, TermFinding
 from fairgate.domain.measurements import Measurement
-from fairgate.domain.outcomes import Outcome
-from fairgate.engine.bounds import check_bounds
-from fairgate.engine.identity import check_identity
+from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
+from fairgate.features.exports.ci import render_junit
+from fairgate.gate.bounds import check_bounds
+from fairgate.gate.identity import check_identity
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.identity import COMPARING
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.schema import GatePolicy
 from fairgate.reports import figures
 from fairgate.reports.blocks import Table, Text
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
-from fairgate.reports.junit import render_junit
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
 from fairgate.reports.rule_rows import rule_rows

@@ -12,8 +12,8 @@ import pytest
 from canonical_results import CANONICAL, baseline
 from node.programs import installed
 
+from fairgate.features.exports.sarif import render_sarif
 from fairgate.reports.present import present
-from fairgate.reports.sarif import render_sarif
 from fairgate.reports.view import ReportOptions
 
 pytestmark = [

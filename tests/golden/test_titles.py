@@ -12,20 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.findings import IdentityFinding, TermFinding
-from fairgate.domain.outcomes import Outcome
-from fairgate.engine.decide import decide
+from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
+from fairgate.features.exports.ci import render_badge
+from fairgate.gate.decide import decide
+from fairgate.github.foreign_reports import read_foreign_record, render_foreign_record
+from fairgate.github.report import Notes, job_summary, pull_request_comment, several_head
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.identity import COMPARING
 from fairgate.reports.affected import leading
-from fairgate.reports.badge import render_badge
 from fairgate.reports.blocks import Table
 from fairgate.reports.console import render_console
-from fairgate.reports.foreign_record import read_foreign_record, render_foreign_record
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.pull_request import Notes, job_summary, pull_request_comment, several_head
 from fairgate.reports.run_record import render_run_record
 from fairgate.reports.spans import spans
 from fairgate.reports.view import ReportOptions

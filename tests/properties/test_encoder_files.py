@@ -11,8 +11,8 @@ from fakes.encoders import write_encoder
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.domain.errors import ModelError
+from fairgate.onnx.encoder import OnnxEncoder
 
 KEYS = {
     "modules.json": ["type", "path", "idx"],

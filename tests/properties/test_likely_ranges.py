@@ -10,12 +10,12 @@ from calibration.tables import clopper_pearson
 from fakes.planted import policy_of
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.engine.compare import compare
-from fairgate.engine.comparison import Comparison
-from fairgate.engine.rules import Rule
+from fairgate.gate.compare import compare
+from fairgate.gate.comparison import Comparison
+from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.table import Table
-from fairgate.policy.gates import GatePolicy
+from fairgate.policy.schema import GatePolicy
 
 POLICY = policy_of()
 ALPHA = 1 - POLICY.confidence

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.engine.compare import compare
-from fairgate.engine.comparison import Comparison
-from fairgate.engine.identity import compare_identities, identity_measurements
-from fairgate.engine.loosened import loosened
-from fairgate.engine.measure import measure
-from fairgate.engine.rules import expand_rules
+from fairgate.gate.compare import compare
+from fairgate.gate.comparison import Comparison
+from fairgate.gate.identity import compare_identities, identity_measurements
+from fairgate.gate.measure import measure
+from fairgate.gate.rules import expand_rules
+from fairgate.github.sides import loosened
 from fairgate.metrics.table import Table
 
 WORLD = Bench(policy=policy_of(), sources=14, sets=("gender",))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).resolve().parents[1]
-NO_TESTS = ("benchmarks", "recipes", "node")  # what measures time on purpose, or is no test
+NO_TESTS = ("recipes", "node")  # what measures time on purpose, or is no test
 CLOCKS = {"sleep", "time", "monotonic", "perf_counter"}
 SHORTEST = 60
 """Seconds; a limit below it could end a test on a machine that has much else to do."""

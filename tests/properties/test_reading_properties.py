@@ -4,11 +4,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairgate.adapters.unknown_wordings import unknown_wordings
 from fairgate.domain.executions import Stop
-from fairgate.oracles.choice import Choices, choice_stop, read_choice
-from fairgate.oracles.label import first_label
-from fairgate.oracles.stopping import is_complete
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.relations.oracles.choice import Choices, choice_stop, is_complete, read_choice
+from fairgate.relations.oracles.label import first_label
 
 SENTIMENT = ("positive", "negative", "neutral", "mixed")
 TOXICITY = ("toxic", "non-toxic", "non toxic", "nontoxic", "not toxic")

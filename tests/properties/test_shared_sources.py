@@ -15,21 +15,19 @@ from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 
-from fairgate.adapters.task_files import load_task
-from fairgate.domain.cases import Source, Task, TestPlan
+from fairgate.domain.cases import Source, Task, TestPlan, first_asked, is_repeat
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.keys import first_asked, is_repeat
-from fairgate.engine.attribution import attribute
-from fairgate.engine.constant_answers import constant_answers, readable_answers
-from fairgate.engine.crossing import Crossing
-from fairgate.engine.mutants import Kind, Mutant, Reach
-from fairgate.engine.mutated_pairs import PairVariants
-from fairgate.engine.tabulate import tabulate
-from fairgate.engine.wave import Answered
-from fairgate.oracles.verdict import code_of
+from fairgate.features.mutation.mutants import Kind, Mutant, Reach
+from fairgate.features.mutation.recorded_run import PairVariants
+from fairgate.gate.attribution import attribute
+from fairgate.gate.decide import constant_answers, readable_answers
+from fairgate.gate.judge import tabulate
+from fairgate.gate.waves import Answered, Crossing
+from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
+from fairgate.relations.oracles.judge import code_of
 from fairgate.relations.set_equivalence import SetEquivalence
 from fairgate.suites.metamorphic.judge import is_violated, judge_pairs
 from fairgate.suites.metamorphic.plan import PlanInput, build_plan

@@ -8,10 +8,10 @@ from fakes.question_items import CORE, answered, core, many, planned, swapped, t
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.adapters.baseline_files import dump_baseline, load_baseline
 from fairgate.domain.outcomes import Provenance
-from fairgate.engine.baseline import Baseline, BaselineSuite
-from fairgate.engine.measure import measure, measure_slice
+from fairgate.gate.baseline import Baseline, BaselineSuite
+from fairgate.gate.baseline_files import dump_baseline, load_baseline
+from fairgate.gate.measure import measure, measure_slice
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.social_bias import check_inequalities
 
@@ -169,8 +169,8 @@ def test_duplicated_items_neither_narrow_nor_widen_an_interval(metric, templates
 
 def test_few_templates_get_students_interval_with_one_less_degree_of_freedom():
     from fairgate.metrics.metric import observe
+    from fairgate.stats.interval import t_interval
     from fairgate.stats.observations import cluster_totals
-    from fairgate.stats.t_interval import t_interval
 
     rng = np.random.default_rng(5)
     items = many(40, 5)

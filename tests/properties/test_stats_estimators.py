@@ -10,16 +10,19 @@ from fakes.statistics import bootstrap, regression_evidence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairgate.stats.auc import auc
+from fairgate.stats.association import auc, entropy
 from fairgate.stats.bootstrap import BootstrapSettings
-from fairgate.stats.entropy import entropy
-from fairgate.stats.evidence import RegressionSettings, Worse
-from fairgate.stats.interval import Interval
+from fairgate.stats.interval import Interval, wilson
 from fairgate.stats.multiplicity import holm
 from fairgate.stats.observations import Observations, cluster_totals, estimate, pair_by_key
-from fairgate.stats.power import RuleDesign, minimum_detectable_effect, sources_needed
-from fairgate.stats.typical_values import TypicalValues
-from fairgate.stats.wilson import wilson
+from fairgate.stats.regression import (
+    RegressionSettings,
+    RuleDesign,
+    Worse,
+    minimum_detectable_effect,
+    sources_needed,
+)
+from fairgate.stats.sign_flip import TypicalValues
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 VALUE = st.sampled_from([0.0, 1.0, math.nan])

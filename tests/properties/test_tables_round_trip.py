@@ -11,12 +11,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairgate.adapters.files.cleaning import clean_text
-from fairgate.adapters.files.corpus import CorpusFile
-from fairgate.adapters.files.sources import read_sources
-from fairgate.adapters.files.tables import read_rows
-from fairgate.domain.corpora import CorpusSpec
 from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import CorpusSpec
+from fairgate.io.tables import read_rows
+from fairgate.retrieval.corpus import CorpusFile
+from fairgate.retrieval.preparation import clean_text
+from fairgate.suites.metamorphic.sources import read_sources
 
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=60

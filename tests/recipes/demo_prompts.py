@@ -32,7 +32,7 @@ from demo_typing import clutter, informal
 from question_templates import stances
 
 from fairgate.domain.executions import Document
-from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 
 SENTIMENT = (
     "What is the sentiment of the text? Answer with one word: positive, negative, neutral or mixed."

@@ -148,7 +148,7 @@ class Greedy:
 
 def label_of(answer: str, labels: tuple[str, ...]) -> str | None:
     """Return the label that the gate's oracle reads in an answer."""
-    from fairgate.oracles.label import first_label
+    from fairgate.relations.oracles.label import first_label
 
     lowered = {label.lower(): label for label in labels}
     found = first_label(answer, tuple(lowered))

@@ -15,10 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from fairgate.adapters.attribute_files import embedded_dimensions  # noqa: E402 (the checkout's own)
 from fairgate.domain.attributes import AttributeUse, Form  # noqa: E402
-from fairgate.generation.case_rows import HEADER_KEY, GeneratedCase, case_row  # noqa: E402
+from fairgate.policy.attribute_files import embedded_dimensions  # noqa: E402 (the checkout's own)
 from fairgate.relations.frames import realise  # noqa: E402
+from fairgate.suites.metamorphic.sources import HEADER_KEY, GeneratedCase, case_row  # noqa: E402
 
 SOURCES = ROOT / "fairgate/data/sources"
 STATED = ("age", "ethnicity")

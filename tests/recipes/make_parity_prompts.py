@@ -13,7 +13,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from fairgate.domain.executions import Document
-from fairgate.engine.prompts import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
 
 DATA = Path(__file__).resolve().parents[2] / "fairgate/data"
 OUTPUT = DATA

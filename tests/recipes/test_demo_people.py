@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import make_demo_people
 
-from fairgate.adapters.attribute_files import embedded_dimensions
-from fairgate.adapters.files.sources import read_sources
-from fairgate.domain.corpora import CorpusSpec
+from fairgate.domain.executions import CorpusSpec
+from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.suites.metamorphic.sources import read_sources
 
 FILE = make_demo_people.SOURCES / "demo-people.jsonl"
 

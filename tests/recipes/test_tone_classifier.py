@@ -11,12 +11,12 @@ import pytest
 import train_tone
 from fakes.generation import generated
 
-from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.domain.attributes import Form
-from fairgate.domain.classifiers import SENTIMENTS, TONES
+from fairgate.domain.cases import SENTIMENTS, TONES
 from fairgate.domain.runtime import Runtime
+from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.frames import Realised, realise
-from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS, neutral_uses
+from fairgate.relations.person import NEUTRAL_TRAITS, neutral_uses
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
 from fairgate.systems.classifiers import open_classifier
 

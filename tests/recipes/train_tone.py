@@ -21,8 +21,8 @@ from scipy.optimize import minimize
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from fairgate.adapters.onnx_encoder import OnnxEncoder  # noqa: E402 (the checkout's own package)
-from fairgate.domain.classifiers import SENTIMENTS, TONES  # noqa: E402
+from fairgate.domain.cases import SENTIMENTS, TONES  # noqa: E402
+from fairgate.onnx.encoder import OnnxEncoder  # noqa: E402 (the checkout's own package)
 
 TEXT = ROOT / "tests/recipes/text/tones.txt"
 TARGET = ROOT / "fairgate/data/classifiers"

@@ -6,9 +6,9 @@ import pytest
 from fakes.chat_server import chat_server
 from vector_servers import chroma, postgres
 
-from fairgate.adapters.embedded_names import embedded_path
-from fairgate.adapters.onnx_encoder import OnnxEncoder
 from fairgate.cli import main
+from fairgate.io.embedded_names import embedded_path
+from fairgate.onnx.encoder import OnnxEncoder
 
 pytestmark = [pytest.mark.systems, pytest.mark.filterwarnings("default")]
 TOPICS = ["trains", "bread", "weather in spring", "music", "the price of a lamp", "a knife", "tea"]

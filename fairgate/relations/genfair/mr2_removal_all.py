@@ -7,8 +7,15 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE
-from fairgate.relations.genfair.examples import ENGINEER, FEMALE, YOUNG, example
-from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change, PersonRelation
+from fairgate.relations.person import (
+    ENGINEER,
+    FEMALE,
+    NO_ATTRIBUTES,
+    YOUNG,
+    Change,
+    PersonRelation,
+    example,
+)
 from fairgate.relations.relation import CounterExample, Example
 
 

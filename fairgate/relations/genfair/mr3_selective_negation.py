@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
-from fairgate.relations.genfair.examples import ENGINEER, FEMALE, example
-from fairgate.relations.genfair.person import (
+from fairgate.relations.person import (
+    ENGINEER,
+    FEMALE,
     NO_ATTRIBUTES,
     Change,
     PersonRelation,
+    example,
     negated,
     one_by_one,
     replaced,

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE
-from fairgate.relations.genfair.examples import example
-from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change, substituted
 from fairgate.relations.genfair.tone_and_sentiment import ToneAndSentiment
+from fairgate.relations.person import NO_ATTRIBUTES, Change, example, substituted
 from fairgate.relations.relation import CounterExample, Example
 
 

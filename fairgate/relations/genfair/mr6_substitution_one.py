@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fairgate.domain.cases import Source
-from fairgate.relations.genfair.examples import example
-from fairgate.relations.genfair.person import (
+from fairgate.relations.person import (
     NO_ATTRIBUTES,
     Change,
     PersonRelation,
+    example,
     replaced,
     substituted,
 )

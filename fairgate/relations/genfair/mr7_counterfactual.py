@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.relations.genfair.denial import denied_frame
-from fairgate.relations.genfair.examples import example
-from fairgate.relations.genfair.person import (
+from fairgate.relations.person import (
     NO_ATTRIBUTES,
     Change,
     PersonRelation,
+    example,
     replaced,
     substituted,
 )

@@ -8,9 +8,8 @@ from typing import ClassVar
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE
 from fairgate.relations.frames import Realised, realise
-from fairgate.relations.genfair.examples import ENGINEER, FEMALE, YOUNG, example
-from fairgate.relations.genfair.person import NO_ATTRIBUTES, Change
 from fairgate.relations.genfair.tone_and_sentiment import ToneAndSentiment
+from fairgate.relations.person import ENGINEER, FEMALE, NO_ATTRIBUTES, YOUNG, Change, example
 from fairgate.relations.relation import CounterExample, Example
 
 

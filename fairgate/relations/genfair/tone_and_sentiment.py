@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairgate.domain.cases import Task
-from fairgate.oracles.oracle import Oracle
-from fairgate.oracles.tone import oracle_of
-from fairgate.relations.genfair.person import PersonRelation
+from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.tone import oracle_of
+from fairgate.relations.person import PersonRelation
 from fairgate.relations.relation import needed
 
 

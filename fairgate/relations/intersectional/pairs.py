@@ -11,12 +11,14 @@ from typing import ClassVar
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import Source
 from fairgate.domain.units import TOGETHER
-from fairgate.relations.genfair.examples import ENGINEER, FEMALE, example
-from fairgate.relations.genfair.neutral_traits import NEUTRAL_TRAITS
-from fairgate.relations.genfair.person import (
+from fairgate.relations.person import (
+    ENGINEER,
+    FEMALE,
+    NEUTRAL_TRAITS,
     NO_ATTRIBUTES,
     Change,
     PersonRelation,
+    example,
     replaced,
     substituted,
 )

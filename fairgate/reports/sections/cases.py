@@ -18,11 +18,10 @@ from fairgate.reports.affected import (
     subject,
     subject_of,
 )
-from fairgate.reports.blocks import Block, CaseItem, CaseList, Text
+from fairgate.reports.blocks import Block, CaseItem, CaseList, Section, Text
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.judged_rows import PairRow, in_words
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section
 from fairgate.reports.spans import (
     Inline,
     Kind,

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.feature import FEATURES, at
+from fairgate.reports.blocks import Chapter, Section
 from fairgate.reports.material import Material
-from fairgate.reports.section import Chapter, Section
 from fairgate.reports.sections.case_tables import answers, changed_cases
 from fairgate.reports.sections.cases import cases
 from fairgate.reports.sections.causes import causes
 from fairgate.reports.sections.evidence import evidence, reproduce
-from fairgate.reports.sections.history import headline_history
 from fairgate.reports.sections.relations import relations
 from fairgate.reports.sections.retrieval import retrieval
 from fairgate.reports.sections.rules import rule_figures, rules
 from fairgate.reports.sections.social_bias import social_bias
 from fairgate.reports.sections.terms import terms
-from fairgate.reports.sections.trend import trend
+from fairgate.reports.sections.trend import headline_history, trend
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,8 @@ SECTIONS = Catalogue(
         SectionKind("reproduce", reproduce),
     ),
 )
+
+
+def section_kinds() -> list[SectionKind]:
+    """Return the sections of the core, then those of features."""
+    return [*SECTIONS, *(at(one) for feature in FEATURES for one in feature.sections.values())]

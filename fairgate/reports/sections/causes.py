@@ -9,15 +9,25 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from fairgate.domain.findings import AttributedPart, Attribution, IdentityFinding, Instability
+from fairgate.domain.outcomes import AttributedPart, Attribution, IdentityFinding, Instability
 from fairgate.domain.wording import MINUS
 from fairgate.metrics.identity import MAX_DIFFERENCE
 from fairgate.reports import figures
-from fairgate.reports.alerts import CERTAIN, standing_out
-from fairgate.reports.blocks import Block, Bounds, Column, Figure, Form, Range, RangeChart, Text
+from fairgate.reports.affected import CERTAIN, standing_out
+from fairgate.reports.blocks import (
+    Block,
+    Bounds,
+    Column,
+    Figure,
+    Form,
+    Range,
+    RangeChart,
+    Section,
+    Text,
+    of_suites,
+)
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section, of_suites
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, joined, name
 

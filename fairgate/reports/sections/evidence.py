@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fairgate.domain.units import Reason, counted
-from fairgate.engine.baseline import Baseline
+from fairgate.gate.baseline import Baseline
 from fairgate.reports import figures, judged_rows
-from fairgate.reports.blocks import Form, KeyValues, Text
+from fairgate.reports.blocks import Form, KeyValues, Section, Text
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section
-from fairgate.reports.sections.question_suite import question_size
+from fairgate.reports.sections.social_bias import question_size
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, joined, name, spans
 from fairgate.reports.steps import accept_command, run_command
 

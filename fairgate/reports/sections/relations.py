@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from fairgate.domain.units import Reason
 from fairgate.reports import figures
-from fairgate.reports.blocks import Column, Depth, Row, Table
+from fairgate.reports.blocks import Column, Depth, Row, Section, Table
 from fairgate.reports.judged_rows import PairRow, pair_suites
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section
 from fairgate.reports.spans import Span, code, figure, joined, name
 
 _REASONS = 3

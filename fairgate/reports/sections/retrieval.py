@@ -10,10 +10,20 @@ from fairgate.domain.outcomes import Degradation
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.retriever_robustness import BANDS, PAPER_BANDS
 from fairgate.reports import figures
-from fairgate.reports.blocks import Bar, Bars, Block, Depth, Form, Histogram, KeyValues, Text
+from fairgate.reports.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Depth,
+    Form,
+    Histogram,
+    KeyValues,
+    Section,
+    Text,
+    of_suites,
+)
 from fairgate.reports.judged_rows import pair_suites
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section, of_suites
 from fairgate.reports.spans import Inline, code, figure, muted
 
 Facts = list[tuple[Inline, Inline]]

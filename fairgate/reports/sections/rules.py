@@ -6,10 +6,9 @@ from collections.abc import Container, Iterator, Sequence
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.reports import figures
-from fairgate.reports.blocks import Column, Depth, Form, Row, Table, Text
+from fairgate.reports.blocks import Column, Depth, Form, Row, Section, Table, Text
 from fairgate.reports.material import Material
 from fairgate.reports.rule_rows import RuleRow
-from fairgate.reports.section import Section
 from fairgate.reports.spans import Inline, Kind, Span, Tone, Words, code, figure, muted, name, spans
 
 _SHORT = 12

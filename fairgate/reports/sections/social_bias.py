@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from fairgate.domain.items import NO_RETRIEVAL
 from fairgate.reports import figures
@@ -13,6 +14,7 @@ from fairgate.reports.blocks import (
     Block,
     Column,
     Depth,
+    Figure,
     Form,
     KeyValues,
     Matrix,
@@ -20,13 +22,13 @@ from fairgate.reports.blocks import (
     RangeChart,
     Row,
     RowKind,
+    Section,
     Table,
     Text,
+    numbered,
 )
 from fairgate.reports.judged_rows import QuestionRow, question_suites
 from fairgate.reports.material import Material
-from fairgate.reports.section import Section, numbered
-from fairgate.reports.sections.question_suite import Suite, question_size, question_suite
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, joined, name
 
@@ -37,6 +39,65 @@ _LOST, _SHARE = "out-of-choice", "stereotype-share"
 _CHANCE = 1 / 3
 _MANY = 0.1
 """Share of answers without an option above which the report warns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A suite of question items with the levels of its dimensions, in the order of the plan."""
+
+    material: Material
+    id: str
+    place: int
+    rows: Sequence[QuestionRow]
+    settings: Sequence[str]
+    categories: Sequence[str]
+    retrievers: Sequence[str]
+
+    def figure(self, metric: str, **where: str) -> Figure:
+        """Return what was measured in a slice; empty levels name no dimension."""
+        inside = {part: level for part, level in where.items() if level}
+        measured = self.material.now.get(metric, self.id, inside)
+        return figures.figure(measured, is_signless=True)
+
+    def base(self, metric: str, **where: str) -> Figure:
+        """Return what the baseline measured in a slice."""
+        inside = {part: level for part, level in where.items() if level}
+        measured = self.material.before.get(metric, self.id, inside)
+        return figures.figure(measured, is_signless=True)
+
+    @property
+    def suffix(self) -> str:
+        """Return what tells this suite's tables from an earlier one's."""
+        return f" {self.place}" if self.place > 1 else ""
+
+    def where(self, setting: str, retriever: str) -> dict[str, str]:
+        """Return a setting's slice; one retriever alone is no dimension."""
+        several = len(self.retrievers) > 1
+        return {"setting": setting} | ({"retriever": retriever} if several else {})
+
+
+def question_size(rows: Sequence[QuestionRow]) -> str:
+    """Return `24 items of 6 templates, 96 questions asked`."""
+    items = {row.item: row.cluster for row in rows}
+    return (
+        f"{figures.count(len(items), 'item')} of "
+        f"{figures.count(len(set(items.values())), 'template')}, "
+        f"{figures.count(len(rows), 'question')} asked"
+    )
+
+
+def question_suite(material: Material, suite: str, place: int) -> Suite:
+    """Return a suite with its rows and levels; `place` counts the suites of questions from 1."""
+    rows = [row for row in material.questions if row.suite == suite]
+    return Suite(
+        material=material,
+        id=suite,
+        place=place,
+        rows=rows,
+        settings=list(dict.fromkeys(row.setting for row in rows)),
+        categories=list(dict.fromkeys(row.category for row in rows)),
+        retrievers=list(dict.fromkeys(row.retriever for row in rows if row.retriever)),
+    )
 
 
 def social_bias(material: Material) -> Iterator[Section]:

@@ -16,7 +16,6 @@ from fairgate.reports.affected import (
     main_metric,
     same_documents,
 )
-from fairgate.reports.beside import Beside
 from fairgate.reports.blocks import (
     Block,
     Column,
@@ -26,15 +25,15 @@ from fairgate.reports.blocks import (
     Range,
     RangeChart,
     RowKind,
+    Section,
     Text,
+    numbered,
 )
 from fairgate.reports.judged_rows import pair_suites
-from fairgate.reports.material import Material
-from fairgate.reports.section import Section, numbered
+from fairgate.reports.material import Beside, Material
 from fairgate.reports.sections.rules import likely_range
 from fairgate.reports.spans import Inline, figure, name
-from fairgate.stats.interval import NoInterval
-from fairgate.stats.wilson import wilson
+from fairgate.stats.interval import NoInterval, wilson
 
 _CLAIMS = {
     CONTROLLED: "answers that differ from most answers with neutral wording",

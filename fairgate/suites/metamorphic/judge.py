@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairgate.domain.units import Claim, Judged, Reading, Reason, Unit
+from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.intersectional import COLUMN as HIDDEN
-from fairgate.metrics.steadiness import COLUMNS as STEADINESS
-from fairgate.oracles.judge import voted
+from fairgate.relations.oracles.judge import voted
 from fairgate.relations.relation import MetamorphicRelation
-from fairgate.stats.entropy import entropy
+from fairgate.stats.association import entropy
 from fairgate.suites.metamorphic.documents import DocumentOptions, document_claims
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, PARTS, SOURCE
 from fairgate.suites.readings import Readings

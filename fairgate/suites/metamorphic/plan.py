@@ -7,9 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from fairgate.domain.cases import Case, Rejected, Source, Task
+from fairgate.domain.cases import (
+    Case,
+    Rejected,
+    Source,
+    Task,
+    follow_up_key,
+    judge_key,
+    repeat_key,
+    source_key,
+)
 from fairgate.domain.errors import DataError
-from fairgate.domain.keys import follow_up_key, judge_key, repeat_key, source_key
 from fairgate.domain.units import Arm, CaseKeys, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter

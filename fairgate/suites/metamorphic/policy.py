@@ -1,20 +1,33 @@
-"""The policy's suites of metamorphic tests, and tasks of the user's own."""
+"""The kind `metamorphic` as policies name it: its suites, and tasks of the user's own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
+from fairgate.domain.schema import (
+    Access,
+    ByShape,
+    Columns,
+    Name,
+    Names,
+    Role,
+    Strict,
+    SuiteModel,
+    Text,
+)
 from fairgate.domain.wording import listed
-from fairgate.schema.columns import Columns
-from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.suite import SuiteModel
+
+if TYPE_CHECKING:
+    from fairgate.suites.metamorphic.suite import MetamorphicSuite
+    from fairgate.suites.suite import Materials, Setup
+
 
 NO_TASK = "none"
 NO_CONTROL = "none"
+DEFAULT_SENTIMENT = "minilm-sentiment"
 
 
 class ClassifierPolicy(Strict):
@@ -96,9 +109,6 @@ class TaskPolicy(Strict):
         if self.tone is None:
             return ()
         return long_classifier(self.tone), long_classifier(self.sentiment or DEFAULT_SENTIMENT)
-
-
-DEFAULT_SENTIMENT = "minilm-sentiment"
 
 
 def long_classifier(named: str | ClassifierPolicy) -> ClassifierPolicy:
@@ -226,3 +236,48 @@ class SuitePolicy(SuiteModel):
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""
         return ()
+
+
+class Metamorphic:
+    """The kind `metamorphic`. Implements `suites.catalogue.SuiteKind`."""
+
+    id: ClassVar[str] = "metamorphic"
+    model: ClassVar[type[SuiteModel]] = SuitePolicy
+
+    def load(
+        self, policy: SuiteModel, setup: Setup, materials: Materials
+    ) -> MetamorphicSuite | None:
+        """Return the suite; None where the materials reported a problem."""
+        from fairgate.suites.metamorphic.plan import PlanInput
+        from fairgate.suites.metamorphic.suite import (
+            MetamorphicSuite,
+            chosen_sources,
+            judge_named,
+            no_control_arm,
+            relations_of,
+            without_task,
+        )
+
+        assert isinstance(policy, SuitePolicy)  # noqa: S101 (the catalogue's own promise)
+        relations = relations_of(policy)
+        makes = any(not relation.takes_pairs for relation in relations)
+        task = materials.task(policy.task) if policy.task != NO_TASK else None
+        known = task is not None
+        if policy.task == NO_TASK:
+            known = materials.attempt("task", lambda: without_task(relations)) is not None
+        can_judge = materials.attempt(
+            "relations", lambda: judge_named(setup.judge, relations, task)
+        )
+        has_no_control = materials.attempt("control", lambda: no_control_arm(policy, task))
+        limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
+        read = materials.sources(policy.sources, limit, policy.attributes)
+        sets = materials.perturbation_sets(policy.perturbations, policy.control) if makes else ()
+        if read is None or sets is None:
+            return None
+        sources = materials.attempt(
+            "sources", lambda: chosen_sources(read, relations, policy.limit)
+        )
+        if sources is None or not known or can_judge is None or has_no_control is None:
+            return None
+        given = PlanInput(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
+        return MetamorphicSuite(given)

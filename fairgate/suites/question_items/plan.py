@@ -20,7 +20,7 @@ from fairgate.domain.items import (
     item_case_key,
 )
 from fairgate.domain.units import Unit
-from fairgate.oracles.choice import choice_stop
+from fairgate.relations.oracles.choice import choice_stop
 from fairgate.suites.suite import Setup, SuitePlan
 
 if TYPE_CHECKING:

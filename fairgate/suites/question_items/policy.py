@@ -1,15 +1,18 @@
-"""The policy of a suite of kind `bbq`: items, collections, settings, retrievers, instructions."""
+"""The kind `bbq` as policies name it: items, collections, settings, retrievers, instructions."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.items import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
-from fairgate.schema.fields import ByShape, Name, Strict, Text
-from fairgate.schema.outside import Access, Names, Role
-from fairgate.schema.suite import SuiteModel
+from fairgate.domain.schema import Access, ByShape, Name, Names, Role, Strict, SuiteModel, Text
+
+if TYPE_CHECKING:
+    from fairgate.suites.question_items.suite import QuestionItemSuite
+    from fairgate.suites.suite import Materials, Setup
+
 
 Setting = Literal["none", "full", "stereo", "anti"]
 TopK = Annotated[int, Field(ge=1, le=100)]
@@ -204,3 +207,36 @@ def _is_retriever(name: str) -> bool:
     return name in (DEFAULT_RETRIEVER, "bm25") or (
         kind == "contriever" and bool(model) and "@" not in model
     )
+
+
+class QuestionItems:
+    """The kind `bbq`. Implements `suites.catalogue.SuiteKind`."""
+
+    id: ClassVar[str] = "bbq"
+    model: ClassVar[type[SuiteModel]] = BbqSuitePolicy
+
+    def load(
+        self, policy: SuiteModel, setup: Setup, materials: Materials
+    ) -> QuestionItemSuite | None:
+        """Return the suite; None where the materials reported a problem."""
+        from fairgate.suites.question_items.plan import PlanInput, choose_examples
+        from fairgate.suites.question_items.suite import QuestionItemSuite
+
+        assert isinstance(policy, BbqSuitePolicy)  # noqa: S101 (the catalogue's own promise)
+        found = materials.items(policy.items, policy.categories)
+        settings = [setting for setting in policy.settings if setting != NO_RETRIEVAL]
+        if settings and setup.takes_documents:
+            materials.check_collections(policy.collections, settings, max(policy.depths))
+        if found is None:
+            return None
+        if policy.shots:
+            # Examples can be too few: reported here, where the place in the policy is known.
+            materials.attempt("shots", lambda: choose_examples(found.items, setup.seed))
+        given = PlanInput(
+            policy=policy,
+            setup=setup,
+            items=found.items,
+            excluded=found.excluded,
+            unknown_wordings=materials.unknown_wordings(),
+        )
+        return QuestionItemSuite(given)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from fakes.planted import GATES, Bench, Plant, policy_of
 
-from fairgate.cli import profiling
-from fairgate.cli.profiling import Profile
-from fairgate.engine.gate import run_gate
-from fairgate.engine.ports import SILENT
+from fairgate.cli import profile as profiling
+from fairgate.cli.profile import Profile
+from fairgate.domain.ports import SILENT
+from fairgate.gate.gate import run_gate
 
 
 @pytest.fixture

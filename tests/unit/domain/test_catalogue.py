@@ -16,6 +16,7 @@ def toys(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text("")
     (folder / "one.py").write_text("class One:\n    id = 'one'\n")
     (folder / "two.py").write_text("class Two:\n    id = 'another'\n")
+    (folder / "rows.py").write_text("from .one import One\nTABLE = {'one': One()}\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield Catalogue("toy", package="toy_entries", places={"one": "one:One", "two": "two:Two"})
     for name in [name for name in sys.modules if name.startswith("toy_entries")]:
@@ -30,6 +31,12 @@ def test_names_are_known_before_any_file_is_read(toys):
     assert toys["one"].id == "one"
     assert toys["one"] is toys.get("one") is toys.by_id["one"]
     assert "toy_entries.two" not in sys.modules
+
+
+def test_an_entry_may_be_a_row_of_a_table(toys):
+    of_table = Catalogue("toy", package="toy_entries", places={"one": "rows:TABLE"})
+    assert "toy_entries.rows" not in sys.modules
+    assert of_table["one"] is sys.modules["toy_entries.rows"].TABLE["one"]
 
 
 def test_an_entry_with_another_id_than_its_line_is_refused(toys):

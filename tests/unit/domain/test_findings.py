@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairgate.domain.findings import KeptKillScore
+from fairgate.domain.outcomes import KeptKillScore
 
 
 @pytest.mark.parametrize(

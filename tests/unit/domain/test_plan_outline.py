@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.units import Arm, Unit
-from fairgate.engine.rules import dimension_levels, rests_on_unproven
+from fairgate.gate.rules import dimension_levels, rests_on_unproven
 
 UNITS = st.lists(
     st.builds(

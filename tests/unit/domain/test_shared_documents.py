@@ -2,11 +2,11 @@
 
 import pytest
 
-from fairgate.adapters.files.recorded import read_recorded
 from fairgate.domain import executions
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, SharedDocuments
+from fairgate.systems.recorded_answers import read_recorded
 
 
 def documents(*names):

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from fakes.policies import schema as policy_schema
 
-from fairgate.policy.json_schema import schema_text
+from fairgate.policy.assembled import schema_text
 from fairgate.policy.yaml_text import load_yaml
 from fairgate.systems.catalogue import policy_parts
 from fairgate.systems.json_schema import SCHEMA_FILE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairgate.relations.articles import article_fault, articles_for
+from fairgate.relations.english import article_fault, articles_for
 
 A = """person man Hispanic young one-legged one European euro ewe university unit unicorn unique union
 united universal UK UN US USA user useful usual utility Ukrainian Ugandan Uyghur Uruguayan white

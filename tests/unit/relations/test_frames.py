@@ -7,10 +7,10 @@ import itertools
 import pytest
 from fakes.attributes import use, uses
 
-from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
-from fairgate.relations.articles import article_fault
+from fairgate.policy.attribute_files import embedded_dimensions
+from fairgate.relations.english import article_fault
 from fairgate.relations.frames import Realised, Unrealisable, realise
 
 ADVICE = "{A person} wants advice on {their} career because {they} {has/have} little time."

@@ -8,17 +8,16 @@ from dataclasses import replace
 import pytest
 from fakes.attributes import use, uses
 
-from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.cases import Source
-from fairgate.relations.articles import article_fault
+from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.english import PRONOUNS, article_fault
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.genfair.denial import denied_frame
-from fairgate.relations.genfair.person import NO_ATTRIBUTES, ONE_ATTRIBUTE, PersonRelation
 from fairgate.relations.linter import Linter
+from fairgate.relations.person import NO_ATTRIBUTES, ONE_ATTRIBUTE, PersonRelation
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.pronouns import PRONOUNS
 from fairgate.relations.relation import NotApplicable
 
 GENFAIR = [relation for relation in RELATIONS if relation.id.startswith("genfair/")]

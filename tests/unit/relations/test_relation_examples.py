@@ -6,11 +6,10 @@ import re
 
 import pytest
 
-from fairgate.domain.cases import Source
+from fairgate.domain.cases import Source, follow_up_key
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.keys import follow_up_key
+from fairgate.features.listings.precision import read_answers
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.compared import read_answers
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
+import fairgate.cli  # noqa: F401 (which finds the formats of features)
 from fairgate.domain.errors import UsageError
 from fairgate.reports.blocks import (
     Bar,
@@ -20,6 +21,7 @@ from fairgate.reports.blocks import (
     Range,
     RangeChart,
     Row,
+    Section,
     Table,
     Text,
 )
@@ -28,7 +30,6 @@ from fairgate.reports.formats import FORMATS, Finished, Format, chosen
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import present
-from fairgate.reports.section import Section
 from fairgate.reports.sections.catalogue import SECTIONS, SectionKind
 from fairgate.reports.spans import Kind, Span, code, command, name
 from fairgate.reports.view import ReportOptions

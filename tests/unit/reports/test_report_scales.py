@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.reports.scales import scale
+from fairgate.reports.charts import scale
 
 FRACTIONS = st.floats(-3, 3).map(lambda number: round(number, 6))
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fairgate.stats.auc import auc, quartiles
+from fairgate.stats.association import auc, quartiles
 
 
 def by_pairs(scores, positive) -> float:

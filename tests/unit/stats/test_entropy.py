@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fairgate.stats.entropy import entropy, stability
+from fairgate.stats.association import entropy, stability
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.stats.levels import Levels, joined
+from fairgate.stats.observations import Levels, joined
 
 TEXTS = st.lists(st.sampled_from(["", "a", "b\0", "B", "ä", "a b"]), max_size=40)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fakes.statistics import power_of
 
-from fairgate.stats.power import (
+from fairgate.stats.regression import (
     RuleDesign,
     minimum_detectable_effect,
     simulated_power,

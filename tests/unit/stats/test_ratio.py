@@ -7,11 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairgate.stats.interval import Interval, NoInterval
+from fairgate.stats.interval import (
+    NOT_FROM_ZERO,
+    Interval,
+    NoInterval,
+    contrast,
+    ratio_interval,
+    standard_error,
+    t_quantile,
+)
 from fairgate.stats.observations import ClusterTotals
-from fairgate.stats.ratio import NOT_FROM_ZERO, ratio_interval
-from fairgate.stats.student_t import t_quantile
-from fairgate.stats.t_interval import contrast, standard_error
 
 
 def totals(sums) -> ClusterTotals:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from fakes.statistics import regression_evidence
 
-from fairgate.stats.evidence import Method, RegressionSettings, Worse
 from fairgate.stats.observations import estimate, pair_by_key, select
-from fairgate.stats.regression import prepare_regression
+from fairgate.stats.regression import Method, RegressionSettings, Worse, prepare_regression
 
 NAN = math.nan
 

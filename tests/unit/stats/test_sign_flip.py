@@ -8,11 +8,11 @@ import pytest
 
 from fairgate.stats.sign_flip import (
     FlipMethod,
+    TypicalValues,
     changed_sources_needed,
     lattice_unit,
     sign_flip_test,
 )
-from fairgate.stats.typical_values import TypicalValues
 
 
 def values_of(changes, seed: int = 0, n_draws: int = 20_000) -> TypicalValues:

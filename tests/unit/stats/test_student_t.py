@@ -6,7 +6,7 @@ import random
 import pytest
 from scipy.special import stdtr, stdtrit
 
-from fairgate.stats.student_t import t_quantile, t_upper_tail
+from fairgate.stats.interval import t_quantile, t_upper_tail
 
 DEGREES = (1, 2, 3, 4, 5, 9, 29, 99, 199, 200, 201, 202, 999, 9_999, 1_000_000)
 

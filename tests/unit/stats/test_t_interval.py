@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fairgate.stats.interval import Interval, NoInterval
+from fairgate.stats.interval import Interval, NoInterval, contrast, standard_error, t_interval
 from fairgate.stats.observations import cluster_totals
-from fairgate.stats.t_interval import contrast, standard_error, t_interval
 
 
 def test_balanced_clusters_give_the_t_interval_of_the_cluster_means(build):

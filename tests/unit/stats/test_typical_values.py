@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fairgate.stats.student_t import t_quantile
-from fairgate.stats.typical_values import TypicalValues
+from fairgate.stats.interval import t_quantile
+from fairgate.stats.sign_flip import TypicalValues
 
 
 def values_of(changes, shares=None, *, seed: int = 0) -> TypicalValues:

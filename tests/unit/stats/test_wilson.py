@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from fairgate.stats.interval import Interval, NoInterval
-from fairgate.stats.wilson import wilson
+from fairgate.stats.interval import Interval, NoInterval, wilson
 
 
 def test_wilson_solves_the_score_equation():

@@ -7,9 +7,9 @@ from fakes.attributes import use
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import TASK
 
-from fairgate.adapters.attribute_files import embedded_dimensions
 from fairgate.domain.attributes import Form, contradiction
 from fairgate.domain.cases import Source
+from fairgate.policy.attribute_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.plan import PlanInput

@@ -9,10 +9,10 @@ from fakes.question_items import answered, four, many, planned, saying, table_of
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.executions import Answer, Decoding, Document
 from fairgate.domain.items import Alignment, Condition
-from fairgate.engine.execute import System, execute
-from fairgate.engine.ports import SILENT
-from fairgate.engine.prompts import DEFAULT_TEMPLATE
+from fairgate.domain.ports import SILENT
 from fairgate.suites.question_items.plan import capped_items, choose_examples, retriever_key
+from fairgate.systems.execute import System, execute
+from fairgate.systems.generation import DEFAULT_TEMPLATE
 
 
 def test_a_key_says_what_differs_from_the_default_in_the_order_of_the_specification():

@@ -8,11 +8,10 @@ from fakes.toy_system import Toy, ToyPolicy
 
 from fairgate.cli import main
 from fairgate.domain.executions import Chat, Decoding
-from fairgate.schema.outside import NamesOutside
-from fairgate.schema.system import SystemModel
+from fairgate.domain.schema import NamesOutside, SystemModel
 from fairgate.systems.catalogue import SYSTEMS, kind_of, policy_parts, registered
-from fairgate.systems.onnx_generator import GeneratorPolicy
-from fairgate.systems.open_local import prompt_facts
+from fairgate.systems.generator import GeneratorPolicy
+from fairgate.systems.local import prompt_facts
 from fairgate.systems.system_kind import SystemKind
 
 POLICY = """\

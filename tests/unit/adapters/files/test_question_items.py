@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fairgate.adapters.embedded_names import find
-from fairgate.adapters.files.question_items.read import ItemFiles, read_items
-from fairgate.adapters.unknown_wordings import unknown_wordings
 from fairgate.domain.errors import DataError
 from fairgate.domain.items import Alignment, Condition
+from fairgate.io.embedded_names import find
+from fairgate.policy.named_files import unknown_wordings
+from fairgate.suites.question_items.item_files import ItemFiles, read_items
 
 
 def read(path, **options):

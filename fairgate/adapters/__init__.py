@@ -1,1 +1,0 @@
-"""Each file wraps one third-party library or protocol behind a port of the engine."""

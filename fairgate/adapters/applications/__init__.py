@@ -1,1 +1,0 @@
-"""Ways to ask an application that answers by itself, and to read its replies."""

@@ -1,1 +1,0 @@
-"""Files that users bring (tables, corpora, sources, recordings) and files that we write."""

@@ -1,1 +1,0 @@
-"""Files of question items: BBQ as published, KoBBQ, CBBQ, JBBQ and a neutral format."""

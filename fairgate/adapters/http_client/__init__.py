@@ -1,1 +1,0 @@
-"""The one client for HTTP, and what it is asked and answers."""

@@ -1,1 +1,0 @@
-"""The composition root: a policy file to everything a run needs; alone in naming adapters."""

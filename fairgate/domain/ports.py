@@ -1,0 +1,250 @@
+"""What the engine needs from the outside world, as Protocols; adapters implement them.
+
+Every `fingerprint` is a short stable string: two adapters with equal fingerprints give equal
+results for equal inputs, so it is part of the key under which results are stored.
+"""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from fairgate.domain.applications import Question, Reply
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.executions import Answer, Document, Execution, GenerationRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
+Executed = Mapping[tuple[str, str], Execution]
+"""(suite, key) to what happened; a case without an entry has no answer."""
+NOTHING: Executed = MappingProxyType({})
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify model, pooling and precision."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
+        ...
+
+
+class Retriever(Protocol):
+    """A query to documents in rank order."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify corpus, embedder, index kind and scoring."""
+        ...
+
+    @property
+    def at_once(self) -> int:
+        """How many queries it is best handed in one call; a killed run loses as many results.
+
+        What is found for a query does not depend on it.
+        """
+        ...
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return for each query its `top_k` documents by (-score, document order)."""
+        ...
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return float32 `[n, d]` unit vectors of known documents; None where there are none."""
+        ...
+
+
+class Generator(Protocol):
+    """Prompts to answers."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify model files, precision, decoding, chat template and stop rule."""
+        ...
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position in requests, answer)` as they complete, in any order.
+
+        An answer depends on its request alone, never on the batch it ran in. Raises ModelError.
+        """
+        ...
+
+
+class Team(Protocol):
+    """Workers that have models of their own, for as long as a run asks."""
+
+    @property
+    def notices(self) -> list[str]:
+        """Return which workers were lost, and what their models say. Not part of a result."""
+        ...
+
+    @property
+    def machines(self) -> Sequence[Mapping[str, str]]:
+        """Return what each worker says about its libraries and processor."""
+        ...
+
+    def generator(self, inner: Generator, model: str) -> Generator:
+        """Return a model that workers ask; `inner` is it here, `model` what tells them which."""
+        ...
+
+    def close(self) -> None:
+        """End all workers."""
+        ...
+
+
+class Application(Protocol):
+    """A whole system that is asked from outside: it retrieves, if it does, and answers."""
+
+    @property
+    def name(self) -> str:
+        """Return, for messages, what is asked and where."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the application's revision and how it is asked."""
+        ...
+
+    def ask(self, questions: Sequence[Question]) -> abc.Generator[tuple[int, Reply], None, None]:
+        """Yield `(position in questions, reply)` as they come, in any order.
+
+        Raises ApplicationError. Closing the iterator ends what is under way.
+        """
+        ...
+
+
+class RevisedApplication(Application, Protocol):
+    """An application whose state has a revision."""
+
+    @property
+    def revision(self) -> str | None:
+        """Return what changes when the application does; None where it is not known."""
+        ...
+
+
+class OptionScorer(Protocol):
+    """A generator that also returns the probability of given answers."""
+
+    def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return the log-probability (nats) of each option of each request. Raises ModelError."""
+        ...
+
+
+class ResultStore(Protocol):
+    """Stores results by content, across runs and across a killed process."""
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
+        """Return the stored JSON texts of those keys that are there and undamaged."""
+        ...
+
+    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
+        """Store JSON texts durably, all or none. Raises StoreError."""
+        ...
+
+
+class Progress(Protocol):
+    """Receives the progress of a run. Never changes a result."""
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Begin a stage of `total` steps, `cached` of which the store answered."""
+        ...
+
+    def advance(self, steps: int) -> None:
+        """Count steps as done."""
+        ...
+
+    def generated(self, tokens: int) -> None:
+        """Count tokens that fresh answers have; what the store answers costs none."""
+        ...
+
+    def finish(self) -> None:
+        """End the stage."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Say what the stages that follow are for and what they cost."""
+        ...
+
+
+class Staged:
+    """Progress of a part of a run: its stages are named after it."""
+
+    def __init__(self, inner: Progress, part: str, price: str = "") -> None:
+        """Take the progress of the run, what the part is called, and what it costs."""
+        self._inner = inner
+        self._part = part
+        self._price = price
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Begin a stage of the part: `attribution: generate`; the first with work tells the price.
+
+        A recorded system has no stages: it is asked nothing.
+        """
+        if self._price and cached < total:
+            self.note(self._price)
+            self._price = ""
+        self._inner.start(f"{self._part}: {stage}", total, cached)
+
+    def advance(self, steps: int) -> None:
+        """Count steps as done."""
+        self._inner.advance(steps)
+
+    def generated(self, tokens: int) -> None:
+        """Count tokens of fresh answers."""
+        self._inner.generated(tokens)
+
+    def finish(self) -> None:
+        """End the stage."""
+        self._inner.finish()
+
+    def note(self, text: str) -> None:
+        """Pass the words on, after the name of the part."""
+        self._inner.note(f"{self._part}: {text}")
+
+
+class Silent:
+    """Progress that is not displayed."""
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Ignore the stage."""
+
+    def advance(self, steps: int) -> None:
+        """Ignore the steps."""
+
+    def generated(self, tokens: int) -> None:
+        """Ignore the tokens."""
+
+    def finish(self) -> None:
+        """Ignore the end."""
+
+    def note(self, text: str) -> None:
+        """Ignore the words."""
+
+
+SILENT = Silent()
+
+
+class SystemUnderTest(Protocol):
+    """The system that the gate examines: it answers the plan's cases, live or from a recording."""
+
+    def execute(
+        self, plan: TestPlan, progress: Progress, earlier: Executed = NOTHING
+    ) -> Mapping[tuple[str, str], Execution]:
+        """Return executions by (suite, key) in the order of the plan; unanswered cases lack one.
+
+        `earlier` holds the executions of cases whose documents this plan's cases are shown.
+        """
+        ...
+
+    def vectors(self, documents: Sequence[Document]) -> Vectors | None:
+        """Return float32 `[n, d]` embeddings of the documents; None where they cannot be had."""
+        ...

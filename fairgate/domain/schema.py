@@ -1,0 +1,264 @@
+"""What the policy's models share: types of fields, and the base of each part with kinds."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field
+
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+_BRANCH = re.compile(r"<[a-z-]+>")
+LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20
+
+
+def shape(value: object) -> str:
+    """Return which branch of a union the user intended, judged by the kind of value."""
+    match value:
+        case bool():
+            return "<switch>"
+        case dict():
+            return "<mapping>"
+        case list():
+            return "<list>"
+        case BaseModel():
+            return "<mapping>"
+        case _:
+            return "<scalar>"
+
+
+ByShape = Discriminator(shape)
+"""Unions are distinguished by shape, so that messages cover only the intended branch."""
+
+
+def is_branch(step: object) -> bool:
+    """Return whether a step of an error's place is the tag of a union's branch, as in `<list>`."""
+    return isinstance(step, str) and _BRANCH.fullmatch(step) is not None
+
+
+class Strict(BaseModel):
+    """Frozen, typed strictly, and closed: an unknown key is an error.
+
+    What validates is built at the first use, as a part of the model that holds it: most models
+    are never validated by themselves.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One external resource that a run of the policy would use, and the secret sent to it."""
+
+    verb: Literal["asks", "starts", "imports"]
+    """An address over the network, a program on this machine, code into this process."""
+    target: str
+    """URL, command line or module as the policy gives it."""
+    secret: str | None = None
+    """NAME of the environment variable whose content would be sent; None where there is none."""
+    way: str = ""
+    """Method, headers and form of what is sent, as a text that is only compared: with the same
+    secret, another request does something else."""
+
+
+class Role(StrEnum):
+    """What a file or model is in a run, as reports call it."""
+
+    ATTRIBUTES = "sensitive attribute"
+    CLASSIFIER = "classifier"
+    COLLECTION = "collection"
+    CORPUS = "corpus"
+    EMBEDDER = "measuring embedder"
+    GENERATOR = "generator"
+    ITEMS = "question items"
+    JUDGE = "judge's model"
+    JUDGE_RECORD = "judge's record"
+    LABELS = "labels of documents"
+    PERTURBATIONS = "perturbation set"
+    RECORDED = "recorded answers"
+    RETRIEVER = "retriever's embedder"
+    SOURCES = "sources"
+    TASK = "task"
+    TOKENIZER = "corpus tokenizer"
+
+    @property
+    def is_under_test(self) -> bool:
+        """Return whether a change of it is what the gate tests (SPEC 9); the rest decides."""
+        return self in _UNDER_TEST
+
+    @property
+    def is_model(self) -> bool:
+        """Return whether its name may be that of a model on the hub."""
+        return self in _MODELS
+
+
+_UNDER_TEST = frozenset({
+    Role.COLLECTION, Role.CORPUS, Role.GENERATOR, Role.RECORDED, Role.RETRIEVER, Role.TOKENIZER,
+})  # fmt: skip
+_MODELS = frozenset({Role.EMBEDDER, Role.GENERATOR, Role.JUDGE, Role.RETRIEVER, Role.TOKENIZER})
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Marks a field whose text, or each text in its list, names a file, a folder or a model."""
+
+    role: Role
+    prefix: str = ""
+    """Only texts that begin so name something, by what follows."""
+    replaces: Role | None = None
+    """What names this in the mappings that the field holds has `role` instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file, folder or model that a policy names."""
+
+    role: Role
+    name: str
+    """As the policy gives it."""
+    revision: str | None = None
+    """Of a model on the hub."""
+
+
+def named_in(part: BaseModel) -> Iterator[Named]:
+    """Yield what the marked fields of a policy, or of a part of one, name."""
+    for field_name, field in type(part).model_fields.items():
+        mark = next((one for one in field.metadata if isinstance(one, Names)), None)
+        value = getattr(part, field_name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, BaseModel):
+                for inner in named_in(one):
+                    is_other = mark is not None and mark.replaces is inner.role
+                    yield replace(inner, role=mark.role) if mark and is_other else inner
+            elif mark is not None and isinstance(one, str) and one.startswith(mark.prefix):
+                name = one.removeprefix(mark.prefix)
+                yield Named(mark.role, name, getattr(part, "revision", None))
+
+
+class NamesOutside(Strict):
+    """A part of the policy that must report what it reaches: without that it is no model.
+
+    Whether a change's own policy may be run, and what of it the base decides, follows from these
+    alone. Addresses and programs are reported by every kind of system and suite; files and models
+    are fields that are marked with `Names`, wherever they stand: what no field marks, no run of a
+    pull request can read (`gate/manifest.py`).
+    """
+
+    @abstractmethod
+    def accesses(self) -> Iterable[Access]:
+        """Return every address, program and module that a run would use, with its secrets."""
+
+
+class SuiteModel(NamesOutside):
+    """One of the policy's `suites`; `kind` says which model it is."""
+
+    id: Name = Field(description="Name of the suite; unique in the policy.")
+    kind: Any
+    """A literal in every kind."""
+
+    @abstractmethod
+    def narrowed(self, most: int) -> Self:
+        """Return the suite with about `most` of its sources or itemsfor a quick trial run."""
+
+
+class SystemModel(Strict):
+    """The policy's `system`; its kind follows from the keys that it uses."""
+
+    keys: ClassVar[tuple[str, ...]] = ()
+    """Keys of the mapping that only this kind has: one of them makes it this kind."""
+
+    @classmethod
+    def contradictions(cls, data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield places below `system`, with the sentence, that contradict another place there.
+
+        `data` is as it was written: what has a wrong type is passed over.
+        """
+        del data
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a system can do, so that what cannot be measured on it is known beforehand."""
+
+    gives_documents: bool
+    """Returns the documents it showed to the generator."""
+    takes_documents: bool
+    """Can answer with given documents instead of its own."""
+    repeatable: bool
+    """Can be asked again during a run; a recording cannot."""
+    scores_options: bool
+    """Returns the probability of given answers."""
+
+
+class Columns(Strict):
+    """A table of texts: where it is and which columns matter."""
+
+    path: Annotated[Text, Names(Role.SOURCES)] = Field(
+        description="CSV, TSV, JSONL or Parquet file, or an embedded name."
+    )
+    id: str | None = Field(
+        default=None, description="Column of the identifier; default: row number."
+    )
+    text: str | None = Field(
+        default=None, description="Column of the text; default: found by name."
+    )
+    label: str | None = Field(
+        default=None,
+        description="Column of the label (`toxic`, …); default: found by name, if any.",
+    )
+
+
+class JudgeFloor(Strict):
+    """What a judge's record must reach for its verdicts to count; estimates are compared."""
+
+    precision: Fraction | None = Field(default=None, description="Least precision.")
+    recall: Fraction | None = Field(default=None, description="Least recall.")
+    f1: Fraction | None = Field(default=None, description="Least F1.")
+    auc: Fraction | None = Field(default=None, description="Least area under the ROC curve.")
+    kappa: Fraction = Field(
+        default=LEAST_KAPPA,
+        description="Least agreement with people beyond chance (Cohen's kappa).",
+    )
+    stability: Fraction | None = Field(
+        default=None, description="Least share of pairs with one verdict over repeats."
+    )
+    decided: Fraction = Field(
+        default=LEAST_DECIDED, description="Least share of the labelled pairs with a verdict."
+    )
+    pairs: int = Field(default=LEAST_PAIRS, ge=2, description="Fewest pairs with a verdict.")
+
+
+class JudgeModel(NamesOutside):
+    """The policy's `judge`: language models that vote, and what they were measured to be worth."""
+
+    id: Name = Field(description="Name of the judge in records and reports.")
+    record: Annotated[Text | None, Names(Role.JUDGE_RECORD)] = Field(
+        default=None,
+        description="JSON file that `fairgate judge evaluate` wrote. Without it, below the floor, "
+        "or where it is of another judge, verdicts are reported and fail no build.",
+    )
+    floor: JudgeFloor = Field(
+        default_factory=JudgeFloor, description="What the record must reach for that."
+    )
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Return what the models are called."""
+
+    @property
+    @abstractmethod
+    def definition(self) -> str:
+        """Return what identifies models, prompts and decoding as they are written."""

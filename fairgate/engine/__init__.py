@@ -1,1 +1,0 @@
-"""The verbs: plan, execute, judge, measure, compare, gate. Knows ports, not libraries."""

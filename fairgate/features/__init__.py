@@ -1,0 +1,1 @@
+"""What the gate can do without: a folder each, which can be removed."""

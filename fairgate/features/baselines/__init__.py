@@ -1,0 +1,1 @@
+"""`fairgate baseline`: accepts, compares and verifies baselines and anchors."""

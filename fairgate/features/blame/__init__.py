@@ -1,0 +1,1 @@
+"""`fairgate blame`: which part of a change moved a figure."""

@@ -1,0 +1,246 @@
+"""A corpus with some of its changed documents as they were: what a search finds in it, exactly.
+
+The documents of both versions are indexed once. A document's score depends on itself and the query
+alone, so that a ranking over both versions, without those that the mixture leaves out, is the
+ranking of the mixture: no index is built again. Only for searches with that property: an inner
+product has it, BM25 has not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument, Document
+from fairgate.domain.ports import Retriever, Vectors
+
+_SPARE = 16
+"""Documents that are fetched beyond `top_k`, so that most mixtures need no deeper search."""
+
+
+class Documents(Protocol):
+    """A version of a corpus."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify the documents."""
+        ...
+
+    def documents(self) -> Iterator[CorpusDocument]:
+        """Yield the documents in their order, ids unique."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedDocument:
+    """A document that one version has and the other has not, or not so."""
+
+    kind: Literal["added", "edited", "removed"]
+    id: str
+    """As its own version names it."""
+    before: CorpusDocument | None
+    after: CorpusDocument | None
+    old: str = ""
+    """Name of the earlier version in the union; empty where it was added."""
+    new: str = ""
+    """Name of the later version in the union; empty where it was removed."""
+
+    @property
+    def name(self) -> str:
+        """Return what distinguishes it from every other changed document."""
+        return self.old or self.new
+
+
+class UnionCorpus:
+    """The documents of both versions, in the later one's order, and what changed between them.
+
+    Equal id, text and label: unchanged. Of the rest, equal texts and labels are one document under
+    another id: where ids are the numbers of rows, an inserted row moves all that follow. Of what is
+    left, equal ids are edits, unless ids are numbers of rows (`has_ids` False). Holds the changed
+    documents in memory, and a digest of every other.
+    """
+
+    def __init__(self, base: Documents, head: Documents, *, has_ids: bool) -> None:
+        """Read both versions once."""
+        self._head = head
+        parts = ("union-1", base.fingerprint, head.fingerprint, str(has_ids))
+        self.fingerprint = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        gone, new = _without_common(base, head)
+        taken = {document.id for document in head.documents()}
+        self._inserted: dict[str, list[CorpusDocument]] = defaultdict(list)
+        self.size = len(taken) + len(gone)
+        edits = {each.id for each, _ in gone} & new.keys() if has_ids else set()
+        edited: dict[str, ChangedDocument] = {}
+        removed: list[ChangedDocument] = []
+        last: dict[str, str] = {}
+        for before, follows in gone:
+            old = _free(f"{before.id} (BASE)", taken)
+            if before.id in edits:
+                last[follows] = before.id
+                found = ChangedDocument(
+                    kind="edited",
+                    id=before.id,
+                    before=before,
+                    after=new[before.id],
+                    old=old,
+                    new=before.id,
+                )
+                edited[before.id] = found
+            else:
+                removed.append(
+                    ChangedDocument(
+                        kind="removed", id=before.id, before=before, after=None, old=old
+                    )
+                )
+            self._inserted[last.get(follows, follows)].append(replace(before, id=old))
+        self.changed: list[ChangedDocument] = [
+            edited.get(id_)
+            or ChangedDocument(kind="added", id=id_, before=None, after=after, new=id_)
+            for id_, after in new.items()
+        ] + removed
+        """Edited and added ones in the later version's order, then removed ones."""
+
+    def documents(self) -> Iterator[CorpusDocument]:
+        """Yield both versions' documents; an earlier one stands where it stood, ids unique."""
+        yield from self._inserted.get("", ())
+        for document in self._head.documents():
+            yield document
+            yield from self._inserted.get(document.id, ())
+
+
+def _without_common(
+    base: Documents, head: Documents
+) -> tuple[list[tuple[CorpusDocument, str]], dict[str, CorpusDocument]]:
+    """Return what only one version has: the earlier's with the id it follows, the later's by id."""
+    now = {document.id: _digest(document) for document in head.documents()}
+    same = {d.id for d in base.documents() if now.get(d.id) == _digest(d)}
+    by_text: dict[bytes, list[str]] = defaultdict(list)
+    for id_, digest in now.items():
+        if id_ not in same:
+            by_text[digest].append(id_)
+    for ids in by_text.values():
+        ids.reverse()
+    gone: list[tuple[CorpusDocument, str]] = []
+    renamed: set[str] = set()
+    place = ""
+    for document in base.documents():
+        if document.id in same:
+            place = document.id
+            continue
+        alike = by_text.get(_digest(document))
+        if alike:
+            place = alike.pop()
+            renamed.add(place)
+        else:
+            gone.append((document, place))
+    new = {d.id: d for d in head.documents() if d.id not in same and d.id not in renamed}
+    return gone, new
+
+
+def _digest(document: CorpusDocument) -> bytes:
+    parts = (document.text, document.label)
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+class UnionSearch:
+    """Searches both versions at once, and remembers what it found."""
+
+    def __init__(self, union: UnionCorpus, retriever: Retriever) -> None:
+        """Take the corpus and a retriever over it whose scores depend on one document alone."""
+        self.union = union
+        self.retriever = retriever
+        self._known: dict[str, Sequence[Document]] = {}
+
+    def mixture(self, reverted: Collection[ChangedDocument]) -> Mixture:
+        """Return the retriever over the later version with these documents as they were."""
+        return Mixture(self, reverted)
+
+    def found(
+        self, queries: Iterable[str], enough: Callable[[Sequence[Document]], bool], top_k: int
+    ) -> Mapping[str, Sequence[Document]]:
+        """Return for each query a ranking over both versions that is long `enough`."""
+        depth = min(self.union.size, top_k + _SPARE)
+        waiting = list(dict.fromkeys(queries))
+        found: dict[str, Sequence[Document]] = {}
+        while waiting:
+            fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
+            if fresh:
+                for start in range(0, len(fresh), self.retriever.at_once):
+                    batch = fresh[start : start + self.retriever.at_once]
+                    lists = self.retriever.retrieve(batch, depth)
+                    self._known |= dict(zip(batch, lists, strict=True))
+            done = [
+                query for query in waiting if depth == self.union.size or enough(self._known[query])
+            ]
+            found |= {query: self._known[query] for query in done}
+            waiting = [query for query in waiting if query not in found]
+            depth = min(self.union.size, 4 * depth)
+        return found
+
+
+class Mixture:
+    """A port `Retriever` over a mixture of both versions."""
+
+    def __init__(self, search: UnionSearch, reverted: Collection[ChangedDocument]) -> None:
+        """Take the search and the documents that are as they were."""
+        self._search = search
+        back = {each.name for each in reverted}
+        changed = search.union.changed
+        left_out = (each.new if each.name in back else each.old for each in changed)
+        self._out = frozenset(name for name in left_out if name)
+        self._shown = {
+            each.old: each.id for each in changed if each.kind == "edited" and each.name in back
+        }
+        self._union_names = {shown: old for old, shown in self._shown.items()}
+        digest = hashlib.sha256("\0".join(sorted(self._out)).encode()).hexdigest()
+        self.fingerprint = f"mixture {digest} of {search.retriever.fingerprint}"
+
+    @property
+    def at_once(self) -> int:
+        """Return how many queries a search takes together."""
+        return self._search.retriever.at_once
+
+    @property
+    def size(self) -> int:
+        """Return the number of documents."""
+        return self._search.union.size - len(self._out)
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return for each query its `top_k` documents, as an index over the mixture would."""
+        return [[self._as_shown(d) for d in found] for found in self._ranked(queries, top_k)]
+
+    def names(self, queries: Sequence[str], top_k: int) -> tuple[tuple[str, ...], ...]:
+        """Return for each query its documents by their names in the union: texts, so to speak."""
+        return tuple(tuple(d.id or "" for d in found) for found in self._ranked(queries, top_k))
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return the vectors of documents by the ids that `retrieve` gives."""
+        names = [self._union_names.get(id_, id_) for id_ in document_ids]
+        return self._search.retriever.vectors(names)
+
+    def _ranked(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        if self.size < top_k:
+            raise RetrievalError(
+                f"top_k is {top_k:,}, the mixture of both corpora holds {self.size:,} documents"
+            )
+
+        def enough(ranking: Sequence[Document]) -> bool:
+            return sum(document.id not in self._out for document in ranking) >= top_k
+
+        found = self._search.found(queries, enough, top_k)
+        return [[d for d in found[query] if d.id not in self._out][:top_k] for query in queries]
+
+    def _as_shown(self, document: Document) -> Document:
+        shown = self._shown.get(document.id or "")
+        return document if shown is None else replace(document, id=shown)

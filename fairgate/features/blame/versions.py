@@ -1,0 +1,403 @@
+"""Two versions of a policy's files, folders or git revisions, as sides that can be crossed."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from fairgate.domain.cases import Case, TestPlan
+from fairgate.domain.errors import DataError, FairGateError, StoreError, UsageError
+from fairgate.domain.ports import Progress
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import harmless, quoted
+from fairgate.features.blame.blame import blame
+from fairgate.features.blame.command import blame_record
+from fairgate.features.blame.documents import Blame, Factor, QuestionLimit
+from fairgate.features.blame.shapley import design
+from fairgate.features.blame.sides import LocalSides, Parts, parts_of
+from fairgate.gate.baseline import NO_REFERENCES
+from fairgate.gate.composition import Composition
+from fairgate.gate.gate import GateInput
+from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
+from fairgate.io.durable import write_text
+from fairgate.io.git import Repository, repository_of
+from fairgate.policy.parse import parse_policy
+from fairgate.policy.schema import Policy
+from fairgate.policy.yaml_text import read_yaml_file
+from fairgate.systems.catalogue import kind_of, policy_parts
+from fairgate.systems.generator import GeneratorPolicy
+from fairgate.systems.local import LocalPolicy, RetrieverPolicy
+
+_MOST_FILES = 50_000
+_MOST_BYTES = 4 << 30
+_AT_ONCE_BYTES = 64 << 20
+_AT_ONCE_FILES = 1_000
+_FILES = frozenset({"100644", "100755"})
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a repository's files."""
+
+    named: str
+    """As the user named it."""
+    folder: Path
+    """Where paths start at."""
+    is_revision: bool
+    notes: Sequence[str] = ()
+    """What of the revision is not in the folder."""
+
+    def shown(self, path: str) -> str:
+        """Return a path of this version for messages: `main:policy.yaml` for a revision's."""
+        return f"{self.named}:{path}" if self.is_revision else str(self.folder / path)
+
+
+@contextmanager
+def version_of(named: str, here: Path, role: str) -> Iterator[Version]:
+    """Yield a folder, or a git revision of the repository around `here` as a scratch folder.
+
+    In a revision paths start where `here` lies in the repository. `role` is what messages call it.
+    Raises UsageError where it is neither, DataError where its files cannot be written as they are.
+    """
+    if named and not _CONTROL.search(named) and Path(named).is_dir():
+        yield Version(named=named, folder=Path(named), is_revision=False)
+        return
+    with revision_of(named, here, role) as version:
+        yield version
+
+
+@contextmanager
+def revision_of(named: str, here: Path, role: str) -> Iterator[Version]:
+    """Yield a git revision, whatever folders there are.
+
+    A revision's files are written into a scratch folder from git's objects: nothing is checked out,
+    no filter or hook runs, and the user's tree stays as it is. Links and submodules are left out,
+    and a name that could lead anywhere else is refused.
+    """
+    repository = repository_of(here)
+    commit = _commit(repository, named) if repository is not None else ""
+    if repository is None or not commit:
+        why = (
+            "the current folder is no git checkout"
+            if repository is None
+            else "git does not know such a revision here (a shallow clone may lack it: fetch it)"
+        )
+        raise UsageError(
+            f"{role} {quoted(named)} is no folder, and no git revision: {why}; name a folder that "
+            "holds the policy, or a commit, branch or tag"
+        )
+    inner = here.resolve().relative_to(repository.top)
+    with tempfile.TemporaryDirectory(prefix="fairgate-revision-") as scratch:
+        top = Path(scratch).resolve()
+        notes = [f"{role}: {note}" for note in write_tree(repository, commit, top)]
+        folder = top / inner
+        folder.mkdir(parents=True, exist_ok=True)
+        yield Version(named=named, folder=folder, is_revision=True, notes=notes)
+
+
+def _commit(repository: Repository, named: str) -> str:
+    if not named or named.startswith("-") or _CONTROL.search(named):
+        return ""
+    found = repository.ask("rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
+    return (found or b"").decode("ascii", "replace").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    blob: str
+    size: int
+
+
+def write_tree(repository: Repository, commit: str, top: Path) -> list[str]:
+    """Write the files of a commit below an empty folder; return what is not among them.
+
+    Raises DataError for hostile names, sizes beyond the limits, and what cannot be read.
+    """
+    files, left_out = _listed(repository, commit)
+    if len(files) > _MOST_FILES or sum(file.size for file in files) > _MOST_BYTES:
+        raise DataError(
+            f"commit {commit[:12]} holds {len(files):,} files, "
+            f"{sum(file.size for file in files) >> 20:,} MiB; at most {_MOST_FILES:,} files and "
+            f"{_MOST_BYTES >> 20:,} MiB are written out: name the folder of a checkout instead"
+        )
+    pointers = 0
+    for batch in _batches(files):
+        contents = repository.blobs([file.blob for file in batch])
+        if contents is None:
+            raise DataError(
+                f"files of commit {commit[:12]} cannot be read; is the clone complete? Name the "
+                "folder of a checkout instead"
+            )
+        for file, content in zip(batch, contents, strict=True):
+            if content.startswith(_LFS_POINTER):
+                pointers += 1
+            else:
+                _write(top / file.path, content)
+    return [
+        f"{count:,} {what} of commit {commit[:12]} {'is' if count == 1 else 'are'} left out"
+        for count, what in ((left_out, "links or submodules"), (pointers, "files in Git LFS"))
+        if count
+    ]
+
+
+def _listed(repository: Repository, commit: str) -> tuple[list[_File], int]:
+    listed = repository.ask("ls-tree", "-r", "-z", "-l", "--full-tree", commit)
+    if listed is None:
+        raise DataError(f"commit {commit[:12]} cannot be listed; is the clone complete?")
+    files = []
+    left_out = 0
+    for entry in listed.split(b"\0"):
+        if not entry:
+            continue
+        head, _, raw = entry.partition(b"\t")
+        mode, _, blob, size = head.decode("ascii", "replace").split()
+        if mode not in _FILES:
+            left_out += 1
+            continue
+        if not size.isdigit():  # git says BAD for the size of what it has not got
+            raise DataError(
+                f"{quoted(raw.decode(errors='replace'))} of commit {commit[:12]} is not in this "
+                "clone; fetch it, or name the folder of a checkout"
+            )
+        files.append(_File(_safe(raw, commit), blob, int(size)))
+    return files, left_out
+
+
+def _safe(raw: bytes, commit: str) -> str:
+    """Return a file's path. Raises DataError unless it is a plain one below the folder."""
+    try:
+        path = raw.decode()
+    except UnicodeDecodeError:
+        path = ""
+    parts = path.split("/")
+    is_hostile = any(
+        part in ("", ".", "..") or part.casefold() == ".git" or len(part.encode()) > 255
+        for part in parts
+    )
+    if is_hostile or _CONTROL.search(path) or "\\" in path or len(raw) > 2000:
+        raise DataError(
+            f"commit {commit[:12]} holds a file called {quoted(raw.decode(errors='replace'))}, "
+            "which is not written out; name the folder of a checkout instead"
+        )
+    return path
+
+
+def _batches(files: Sequence[_File]) -> Iterator[list[_File]]:
+    batch: list[_File] = []
+    size = 0
+    for file in files:
+        if batch and (size + file.size > _AT_ONCE_BYTES or len(batch) >= _AT_ONCE_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a new file; no folder on the way is a link, for none is ever written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise DataError(
+            f"the revision holds two files that have one name here ({quoted(path.name)}); name the "
+            "folder of a checkout instead"
+        ) from error
+    except OSError as error:
+        raise StoreError.of_os_error(error, path=path, option="TMPDIR") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A version of a repository's files, and the text of its policy."""
+
+    version: Version
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blaming:
+    """Two sides, ready to be crossed; nothing was asked yet."""
+
+    sides: LocalSides
+    given: GateInput
+    notes: Sequence[str]
+    named: tuple[str, str]
+
+    @property
+    def announcement(self) -> str:
+        """Return what differs, and what finding out costs at most."""
+        factors = self.sides.factors
+        if not factors:
+            return "nothing differs that could explain a verdict"
+        runs = len(design(factors))
+        cases = sum(case.judge is None for case in self.given.plan.cases)
+        price = f"{runs} combinations of up to {cases:,} questions: at most {runs * cases:,}"
+        if Factor.CORPUS in factors:
+            changed = len(self.sides.union.changed)
+            price += f"; then a search among {changed:,} changed documents"
+        return (
+            f"{', '.join(factors)} differ{'s' if len(factors) == 1 else ''}; {price}. Stored "
+            f"answers are not asked again; budget: {self.sides.limit.most:,} questions"
+        )
+
+    @property
+    def notices(self) -> list[str]:
+        """Return what adapters report: repaired files, rows without text. Not part of a result."""
+        return self.sides.notices
+
+    def result(self, progress: Progress) -> Blame:
+        """Return what explains the verdict."""
+        found = blame(self.given, self.sides, progress)
+        base, head = self.named
+        labels = {"base": base, "head": head}
+        return replace(found, notes=[*self.notes, *found.notes], labels=labels)
+
+
+@contextmanager
+def blaming(
+    base: str, head: str, policy: str, runtime: Runtime, budget: int, progress: Progress
+) -> Iterator[Blaming]:
+    """Yield BASE and HEAD, folders or git revisions, as sides that can be crossed.
+
+    `policy` is its path in both. Raises UsageError where a side has no such policy, or a system
+    that cannot be rebuilt.
+    """
+    inner = PurePosixPath(policy)
+    if inner.is_absolute() or ".." in inner.parts:
+        raise UsageError(
+            f"--policy {quoted(policy)} leads out of BASE and HEAD; name its path in both"
+        )
+    with ExitStack() as stack:
+        before, after = (
+            stack.enter_context(version_of(named, Path(), role))
+            for named, role in ((base, "BASE"), (head, "HEAD"))
+        )
+        sides = [
+            Side(version=version, text=_text(version, policy, role))
+            for version, role in ((before, "BASE"), (after, "HEAD"))
+        ]
+        yield crossed(sides[0], sides[1], policy, runtime, budget, progress)
+
+
+def write_blame(run: Path, found: Blame) -> None:
+    """Write blame.json into the folder of HEAD's run, which `check_run` has seen to be one."""
+    text = json.dumps(blame_record(found), indent=1, allow_nan=False)
+    write_text(run / "blame.json", f"{text}\n", option="--run")
+
+
+def crossed(
+    base: Side, head: Side, policy: str, runtime: Runtime, budget: int, progress: Progress
+) -> Blaming:
+    """Return two sides, ready to be crossed. Raises UsageError where they cannot be."""
+    before, after = base.version, head.version
+    runtimes = [replace(runtime, root=side.folder) for side in (before, after)]
+    loaded = load_policy_text(head.text, after.shown(policy), runtimes[1])
+    earlier = parse_policy(base.text, before.shown(policy), policy_parts()).policy
+    _refuse_judged(loaded)
+    parts = [
+        _parts(found, role, own, progress)
+        for found, role, own in zip(
+            (earlier, loaded.policy), ("BASE", "HEAD"), runtimes, strict=True
+        )
+    ]
+    if (parts[0].retriever is None) != (parts[1].retriever is None):
+        raise UsageError(
+            "one side has a retriever and the other has none: their parts cannot be exchanged"
+        )
+    given = Composition(loaded, runtimes[1], progress).gate_input(NO_REFERENCES)
+    notes = [
+        *before.notes,
+        *after.notes,
+        *_outside(earlier, loaded.policy),
+        *_other_cases(base.text, before.shown(policy), runtimes[0], loaded.plan),
+    ]
+    return Blaming(
+        sides=LocalSides(parts[0], parts[1], loaded, QuestionLimit(budget)),
+        given=given,
+        notes=notes,
+        named=(before.named, after.named),
+    )
+
+
+def _text(side: Version, policy: str, role: str) -> str:
+    path = side.folder / policy
+    if not path.is_file():
+        hint = "name one that has it: without it there is nothing to compare with"
+        raise UsageError(f"{role} {quoted(side.named)} has no policy {quoted(policy)}; {hint}")
+    return read_yaml_file(path)
+
+
+def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> Parts:
+    system = policy.system
+    why = f"it is {kind_of(system).id}"
+    if isinstance(system, LocalPolicy):
+        retriever, generator = system.retriever, system.generator
+        if isinstance(retriever, RetrieverPolicy | None) and isinstance(generator, GeneratorPolicy):
+            return parts_of(retriever, generator, runtime, progress)
+        what = "generator" if isinstance(retriever, RetrieverPolicy | None) else "retriever"
+        why = f"its {what} is asked from outside"
+    raise UsageError(
+        f"the system of {role} cannot be rebuilt: {why}, and what that was at another commit is "
+        "not known here; blame crosses systems with `retriever: {corpus: …}` and "
+        "`generator: {model: …}`. Compare recorded answers with `fairgate rescore` instead"
+    )
+
+
+def _refuse_judged(loaded: LoadedPolicy) -> None:
+    if any(unit.verdicts for unit in loaded.plan.units):
+        raise UsageError(
+            "the policy has pairs that its judge decides, whose questions no budget of blame "
+            "limits; name a policy whose relations need no judge"
+        )
+
+
+def _outside(before: Policy, after: Policy) -> Iterator[str]:
+    """Yield which parts of the policy differ that no factor is about."""
+    one, other = (policy.model_dump(exclude={"system"}) for policy in (before, after))
+    names = [name for name in other if one.get(name) != other[name]]
+    # Searches collections of the suites, too, where no retriever makes it a factor.
+    embedders = [getattr(policy.system, "embedder", None) for policy in (before, after)]
+    names += ["system.embedder"] if embedders[0] != embedders[1] else []
+    if names:
+        yield (
+            f"outside of the factors, the policies differ in {', '.join(names)}: HEAD's hold for "
+            "both sides"
+        )
+
+
+def _other_cases(text: str, shown: str, runtime: Runtime, plan: TestPlan) -> Iterator[str]:
+    """Yield how many questions of the two sides differ, whatever file makes them differ."""
+    try:
+        then = load_policy_text(text, shown, runtime).plan
+    except FairGateError as error:
+        why = harmless(str(error).splitlines()[0][:200])
+        yield f"BASE's suites cannot be loaded ({why}): both sides are asked HEAD's questions"
+        return
+    old, new = ({_name(case): _asked(case) for case in each.cases} for each in (then, plan))
+    common = old.keys() & new.keys()
+    edited = sum(old[name] != new[name] for name in common)
+    if edited or len(common) < max(len(old), len(new)):
+        yield (
+            f"the questions differ: {edited:,} edited, {len(new) - len(common):,} only at HEAD, "
+            f"{len(old) - len(common):,} only at BASE: both sides are asked HEAD's"
+        )
+
+
+def _name(case: Case) -> tuple[str, str]:
+    return case.suite, case.key
+
+
+def _asked(case: Case) -> Case:
+    return case._replace(top_k=0)

@@ -1,0 +1,1 @@
+"""`fairgate bundle`: a run as one file that others can check."""

@@ -1,0 +1,1 @@
+"""`fairgate burn-in`: how much an unchanged system varies."""

@@ -1,0 +1,1 @@
+"""`fairgate corpus prepare`: a corpus as the gate reads it."""

@@ -1,0 +1,1 @@
+"""`fairgate doctor`: tries a policy's system with a few questions."""

@@ -1,0 +1,1 @@
+"""`fairgate explain`: one case, with its documents side by side."""

@@ -1,0 +1,159 @@
+"""`fairgate generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.runtime import Runtime
+from fairgate.terminal.options import (
+    EXISTING_FILE,
+    MACHINE,
+    extended,
+    given_options,
+    machine_options,
+    refuse_machine_options,
+    runtime_of,
+    runtime_options,
+)
+from fairgate.terminal.output import say
+from fairgate.terminal.progress import progress_for
+
+
+@click.command(short_help="Generate source test cases.")
+@click.argument("generator", type=click.Choice(["genfair", "template", "astraea", "model"]))
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="JSONL file to write; review it, commit it, and name it under `sources`.",
+)  # fmt: skip
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000_000), default=1000, show_default=True,
+    help="Most cases; the first ones of a seed are the same whatever the limit.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=42, show_default=True,
+    help="Seed of every choice.",
+)  # fmt: skip
+@click.option(
+    "--t", "strength", type=click.IntRange(1, 4), default=2, show_default=True,
+    help="Cover combinations of so many attribute values.",
+)  # fmt: skip
+@click.option(
+    "--templates", default="genfair", show_default=True,
+    help="Embedded templates, or a file of your own.",
+)  # fmt: skip
+@click.option(
+    "--attributes", multiple=True, metavar="FILE",
+    help="File of an attribute of your own, beside the embedded ones; can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--policy", type=EXISTING_FILE,
+    help="`model`: policy whose generator writes, or a YAML file with `generator` alone.",
+)  # fmt: skip
+@click.option(
+    "--relation", "relations", multiple=True, metavar="ID",
+    help="`model`: relation or family to write pairs of; can be repeated. Default: all on pairs.",
+)  # fmt: skip
+@click.option(
+    "--dimension", "dimensions", multiple=True, metavar="NAME",
+    help="`model`: dimension of bias; can be repeated. Default: all of the catalogue.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@runtime_options
+def generate(generator: str, out: Path, **options: Any) -> int:
+    """Write source test cases about people with known sensitive attributes.
+
+    GENERATOR is `genfair` (partitions, mutation, boundary values), or one of the baselines that
+    GenFair was compared with: `template` (templates filled at random) and `astraea` (one grammar).
+
+    `model` asks the language model of --policy for written pairs (Meta-Fair), at most three times
+    as often as --limit; what is no pair by form, catalogue and linter is refused and counted.
+    """
+    from fairgate.features.generation.cases import GenerationChoice, generate_cases
+
+    runtime = runtime_of(options)
+    own = {name: options.pop(name) for name in ("policy", "relations", "dimensions")}
+    _refuse_strange_options(generator)
+    if generator == "model":
+        return _by_model(out, own, options, runtime)
+    choice = GenerationChoice(generator=generator, **options)
+    for line in generate_cases(choice, out, runtime):
+        say(line)
+    return ExitCode.PASS
+
+
+_OF_MODEL = {"policy", "relations", "dimensions", *MACHINE}
+_OF_TEMPLATES = {"strength", "templates", "attributes"}
+
+
+def _refuse_strange_options(generator: str) -> None:
+    """Raise UsageError for options that the generator does not read, and a model without policy."""
+    given = given_options()
+    strange = _OF_TEMPLATES if generator == "model" else _OF_MODEL
+    for name, option in given.items():
+        if name in strange:
+            raise UsageError(f"{option} is not for `generate {generator}`; leave it out")
+    if generator == "model" and "policy" not in given:
+        raise UsageError(
+            "`generate model` needs --policy FILE: a policy with a local system, or a YAML file "
+            "with `generator` alone, such as {generator: {endpoint: {base_url: …, model: …}}}"
+        )
+
+
+def _by_model(
+    out: Path, own: dict[str, Any], options: dict[str, Any], runtime: Runtime
+) -> ExitCode:
+    from fairgate.features.generation.model_run import ModelChoice, generate_pairs
+
+    chosen = {name: options[name] for name in ("seed", "limit", "force")}
+    progress = progress_for(quiet=False)
+    for line in generate_pairs(ModelChoice(**own, **chosen), out, runtime, progress):
+        say(line)
+    return ExitCode.PASS
+
+
+def check_cases_too(check: click.Command) -> click.Command:
+    """Return `fairgate check` for files of generated cases, too."""
+    of_policies: Any = check.callback
+
+    @click.option(
+        "--quality", is_flag=True,
+        help="Show diversity, perplexity and coherence of generated cases.",
+    )  # fmt: skip
+    @click.option(
+        "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
+        help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
+    )  # fmt: skip
+    @machine_options
+    def check_(
+        files: tuple[Path, ...], *, quality: bool, perplexity_model: str, **options: Any
+    ) -> int:
+        generated = [file for file in files if file.suffix.lower() == ".jsonl"]
+        if not quality:
+            refuse_machine_options("--quality")
+        if quality and not generated:
+            raise UsageError("--quality is of generated cases; name a .jsonl file of them")
+        runtime = runtime_of({**options})
+        for file in files:
+            if file in generated:
+                from fairgate.features.generation.cases import check_cases
+
+                click.echo("\n".join(check_cases(file, runtime)))
+            else:
+                of_policies(files=(file,), **options)
+        if quality:
+            from fairgate.features.generation.case_quality import quality_table
+
+            for line in quality_table(generated, perplexity_model, runtime):
+                click.echo(line)
+        return ExitCode.PASS
+
+    return extended(
+        check,
+        check_,
+        says="\n\nA file of generated cases (`.jsonl`) may take the place of a policy: its texts, "
+        "attributes and coverage are shown, with --quality also a table of all such files.",
+    )

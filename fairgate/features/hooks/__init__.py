@@ -1,0 +1,1 @@
+"""`fairgate hook`: what runs before a commit."""

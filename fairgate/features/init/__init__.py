@@ -1,0 +1,1 @@
+"""`fairgate init`: a first policy for a system."""

@@ -1,0 +1,1 @@
+"""`fairgate judge evaluate`: how often a judge agrees with people."""

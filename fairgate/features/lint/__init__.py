@@ -1,0 +1,1 @@
+"""`fairgate lint`: whether written pairs change what they say they change."""

@@ -1,0 +1,1 @@
+"""`fairgate relations` and `metrics`: the catalogues, and measured precision."""

@@ -1,0 +1,1 @@
+"""`fairgate mutate`: which planted bias a policy's gate catches."""

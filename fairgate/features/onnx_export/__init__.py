@@ -1,0 +1,1 @@
+"""`fairgate export`: a model as ONNX, compared with its original."""

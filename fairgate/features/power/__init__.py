@@ -1,0 +1,1 @@
+"""`fairgate power`: what a policy is large enough to see."""

@@ -1,0 +1,1 @@
+"""`fairgate run --shard` and `fairgate merge`: one run in parts."""

@@ -1,0 +1,1 @@
+"""`fairgate shrink`: the shortest text that still shows a difference."""

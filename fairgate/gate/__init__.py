@@ -1,0 +1,1 @@
+"""The line of a gate: plan, ask, read, judge, tabulate, measure, compare, decide; and baselines."""

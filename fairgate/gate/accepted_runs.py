@@ -1,0 +1,283 @@
+"""What is accepted of a policy's runs, and where it is kept: baseline, anchor, kill score."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from fairgate.domain.errors import BaselineError, DataError, ExitCode
+from fairgate.domain.outcomes import KeptKillScore
+from fairgate.domain.wording import quoted
+from fairgate.gate.baseline import (
+    Baseline,
+    BaselineSuite,
+    KnownSd,
+    Reference,
+    References,
+    unit_contents,
+)
+from fairgate.gate.baseline_files import dump_baseline, history_with, load_baseline
+from fairgate.gate.decide import diluted
+from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
+from fairgate.gate.measure import quartiles
+from fairgate.gate.rules import expand_rules
+from fairgate.io.durable import write_text
+from fairgate.io.text_files import read_json_object, read_whole
+from fairgate.metrics.attribution import COLUMNS
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.table import Table
+from fairgate.policy.schema import ANCHOR_SUFFIX
+
+if TYPE_CHECKING:
+    from fairgate.gate.gate import GateInput, GateRun
+
+_SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
+SUFFIX = ".kill-score.json"
+MOST_SENTENCES = 30
+"""On what a policy does not see, that are kept."""
+_MOST_BYTES = 1 << 16
+_MOST_CHARACTERS = 1000
+_GREEN, _YELLOW = 0.9, 0.5
+"""Kill scores from which a badge has the colour."""
+
+
+def path_in_repository(policy: str, name: str, reference: Reference) -> str:
+    """Return where baseline or anchor of a policy belong: in `baselines/` beside `policies/`.
+
+    By the path's letters alone: a change could turn `policies` into a link, which must not move
+    what the base commit is asked.
+    """
+    folder = PurePosixPath(policy).parent
+    home = folder.parent if folder.name == "policies" else folder
+    return (home / "baselines" / f"{name}{_SUFFIXES[reference]}.json").as_posix()
+
+
+def accepted_path(
+    policy: Path, loaded: LoadedPolicy, reference: Reference = Reference.BASELINE
+) -> Path:
+    """Return the file of a policy's baseline or anchor, from the current folder if it is in it."""
+    path = Path(path_in_repository(policy.resolve().as_posix(), loaded.policy.name, reference))
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> References:
+    """Return what to compare with; no baseline on a first run, no anchor where none is pinned.
+
+    `named` is the baseline's file; `none` leaves out both. The anchor is read where a rule has a
+    budget. Raises BaselineError where a named file does not exist, or one cannot be read.
+    """
+    baseline, path = _locate_baseline(loaded, policy, named)
+    score, notices = _kill_score(loaded, policy)
+    found = References(baseline=baseline, baseline_path=path, kill_score=score, notices=notices)
+    if not loaded.policy.has_budget:
+        return found
+    at = accepted_path(policy, loaded, Reference.ANCHOR)
+    anchor = None
+    if named != NO_BASELINE and at.is_file():
+        anchor = read_baseline(at, loaded.policy.name, Reference.ANCHOR)
+    return replace(
+        found, anchor=anchor, anchor_path=NO_BASELINE if named == NO_BASELINE else str(at)
+    )
+
+
+def kill_score_path(policy: Path) -> Path:
+    """Return the file of a policy's kill score."""
+    return policy.with_name(f"{policy.stem}{SUFFIX}")
+
+
+def policy_hash(policy_json: str) -> str:
+    """Return what changes whenever anything but comments and order of a policy does."""
+    return hashlib.sha256(policy_json.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def write_kill_score(path: Path, score: KeptKillScore) -> None:
+    """Write the file, whole or not at all. Equal scores give equal bytes."""
+    write_text(path, json.dumps(asdict(score), indent=1, sort_keys=True) + "\n", option="--save")
+
+
+def read_kill_score(path: Path) -> KeptKillScore | None:
+    """Return the score; None where there is no file. Raises DataError where it is none.
+
+    No verdict depends on it: reports name a file that cannot be used in one sentence, and otherwise
+    ignore it.
+    """
+    if not path.is_file():
+        return None
+    found = read_json_object(path, _MOST_BYTES)
+    again = f"{path}: no kill score; make it again with `fairgate mutate POLICY RUN --save`"
+    names = {field.name for field in fields(KeptKillScore)}
+    if found.keys() | {"not_seen"} != names or not _are_sentences(found.get("not_seen", [])):
+        raise DataError(again)
+    score = KeptKillScore(**found)
+    counts = (score.caught, score.mutants, score.false_kills, score.controls, score.sources)
+    if not all(type(count) is int and 0 <= count < 10**9 for count in (*counts, score.seeds)):
+        raise DataError(again)
+    if not isinstance(score.policy_hash, str) or not isinstance(score.strength, int | float):
+        raise DataError(again)
+    is_possible = 0 < score.mutants >= score.caught and score.controls >= score.false_kills
+    if not is_possible or not 0 < score.strength <= 1:
+        raise DataError(again)
+    return score
+
+
+def _are_sentences(found: object) -> bool:
+    return (
+        isinstance(found, list)
+        and len(found) <= MOST_SENTENCES
+        and all(isinstance(each, str) and len(each) <= _MOST_CHARACTERS for each in found)
+    )
+
+
+def kill_score_badge(score: KeptKillScore) -> str:
+    """Return the score for a badge, in the form that shields.io's endpoint badges read."""
+    share = score.share
+    colour = "brightgreen" if share >= _GREEN else "yellow" if share >= _YELLOW else "red"
+    badge = {
+        "schemaVersion": 1,
+        "label": "kill score",
+        "message": f"{score.percent} %",
+        "color": colour,
+    }
+    return json.dumps(badge) + "\n"
+
+
+def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:
+    """Return what is kept beside the policy, of this version of it, and what is wrong with it."""
+    path = kill_score_path(policy)
+    try:
+        score = read_kill_score(path)
+    except DataError as error:
+        return None, [f"the kill score is not shown: {error}"]
+    if score is None:
+        return None, []
+    if score.policy_hash != policy_hash(loaded.policy.model_dump_json()):
+        other = f"the kill score in {path} is of another version of the policy"
+        return None, [f"{other}; make it again with `fairgate mutate POLICY RUN --save`"]
+    return score, []
+
+
+def _locate_baseline(
+    loaded: LoadedPolicy, policy: Path, named: str | None
+) -> tuple[Baseline | None, str]:
+    if named == NO_BASELINE:
+        return None, NO_BASELINE
+    path = Path(named) if named else accepted_path(policy, loaded)
+    if not path.is_file():
+        if named:
+            raise BaselineError(
+                f"there is no baseline {str(path)!r}; accept a run with `fairgate baseline accept "
+                "RUN --reason …`, or say `--baseline none` for a first run"
+            )
+        return None, str(path)
+    return read_baseline(path, loaded.policy.name), str(path)
+
+
+def read_baseline(
+    path: Path, policy: str | None = None, reference: Reference = Reference.BASELINE
+) -> Baseline:
+    """Return a baseline file's content. Raises BaselineError."""
+    try:
+        raw = read_whole(path)
+    except DataError as error:
+        raise BaselineError(f"{path}: cannot be read ({error})") from error
+    return decoded_baseline(raw, str(path), policy, reference)
+
+
+def decoded_baseline(
+    raw: bytes, path: str, policy: str | None, reference: Reference = Reference.BASELINE
+) -> Baseline:
+    """Return what the bytes of a baseline (an anchor) say. Raises BaselineError.
+
+    `policy` is whose it must be; None: anybody's.
+    """
+    try:
+        baseline = load_baseline(raw.decode("utf-8"), path)
+    except UnicodeDecodeError as error:
+        raise BaselineError(f"{path}: is not UTF-8; restore it from version control") from error
+    if policy is not None and baseline.policy != policy:
+        instead = {
+            Reference.BASELINE: "name the right file with --baseline",
+            Reference.ANCHOR: "pin one with `fairgate baseline anchor RUN --reason …`",
+        }
+        raise BaselineError(
+            f"{path}: is the {reference} of policy {quoted(baseline.policy)}, not of "
+            f"{quoted(policy)}; {instead[reference]}"
+        )
+    return baseline
+
+
+def write_baseline(path: Path, baseline: Baseline) -> None:
+    """Write a baseline; the old file stays until the new one is complete."""
+    write_text(path, dump_baseline(baseline), option="--output")
+
+
+def with_history(made: Baseline, given: GateInput, path: Path) -> tuple[Baseline, str]:
+    """Return a new baseline with the history of the one that it takes the place of, and a note.
+
+    A file at `path` that cannot be read is replaced all the same; the note then says why the
+    history starts anew.
+    """
+    if not path.is_file():
+        return made, ""
+    try:
+        before = read_baseline(path, given.policy.name)
+    except BaselineError as error:
+        return made, f"the history of accepted runs starts anew: {error}"
+    rules = expand_rules(given.policy, given.plan)
+    return replace(made, history=history_with(before, made, rules)), ""
+
+
+def baseline_of(
+    given: GateInput, run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] = ()
+) -> Baseline:
+    """Return the baseline that this run would be; `sds` is what a burn-in measured.
+
+    Raises BaselineError where the run has no verdict for lack of evidence: a narrow or broken run
+    must not become what later runs are compared with.
+    """
+    # That every rule waits for a baseline is one problem, and the one that accepting solves.
+    only_first = (
+        all(
+            rule.is_first_run
+            for rule in run.result.rules
+            if not rule.by_default and not rule.is_reported
+        )
+        and len(run.result.evidence.problems) == 1
+    )
+    only_diluted = run.result.evidence.problems == diluted(run.result.rules)
+    if run.result.exit_code is ExitCode.NO_VERDICT and not only_first and not only_diluted:
+        problems = "; ".join(run.result.evidence.problems)
+        raise BaselineError(f"this run cannot become a baseline, it has no verdict: {problems}")
+    return Baseline(
+        policy=given.policy.name,
+        reason=reason,
+        date=date,
+        suites={
+            name: BaselineSuite(
+                must_match=given.must_match[name],
+                contents=unit_contents(given.plan, name),
+                table=_kept(table),
+                quartiles=quartiles(table),
+            )
+            for name, table in run.tables.items()
+        },
+        measurements=[m for m in run.result.measurements if m.value is not None],
+        metric_versions={metric.id: metric.version for metric in METRICS},
+        provenance=given.provenance,
+        sds=sds,
+    )
+
+
+def _kept(table: Table) -> Table:
+    """Leave out what rests on a sample of the pairs, which another run would draw otherwise."""
+    sampled = set(COLUMNS.values())
+    return replace(
+        table,
+        values={name: column for name, column in table.values.items() if name not in sampled},
+        not_evaluated={k: v for k, v in table.not_evaluated.items() if k not in sampled},
+    )

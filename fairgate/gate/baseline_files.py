@@ -1,0 +1,393 @@
+"""Baselines as reviewable JSON: summary in plain text, one source a line, fixed precision, a hash.
+
+A key is what a source's variants share and what makes it this one (`#…`, `@…`); whatever follows
+from the variant alone is written once a suite, the rest once a source, packed (`packed_suite`).
+
+Reading is strict: a damaged, edited, incomplete or unknown file raises BaselineError, never a
+partial baseline.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from fairgate.domain.errors import BaselineError
+from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.measurements import Measurement, Measurements, slice_of
+from fairgate.domain.outcomes import Provenance
+from fairgate.domain.wording import harmless, quoted, shown
+from fairgate.gate import packed_suite
+from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, BaselineSuite, KnownSd
+from fairgate.gate.identity import identity_finding, identity_measurements
+from fairgate.gate.measure import measured_once, quartiles
+from fairgate.gate.rules import Rule
+from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.metric import Metric, observe
+from fairgate.metrics.table import Table
+
+MAX_BYTES = 256 << 20
+_MOST_FAULTS = 5
+_AGAIN = (
+    "restore it from version control, or make it again with `fairgate baseline accept RUN "
+    "--reason …`"
+)
+_MOST_SD = 3
+_BY_PIECES = frozenset({"suites", "table", "measurements", "sds", "provenance", "history"})
+MOST_RUNS = 20
+"""Accepted runs in the history of a baseline; older ones are left out."""
+MOST_BYTES = 200
+"""Of the entry of one rule; a longer one, of very long names, is left out."""
+_COMMIT = 12
+
+
+def dump_baseline(baseline: Baseline) -> str:
+    """Return the file's text. Equal baselines give equal bytes."""
+    body: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "policy": baseline.policy,
+        "reason": baseline.reason,
+        "date": baseline.date,
+        "provenance": asdict(baseline.provenance),
+        "metric_versions": dict(baseline.metric_versions),
+        "sds": [asdict(known) for known in baseline.sds],
+        "history": [_accepted_to(run) for run in baseline.history],
+        "measurements": [_measurement_to(item) for item in baseline.measurements],
+        "suites": {
+            name: packed_suite.suite_to(suite) for name, suite in sorted(baseline.suites.items())
+        },
+    }
+    if not baseline.history:
+        del body["history"]
+    body["integrity"] = _integrity(body)
+    return "\n".join(_lines(body)) + "\n"
+
+
+def baseline_faults(baseline: Baseline) -> Iterator[str]:
+    """Yield what is wrong with a baseline, each with its place; nothing where it is sound.
+
+    A baseline with a valid hash can still be edited by hand: an error in it is reported with its
+    place in the file, before any later step fails on it.
+    """
+    yield from _wrong_types(baseline, "")
+    yield from _wrong_types(baseline.provenance, "provenance.")
+    for number, measurement in enumerate(baseline.measurements):
+        yield from _wrong_types(measurement, f"measurements[{number}].")
+    for place, run in enumerate(baseline.history):
+        yield from _wrong_types(run, f"history[{place}].")
+        for number, measurement in enumerate(run.measurements):
+            at = f"history[{place}].values[{number}]."
+            yield from _wrong_types(measurement, at)
+            if measurement.value is None:
+                yield f"{at}value is missing"
+    for number, known in enumerate(baseline.sds):
+        yield from _wrong_types(known, f"sds[{number}].")
+        if isinstance(known.sd, float | int) and not 0 <= known.sd <= _MOST_SD:
+            yield f"sds[{number}].sd is {shown(known.sd)}; expected 0 to {_MOST_SD}"
+    found = [
+        f for name, one in baseline.suites.items() for f in _suite_faults(one, f"suites.{name}.")
+    ]
+    yield from found or _stored_copies(baseline)
+
+
+def _stored_copies(baseline: Baseline) -> Iterator[str]:
+    """Yield what stands in the file and is not what its rows give.
+
+    Whole suites of several relations are left to a comparison of baselines: which relations count
+    in them is not kept.
+    """
+    for name, suite in baseline.suites.items():
+        given = quartiles(suite.table)
+        if suite.quartiles != given:
+            yield f"suites.{name}.quartiles are {suite.quartiles}; its cases give {given}"
+    for number, stored in enumerate(baseline.measurements):
+        metric, known = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
+        if (
+            metric is None
+            or baseline.metric_versions.get(metric.id, metric.version) != metric.version
+        ):
+            continue
+        if known is None or metric.column not in known.table.values:
+            continue
+        relations = set(known.table.dimensions.get("relation", ()))
+        if len(relations) > 1 and "relation" not in stored.where:
+            continue
+        found = _measured_again(metric, known.table, stored)
+        for field in ("value", "decided", "inconclusive", "violated"):
+            kept, given = getattr(stored, field), getattr(found, field)
+            if kept != given:
+                yield f"measurements[{number}].{field} is {kept}; its cases give {given}"
+
+
+def _measured_again(metric: Metric, table: Table, stored: Measurement) -> Measurement:
+    """Return what a slice gives, without what depends on a confidence and a seed."""
+    if not metric.compares_terms:
+        return measured_once(metric, table, stored.where, observe(metric, table, stored.where))
+    found = identity_finding(metric, table, stored.where, alpha=0.05, seed=0, n_draws=1)
+    measured = identity_measurements([] if found is None else [found])
+    return measured[0] if measured else replace(stored, value=None)
+
+
+def _suite_faults(suite: BaselineSuite, place: str) -> Iterator[str]:
+    yield from _wrong_types(suite, place)
+    table = suite.table
+    rows = len(table.keys)
+    if len(set(table.keys)) < rows:
+        yield f"{place}variants: two of them give a source the same key"
+    if set(suite.contents) != set(table.keys):
+        yield f"{place}sources: their contents are not those of their cases"
+    yield from _uneven(table, place)
+    absent = [text for pair in table.not_evaluated.items() for text in pair]
+    if not all(isinstance(text, str) for text in (*absent, *table.values)):
+        yield f"{place}not_evaluated is {shown(table.not_evaluated)}; expected names and reasons"
+    if not all(isinstance(text, str) for text in (*table.cluster_names, *table.keys)):
+        yield f"{place}sources: a name is no text"
+    for name, levels in table.dimensions.items():
+        wrong = next((level for level in levels if not isinstance(level, str)), None)
+        if wrong is not None or None in levels:
+            yield f"{place}{name} is {shown(wrong)}; expected a text"
+    for name, column in table.values.items():
+        least, greatest = _limits().get(name, (-np.inf, np.inf))
+        outside = column[(column < least) | (column > greatest)]
+        if len(outside):
+            yield (
+                f"{place}{name} holds {float(outside[0]):g}; expected numbers from {least:g} to "
+                f"{greatest:g}"
+            )
+    low, high = table.bands
+    if not 0 <= low <= high:
+        yield f"{place}bands are {low:g} and {high:g}; expected two rising numbers"
+
+
+def _uneven(table: Table, place: str) -> Iterator[str]:
+    lengths = {name: len(levels) for name, levels in table.dimensions.items()}
+    lengths |= {name: len(column) for name, column in table.values.items()}
+    for name, length in {**lengths, "control": len(table.control)}.items():
+        if length != len(table.keys):
+            yield f"{place}{name}: {length} values for {len(table.keys)} cases"
+    for name in table.not_evaluated:
+        if name in table.values and not np.isnan(table.values[name]).all():
+            yield f"{place}not_evaluated names {name}, which has values"
+
+
+@functools.cache
+def _limits() -> Mapping[str, tuple[float, float]]:
+    """Return the least and the greatest value of each column that a metric rests on."""
+    found: dict[str, tuple[float, float]] = {}
+    for metric in METRICS:
+        low, high = found.get(metric.column, metric.row_limits)
+        found[metric.column] = (min(low, metric.row_limits[0]), max(high, metric.row_limits[1]))
+    return found
+
+
+def _wrong_types(value: object, place: str) -> Iterator[str]:
+    """Yield the fields of a dataclass whose values do not match their annotations."""
+    from pydantic import ValidationError
+
+    kind: Any = type(value)
+    for name, adapter in _adapters(kind).items():
+        found = getattr(value, name)
+        try:
+            adapter.validate_python(found)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            inner = "".join(f".{part}" for part in first["loc"])
+            yield f"{place}{name}{inner} is {shown(first['input'])}; {first['msg'].lower()}"
+
+
+@functools.cache
+def _adapters(kind: Any) -> Mapping[str, Any]:
+    from pydantic import ConfigDict, TypeAdapter
+
+    hints = get_type_hints(kind)
+    strict = ConfigDict(strict=True, allow_inf_nan=False)
+    return {
+        one.name: TypeAdapter(hints[one.name], config=strict)
+        for one in fields(kind)
+        if one.name not in _BY_PIECES
+    }
+
+
+def load_baseline(text: str, path: str) -> Baseline:
+    """Return the baseline. Raises BaselineError with the fault and the next step."""
+    if len(text) > MAX_BYTES:
+        raise BaselineError(f"{path}: larger than {MAX_BYTES >> 20} MiB; not a baseline")
+    try:
+        body = read_json(text)
+    except JsonError as error:
+        place = f"{path}:{error.line}:{error.column}" if error.line else path
+        raise BaselineError(f"{place}: {error}; {_AGAIN}") from error
+    version = body.get("schema_version") if isinstance(body, dict) else type(body).__name__
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise BaselineError(
+            f"{path}: baseline format {version!r:.40}, this FairGate reads "
+            f"{SCHEMA_VERSION}; accept a new run with `fairgate baseline accept RUN --reason …`, "
+            "or install the FairGate that wrote it"
+        )
+    claimed = body.pop("integrity", None)
+    actual = _integrity(body)
+    if claimed != actual:
+        raise BaselineError(
+            f"{path}: the integrity hash does not match its content (file has "
+            f"{quoted(str(claimed)[:16])}, content gives '{actual[:16]}'): it was edited by hand "
+            "or merged; restore it or accept a new run"
+        )
+    try:
+        baseline = _baseline_from(body)
+        faults = list(itertools.islice(baseline_faults(baseline), _MOST_FAULTS))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = harmless(f"{type(error).__name__}: {error}"[:120])
+        raise BaselineError(f"{path}: incomplete baseline ({why}); {_AGAIN}") from error
+    if faults:
+        raise BaselineError(f"{path}: no baseline: {harmless('; '.join(faults))}; {_AGAIN}")
+    return baseline
+
+
+def _integrity(body: Mapping[str, Any]) -> str:
+    canonical = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _lines(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the file: big containers one entry a line, small ones on one line."""
+    yield "{"
+    entries = list(body.items())
+    for position, (name, value) in enumerate(entries):
+        comma = "," if position < len(entries) - 1 else ""
+        if name in ("measurements", "history"):
+            yield f' "{name}": ['
+            yield ",\n".join(f"  {_compact(item)}" for item in value)
+            yield f" ]{comma}"
+        elif name == "suites":
+            yield f' "{name}": {{'
+            yield ",\n".join(_suite_text(key, suite) for key, suite in value.items())
+            yield f" }}{comma}"
+        else:
+            yield f' "{name}": {_compact(value)}{comma}'
+    yield "}"
+
+
+def _suite_text(name: str, suite: Mapping[str, Any]) -> str:
+    head = [f"   {_compact(key)}: {_compact(suite[key])}," for key in suite if key != "sources"]
+    sources = ",\n".join(
+        f"    {_compact(key)}: {_compact(row)}" for key, row in suite["sources"].items()
+    )
+    return "\n".join([f"  {_compact(name)}: {{", *head, '   "sources": {', sources, "   }\n  }"])
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _measurement_to(item: Measurement) -> dict[str, Any]:
+    row = asdict(item)
+    return {k: v for k, v in row.items() if v not in (None, "", {})}
+
+
+def history_with(
+    before: Baseline | None, new: Baseline, rules: Sequence[Rule]
+) -> list[AcceptedRun]:
+    """Return the history of `new`, which takes the place of `before`.
+
+    A run that is accepted once more, with the same figures, date and commit, is one run.
+    """
+    if before is None:
+        return []
+    then, now = accepted_run(before, rules), accepted_run(new, rules)
+    added = [] if then == now else [then]
+    return [*before.history, *added][-MOST_RUNS:]
+
+
+def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
+    """Return what is kept of a baseline: what rules compare, and what every trend shows."""
+    known = Measurements(baseline.measurements)
+    kept: dict[object, Measurement] = {}
+    for found in _shown(known, rules):
+        entry = Measurement(
+            metric=found.metric,
+            suite=found.suite,
+            where=found.where,
+            value=found.value,
+            interval=found.interval,
+        )
+        if found.value is not None and len(entry_text(entry).encode()) <= MOST_BYTES:
+            kept.setdefault(slice_of(found.metric, found.suite, found.where), entry)
+    return AcceptedRun(
+        date=baseline.date,
+        commit=baseline.provenance.commit[:_COMMIT],
+        measurements=list(kept.values()),
+    )
+
+
+def entry_text(item: Measurement) -> str:
+    """Return the entry of one rule as a baseline's file holds it."""
+    return json.dumps(entry_of(item), ensure_ascii=False, allow_nan=False)
+
+
+def entry_of(item: Measurement) -> list[object]:
+    """Return metric, suite, slice and value, and the interval's two ends where there is one."""
+    ends = list(item.interval or ())
+    return [item.metric, item.suite, dict(sorted(item.where.items())), item.value, *ends]
+
+
+def _shown(known: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
+    for rule in rules:
+        if rule.gate.regression is not None:
+            found = known.get(rule.metric.id, rule.suite, rule.where)
+            if found is not None:
+                yield found
+    for metric in METRICS:
+        if metric.trend is not None:
+            for found in known:
+                if found.metric == metric.id and set(found.where) == set(metric.trend):
+                    yield found
+
+
+def _accepted_to(run: AcceptedRun) -> dict[str, Any]:
+    values = [entry_of(item) for item in run.measurements]
+    return {"date": run.date, "commit": run.commit, "values": values}
+
+
+def _baseline_from(body: Mapping[str, Any]) -> Baseline:
+    return Baseline(
+        policy=body["policy"],
+        reason=body["reason"],
+        date=body["date"],
+        suites={
+            name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
+        },
+        measurements=[_measurement_from(row) for row in body["measurements"]],
+        metric_versions=body["metric_versions"],
+        provenance=Provenance(**body["provenance"]),
+        sds=[KnownSd(**known) for known in body.get("sds", [])],
+        history=[_accepted_from(run) for run in body.get("history", [])],
+    )
+
+
+def _accepted_from(run: Mapping[str, Any]) -> AcceptedRun:
+    return AcceptedRun(
+        date=run["date"],
+        commit=run["commit"],
+        measurements=[_entry_from(*entry) for entry in run["values"]],
+    )
+
+
+def _entry_from(
+    metric: str, suite: str, where: Mapping[str, str], value: float, *ends: float
+) -> Measurement:
+    low_high = (ends[0], ends[1]) if ends else None
+    return Measurement(metric=metric, suite=suite, where=where, value=value, interval=low_high)
+
+
+def _measurement_from(row: Mapping[str, Any]) -> Measurement:
+    interval = row.get("interval")
+    return Measurement(
+        **{**row, "interval": None if interval is None else (interval[0], interval[1])}
+    )

@@ -1,0 +1,355 @@
+"""From a loaded policy to what a run needs: the system under test, and all that is known first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fairgate import __version__
+from fairgate.domain.executions import Execution
+from fairgate.domain.outcomes import Provenance, SlowerPace
+from fairgate.domain.ports import Progress, ResultStore, SystemUnderTest
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Role
+from fairgate.gate.baseline import (
+    References,
+    environment_notices,
+    must_match,
+    of_machines,
+    plan_hash,
+    with_texts_of,
+)
+from fairgate.gate.gate import GateInput, GateRun
+from fairgate.gate.judge_record import shortcomings, standing_notice, unproven
+from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
+from fairgate.gate.manifest import contents
+from fairgate.gate.quarantine import quarantine_notices
+from fairgate.gate.rules import idle_notices
+from fairgate.gate.suite_retrievers import SuiteRetrievers
+from fairgate.io.environment import describe_environment
+from fairgate.io.git import current_commit
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.labelling import LabelledSystem, labelled
+from fairgate.systems.resources import Resources
+from fairgate.systems.serving import served_for
+from fairgate.systems.system_kind import OpenSystem
+
+if TYPE_CHECKING:
+    from fairgate.systems.recorded import Recording
+
+_KIND = "pace"
+FEWEST = 20
+"""Answers without which no pace is kept or reported."""
+TIMES, SECONDS = 1.5, 0.02
+"""A median is slower that is greater by both: the factor and the difference."""
+_MOST = 10**9
+
+
+class Composition:
+    """Builds what a run needs from a loaded policy; every part at most once, when it is asked."""
+
+    def __init__(self, loaded: LoadedPolicy, runtime: Runtime, progress: Progress) -> None:
+        """Take a loaded policy and how to run it; without workers this process asks the models.
+
+        Raises UsageError where workers would have nothing to do.
+        """
+        self.loaded = loaded
+        self.runtime = runtime
+        self.progress = progress
+        self._kind = kind_of(loaded.policy.system)
+        hire = None if runtime.workers is None else runtime.workers.team
+        team = self._team = None if hire is None else hire(loaded, runtime)
+        self._resources = Resources(
+            runtime,
+            progress,
+            suite_retrievers=lambda: self._suite_retrievers.of_all(loaded.suites.values()),
+            suites_under_test=lambda: self._suite_retrievers.under_test(loaded.suites.values()),
+            team=team,
+        )
+
+    @property
+    def notices(self) -> list[str]:
+        """Return what adapters report: repaired files, left-out rows. Not part of a result."""
+        return self._resources.notices
+
+    @property
+    def answer_seconds(self) -> list[float]:
+        """Return how long each answer took that was asked from outside, not from the store."""
+        return [seconds for meter in self._resources.meters for seconds in meter.latencies]
+
+    @property
+    def reported(self) -> tuple[int, float]:
+        """Return the tokens and the money that answers so far have reported."""
+        meters = self._resources.meters
+        return sum(each.tokens for each in meters), sum(each.money for each in meters)
+
+    @property
+    def store(self) -> ResultStore:
+        """Return the store of results."""
+        return self._resources.store
+
+    def gate_input(
+        self,
+        references: References,
+        under_test: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> GateInput:
+        """Return everything that is known before a model is loaded.
+
+        `under_test` names the system that gave the answers where they are an earlier run's, and
+        `environment` the machines that ran it; None: system and machine as they are now.
+        """
+        policy = self.loaded.policy
+        provenance = self.provenance(under_test)
+        if environment is not None:
+            provenance = replace(provenance, environment=environment)
+        of_system = dict(self._kind.must_match(policy.system))
+        if measures := contents(policy, self.runtime, Role.EMBEDDER):
+            of_system["measures"] = measures
+        suites, plan = self.loaded.suites, self.loaded.plan
+        judged = self._judge_notices(provenance.under_test)
+        if judged:
+            plan = unproven(plan)
+        baseline, anchor = (
+            None if run is None else with_texts_of(run, plan)
+            for run in (references.baseline, references.anchor)
+        )
+        return GateInput(
+            policy=policy,
+            suites=suites,
+            plan=plan,
+            must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
+            baseline=baseline,
+            baseline_path=references.baseline_path,
+            anchor=anchor,
+            anchor_path=references.anchor_path,
+            kill_score=references.kill_score,
+            provenance=provenance,
+            notices=[
+                *references.notices,
+                *_not_there(references),
+                *judged,
+                *self._kind.notices(policy.system),
+                *idle_notices(policy, plan),
+                *quarantine_notices(policy, plan),
+                *environment_notices(provenance, references.baseline),
+            ],
+        )
+
+    def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:
+        """Return what is under test and where it runs, by fingerprint."""
+        return Provenance(
+            under_test=self.system.under_test() if under_test is None else under_test,
+            environment=self.environment,
+            fairgate=__version__,
+            policy_path=self.loaded.parsed.path,
+            commit=current_commit(self.runtime.under_test.root),
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the libraries and processors of this machine and, once they ran, the workers'."""
+        workers = () if self._team is None else self._team.machines
+        return of_machines([describe_environment(self.runtime.device), *workers])
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Return the block in which the policy's own server runs, where it names one, and workers.
+
+        Whatever looks at the system, asks it, or says what is under test belongs inside.
+        """
+        with served_for(self.loaded.policy.system, self.runtime):
+            try:
+                yield
+            finally:
+                if self._team is not None:
+                    self._team.close()
+
+    @contextmanager
+    def until_it_ends(self, part: str = "") -> Iterator[None]:
+        """Return the block of a run that goes on where it was interrupted, with equal results.
+
+        Answers of what has no revision are kept until the block is left without an error: a later
+        run asks for them again. `part` names a part of a run.
+        """
+        where = (str(self.runtime.root.resolve()), self.loaded.parsed.path, part)
+        self._resources.run = lambda: hashlib.sha256(
+            "\0".join([*where, plan_hash(self.loaded.plan.cases)]).encode("utf-8", "replace")
+        ).hexdigest()
+        is_interrupted = True
+        try:
+            yield
+            is_interrupted = False
+        finally:
+            self._resources.end(is_interrupted=is_interrupted)
+
+    @cached_property
+    def system(self) -> OpenSystem:
+        """Return the policy's system, opened; nothing is loaded before it is asked.
+
+        Where pairs are judged it asks the policy's judge, too.
+        """
+        policy, opened = self.loaded.policy, self._inner
+        if policy.judge is None or not self._is_judged:
+            return opened
+        from fairgate.systems.judges import JudgedSystem, JudgePolicy, open_judges
+
+        assert isinstance(policy.judge, JudgePolicy)  # noqa: S101 (the only model of a judge)
+        return JudgedSystem(opened, open_judges(policy.judge, self._resources))
+
+    @cached_property
+    def _inner(self) -> OpenSystem:
+        policy = self.loaded.policy
+        return labelled(
+            self._kind.open(policy.system, self._resources),
+            self._kind.labels(policy.system),
+            self._resources,
+        )
+
+    @property
+    def unlabelled(self) -> dict[tuple[str, str], Execution]:
+        """Return executions as they were before their documents were labelled behind the system.
+
+        Empty where the policy names no labels. What is added to it counts as known.
+        """
+        return self._inner.unlabelled if isinstance(self._inner, LabelledSystem) else {}
+
+    @property
+    def _is_judged(self) -> bool:
+        return any(unit.verdicts for unit in self.loaded.plan.units)
+
+    def _judge_notices(self, under_test: Mapping[str, str]) -> list[str]:
+        """Return why the judge's verdicts fail no build; nothing where they do, or none is asked.
+
+        Only here is known which models judge; a policy knows their names.
+        """
+        judge = self.loaded.policy.judge
+        if judge is None or not self._is_judged:
+            return []
+        from fairgate.systems.judges import UNDER_TEST
+
+        asked = under_test.get(UNDER_TEST, "")
+        why = list(shortcomings(judge, self.loaded.judge_record, asked))
+        return [standing_notice(judge, why)] if why else []
+
+    def replayed(self, recording: Recording) -> SystemUnderTest:
+        """Return a system whose answers are those of an earlier run (`rescore`)."""
+        from fairgate.systems.recorded import RecordedSystem
+
+        chosen = self._kind.embedder(self.loaded.policy.system)
+        return RecordedSystem(recording, lambda: self._resources.encoder(chosen).documents)
+
+    @cached_property
+    def _suite_retrievers(self) -> SuiteRetrievers:
+        chosen = self._kind.embedder(self.loaded.policy.system)
+        return SuiteRetrievers(
+            resources=self._resources,
+            embedder=chosen,
+            role=self._kind.embedder_role(self.loaded.policy.system),
+        )
+
+
+def on_its_machines(
+    given: GateInput, run: GateRun, environment: Mapping[str, str]
+) -> tuple[GateInput, GateRun]:
+    """Return a run with where its answers were made, which is known once all were asked."""
+    before = given.provenance.environment
+    differing = sorted(name for name in environment if environment[name] != before.get(name))
+    if not differing:
+        return given, run
+    values = "; ".join(f"{name}: {environment[name]}" for name in differing)
+    notice = (
+        f"questions were asked on machines that are not alike ({values}): answers are those of one "
+        "process where machines are"
+    )
+    provenance = replace(given.provenance, environment=environment)
+    given = replace(given, provenance=provenance, notices=[notice, *given.notices])
+    notices = [notice, *run.result.notices]
+    result = replace(run.result, provenance=provenance, notices=notices)
+    return given, replace(run, result=result)
+
+
+def _not_there(references: References) -> Iterator[str]:
+    """Yield what is not compared with for want of a file."""
+    if references.anchor_path == NO_BASELINE:
+        yield "compared with no anchor (`--baseline none`): budgets are not evaluated"
+    elif references.anchor_path and references.anchor is None:
+        yield (
+            f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed run "
+            "with `fairgate baseline anchor RUN --reason …`"
+        )
+
+
+def paced(run: GateRun, composition: Composition, given: GateInput) -> GateRun:
+    """Keep how long this run's answers took, and add where the baseline's took notably less.
+
+    A note, never a verdict. How long answers took is no part of a run's files, which are the same
+    for the same answers, unless they took notably longer. The median is kept in the result store
+    beside what was under test, and found again by the baseline's. Where the baseline's own run is
+    not known there, the first run that is compared with it stands for it; without the store there
+    is no note. Only runs that ask as many questions at once are compared, and none that waits
+    between its questions (`per_second`): the time is from when a question is handed out.
+    """
+    found = composition.answer_seconds
+    together = dict(_settings(given.policy.system.model_dump(mode="json")))
+    if len(found) < FEWEST or together.get("per_second") is not None:
+        return run
+    median, store = _rounded(statistics.median(found)), composition.store
+    # The first run of a state is the one that a baseline is made of.
+    states = [given.provenance, *([given.baseline.provenance] if given.baseline else [])]
+    keys = [_key(given.policy.name, together, state) for state in states]
+    kept = store.get_many(_KIND, keys)
+    store.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in kept])
+    before = _seconds(kept.get(keys[-1], "")) if given.baseline else None
+    if before is None or median < max(_rounded(before * TIMES), _rounded(before + SECONDS)):
+        return run
+    pace = SlowerPace(seconds=median, baseline_seconds=before, answers=len(found))
+    return replace(run, result=replace(run.result, pace=pace))
+
+
+def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
+    """Return what a run record says of the pace; None where it is none."""
+    seconds, before, answers = (
+        found.get(name) for name in ("seconds", "baseline_seconds", "answers")
+    )
+    if not isinstance(seconds, float) or not isinstance(before, float):
+        return None
+    if not isinstance(answers, int) or not 0 < answers < _MOST or not 0 <= before < seconds < _MOST:
+        return None
+    return SlowerPace(seconds=seconds, baseline_seconds=before, answers=answers)
+
+
+def _settings(system: object) -> Iterator[tuple[str, object]]:
+    """Yield how many questions are put at once and a second: both change how long each waits."""
+    items = system.items() if isinstance(system, dict) else ()
+    for name, value in items:
+        if name in ("concurrency", "per_second") and value is not None:
+            yield name, value
+        yield from _settings(value)
+
+
+def _key(policy: str, together: Mapping[str, object], provenance: Provenance) -> str:
+    state = sorted(asdict(provenance)["under_test"].items())
+    parts = (policy, sorted(together.items()), provenance.commit, state)
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _rounded(seconds: float) -> float:
+    """Return what reports show, so that a judgement never rests on more than they do."""
+    return float(f"{seconds:.3g}")
+
+
+def _seconds(text: str) -> float | None:
+    """Return what is stored; None where nothing is, or no number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return _rounded(value) if math.isfinite(value) and value >= 0 else None

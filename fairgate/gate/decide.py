@@ -1,0 +1,364 @@
+"""From rule results to the outcome of the gate and its exit code (SPEC 2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
+from fairgate.domain.units import Judged, Reading, Reason, Unit, counted
+from fairgate.domain.wording import quoted
+from fairgate.gate.changes import HALF, as_often_as_neutral
+from fairgate.gate.rules import rests_on_unproven
+from fairgate.policy.schema import Policy
+from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.oracles.oracle import Oracle
+from fairgate.stats.association import alike_within_groups, commonest, within_groups
+
+_NAMED = 5
+_READABLE = {"pair": "two readable answers", "case": "a readable answer"}
+MOST_ALIKE = 0.98
+"""Answers are constant where at least this share of them is equal."""
+LEAST_AGREEMENT = 0.05
+"""Answers follow their sources where Fleiss' kappa within sources, over the source itself and its
+neutral phrases, is above this, with equal answers or with those that the oracle calls the same (two
+rankings of nearly one order). Chance alone gives 0; the shipped policies are far above."""
+
+_ADVICE = (
+    "such answers show nothing: read some of them in the report; if they are intended, set "
+    "`constant_answers: allow` in the policy"
+)
+_SOURCE = "source"
+"""Role of the case that names no identity (`Unit.asks`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAnswer:
+    """One readable answer of a suite."""
+
+    suite: str
+    about: str
+    """What the answer should depend on: the source, or the correct answer of a question item."""
+    value: str
+    shown: str = ""
+    """How the value was shown to the model: the letter of an option, where letters were shown."""
+    is_open: bool = False
+    """Whether any words are an answer: that two differ says nothing then."""
+    is_plain: bool = True
+    """Whether no identity is named: variation in such answers is not bias."""
+    reading: Reading | None = field(default=None, compare=False)
+    reader: str = ""
+    """What read it: relations that share an answer read it by oracles of their own."""
+    oracle: Oracle | None = field(default=None, compare=False)
+    """What says whether two answers are the same; None where only equal ones are."""
+
+
+def constant_answers(answers: Iterable[ReadAnswer]) -> list[str]:
+    """Return a sentence for each suite whose readable answers show nothing.
+
+    A system that gives every source the same answer, or whose answers do not depend on the sources,
+    violates nothing and is no evidence of fairness: a prompt without its text has the same effect.
+    Such a run has no verdict, unless the policy says `constant_answers: allow` (SPEC 3).
+    """
+    return [f"{where}; {_ADVICE}" for where in _showing_nothing(answers)]
+
+
+def allowed_constant_answers(judged: Iterable[Judged], policy: Policy) -> list[str]:
+    """Return the same as notices, where the policy lets such answers have a verdict."""
+    if policy.constant_answers == "refuse":
+        return []
+    return [
+        f"{where}; the policy allows it, but such answers show nothing"
+        for where in _showing_nothing(readable_answers(judged))
+    ]
+
+
+def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
+    """Return what is constant of the suites in which no oracle reads anything else."""
+    suites: dict[str, dict[str, list[ReadAnswer]]] = {}
+    for answer in answers:
+        suites.setdefault(answer.suite, {}).setdefault(answer.reader, []).append(answer)
+    found = {name: list(map(_constant, groups.values())) for name, groups in suites.items()}
+    return [f"suite {name}: {'; '.join(dict.fromkeys(w))}" for name, w in found.items() if all(w)]
+
+
+def _constant(answers: Sequence[ReadAnswer]) -> str:
+    plain = _plain(answers)
+    for values, what in (
+        ([one.value for one in answers], "readable answers are"),
+        ([one.value for one in plain], "readable answers to texts that name no identity are"),
+        ([one.shown for one in answers if one.shown], "readable answers say"),
+    ):
+        value, count, total = commonest(values)
+        if total and count >= MOST_ALIKE * total:
+            return f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked"
+    agreement = within_groups((one.about, one.value) for one in plain if not one.is_open)
+    follows = agreement if not isinstance(agreement, float) else max(agreement, _alike(plain))
+    if isinstance(follows, float) and follows <= LEAST_AGREEMENT:
+        return (
+            "the answers do not follow what was asked: those to one source agree no more than "
+            f"those to different ones (kappa {follows:.2f}, above {LEAST_AGREEMENT:g} asked for)"
+        )
+    return ""
+
+
+def _alike(answers: Sequence[ReadAnswer]) -> float:
+    """Return the agreement within sources by the oracles' own `same`; -1 where it adds nothing."""
+    known = {one.value: one for one in answers if one.oracle is not None and not one.is_open}
+
+    def same(left: str, right: str) -> bool:
+        one, other = known[left], known[right]
+        assert one.oracle and one.reading and other.reading  # noqa: PT018, S101
+        return one.oracle.same(one.reading, other.reading)
+
+    found = alike_within_groups(
+        ((one.about, one.value) for one in answers if one.value in known), same
+    )
+    return -1.0 if found is None else found
+
+
+def _plain(answers: Sequence[ReadAnswer]) -> Sequence[ReadAnswer]:
+    """Return the answers in which only the source can make a difference; all without controls."""
+    plain = [one for one in answers if one.is_plain]
+    return plain if len({one.about for one in plain}) < len(plain) else answers
+
+
+def readable_answers(judged: Iterable[Judged]) -> list[ReadAnswer]:
+    """Return every readable answer once by oracle; a source's own is shared by its pairs."""
+    found: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
+    alike: dict[tuple[object, ...], ReadAnswer] = {}
+    readers: dict[str, str] = {}
+    for one in judged:
+        unit, readings = one.unit, one.readings
+        if unit.follows is None:
+            continue
+        about, is_open = unit.follows or unit.cluster, bool(unit.verdicts)
+        is_control = unit.is_control
+        relation = unit.dimensions.get("relation", "")
+        reader = readers.get(relation)
+        if reader is None:
+            reader = readers[relation] = _reader(relation)
+        of_reader = found.setdefault((unit.suite, reader), {})
+        for role, key in unit.asks.items():
+            reading = readings[role]
+            if reading.value is None:
+                continue
+            is_plain = is_control or role == _SOURCE
+            name = unit.suite, reader, about, is_open, is_plain, reading.value, reading.shown
+            known = alike.get(name)
+            if known is None:
+                known = alike[name] = _answer(unit, reading, is_plain=is_plain)
+            of_reader[key] = known
+    return [answer for of_reader in found.values() for answer in of_reader.values()]
+
+
+def _answer(unit: Unit, reading: Reading, *, is_plain: bool) -> ReadAnswer:
+    is_open = bool(unit.verdicts)
+    return ReadAnswer(
+        suite=unit.suite,
+        about=unit.follows or unit.cluster,
+        value=reading.shown if is_open else str(reading.value),
+        shown="" if is_open else reading.shown,
+        is_open=is_open,
+        is_plain=is_plain,
+        reading=reading,
+        reader=_reader(unit.dimensions.get("relation", "")),
+        oracle=_oracle(unit.dimensions.get("relation", "")),
+    )
+
+
+def _reader(name: str) -> str:
+    """Return what tells a relation's oracle from those that read otherwise."""
+    relation = RELATIONS.get(name)
+    if relation is None:
+        return name
+    return type(relation).oracle.__qualname__ if relation.reads_task else relation.oracle(None).id
+
+
+def _oracle(name: str) -> Oracle | None:
+    """Return what reads a relation's answers, where it has an oracle of its own."""
+    relation = RELATIONS.get(name)
+    return None if relation is None or relation.reads_task else relation.oracle(None)
+
+
+def weigh_evidence(
+    plan: TestPlan, judged: Sequence[Judged], rules: Sequence[RuleResult], policy: Policy
+) -> Evidence:
+    """Count what was decided, and give the reason where it is too little for a verdict."""
+    planned = len(judged)
+    decided = sum(not isinstance(item.decision, Reason) for item in judged)
+    unit = "pair" if all(len(item.unit.asks) > 1 for item in judged) else "case"
+    invalid = sum(item.kind == "invalid" for item in plan.rejected)
+    missing = _missing(judged)
+    problems = [all_rejected(plan)] if planned == 0 and plan.rejected else []
+    problems = problems or _too_few_decided(judged, unit, policy)
+    if missing:
+        problems.append(
+            f"cases without an answer: {_named(missing)}; record an empty response where the "
+            "system gave none"
+        )
+    if invalid > policy.max_invalid * (planned + invalid):
+        problems.append(
+            f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
+            f"than max_invalid {policy.max_invalid:g} allows"
+        )
+    if policy.constant_answers == "refuse":
+        problems += constant_answers(readable_answers(judged))
+    own = [rule for rule in rules if not rule.by_default]
+    asking = [rule for rule in own if not rule.is_reported]
+    problems += _only_unproven(plan, asking)
+    if not own:
+        problems.append("no gate of the policy applies to this plan")
+    elif asking and all(_is_open(rule) for rule in asking):
+        problems.append("no rule of the policy could be evaluated")
+    problems += _not_evaluated([rule for rule in rules if _is_open(rule) and not rule.advisory])
+    problems += diluted(rules)
+    if not problems and asking and all(rule.is_first_run for rule in asking):
+        problems.append(
+            "every rule compares with a baseline and there is none yet: read the figures, then "
+            "accept this run with `fairgate baseline accept`, or add a bound (`max`)"
+        )
+    return Evidence(
+        planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
+    )
+
+
+def diluted(rules: Sequence[RuleResult]) -> list[str]:
+    """Return a sentence for each rule that holds by other cases alone than the baseline has.
+
+    They end a run without a verdict; accepting it, with its cases, is for a reviewer to do.
+    """
+    return [
+        f"{rule.metric}{_shown(rule)} in suite {rule.suite} holds only by cases that were added or "
+        f"left out: {'; '.join(rule.reasons)}"
+        for rule in rules
+        if rule.is_diluted and not rule.advisory and rule.outcome is Outcome.INCONCLUSIVE
+    ]
+
+
+def _shown(rule: RuleResult) -> str:
+    where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+    return f" ({where})" if where else ""
+
+
+def _too_few_decided(judged: Sequence[Judged], unit: str, policy: Policy) -> list[str]:
+    """Say where nothing was decided, or too little; where others are there, without unproven units.
+
+    What an unmeasured judge leaves open takes no verdict from rules that rest on something else.
+    """
+    counting = [item for item in judged if not item.unit.is_unproven] or judged
+    decided = sum(not isinstance(item.decision, Reason) for item in counting)
+    if not decided:
+        return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
+    asked = len(counting) - _unstable_for_everybody(counting)
+    # Where hardly half is decided, nothing is shown, whoever has the unstable answers.
+    if decided >= policy.min_decided * max(asked, HALF * len(counting)):
+        return []
+    return [
+        (
+            f"only {decided} of {len(counting)} planned {unit}s were decided, fewer than "
+            f"min_decided {policy.min_decided:g} asks for ({counted(_undecided(counting))})"
+        )
+    ]
+
+
+def _unstable_for_everybody(judged: Sequence[Judged]) -> float:
+    """Return how many units are unstable, of follow-ups no more often than neutral wording."""
+    suites: dict[str, tuple[list[bool], list[bool]]] = {}
+    for item in judged:
+        own, neutral = suites.setdefault(item.unit.suite, ([], []))
+        (neutral if item.unit.is_control else own).append(item.decision is Reason.UNSTABLE)
+    return sum(sum(neutral) + as_often_as_neutral(own, neutral) for own, neutral in suites.values())
+
+
+def _only_unproven(plan: TestPlan, asking: Sequence[RuleResult]) -> list[str]:
+    """Say where nothing but verdicts of a judge without a sufficient record could fail the gate."""
+    if not asking or not all(rule.advisory for rule in asking):
+        return []
+    if not any(rests_on_unproven(plan, rule.suite, rule.where) for rule in asking):
+        return []
+    return [
+        (
+            "no rule can fail this gate but those that rest on the judge's verdicts, and these "
+            "count only with a sufficient record: measure the judge with `fairgate judge "
+            "evaluate`, or add a rule that needs no judge"
+        )
+    ]
+
+
+def all_rejected(plan: TestPlan) -> str:
+    """Say why no source of any relation became a pair: the commonest reason, with an example."""
+    [(reason, number)] = Counter(item.reason for item in plan.rejected).most_common(1)
+    first = next(item for item in plan.rejected if item.reason == reason)
+    return (
+        f"nothing was asked: {number} of {len(plan.rejected)} sources and follow-ups were left out "
+        f"because {reason} (the first: {quoted(first.key)}, {first.relation})"
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _not_evaluated(rules: Sequence[RuleResult]) -> list[str]:
+    """Return a sentence for the slices of a metric that have no value for the same reasons."""
+    slices: dict[tuple[str, str], list[str]] = {}
+    for rule in rules:
+        about = f"{rule.metric} in suite {rule.suite} could not be evaluated"
+        reasons = "; ".join(rule.reasons)
+        where = ", ".join(f"{name} {value}" for name, value in rule.where.items())
+        slices.setdefault((about, reasons), []).append(where)
+    return [
+        f"{about}{f' for {_named(places)}' if any(places) else ''}: {reasons}"
+        for (about, reasons), places in slices.items()
+    ]
+
+
+def _is_open(rule: RuleResult) -> bool:
+    """Return whether the policy asked for a value that is not there."""
+    waits = rule.is_first_run or rule.is_reported
+    return rule.outcome is Outcome.NOT_EVALUATED and not waits
+
+
+def _missing(judged: Sequence[Judged]) -> list[str]:
+    keys: dict[str, None] = {}
+    lacking: dict[int, list[str]] = {}
+    for item in judged:
+        roles = lacking.get(id(item.readings))
+        if roles is None:
+            found = item.readings.items()
+            roles = [role for role, reading in found if reading.reason is Reason.MISSING]
+            lacking[id(item.readings)] = roles
+        for role in roles:
+            if role in item.unit.asks:
+                keys[item.unit.asks[role]] = None
+    return list(keys)
+
+
+def _undecided(judged: Sequence[Judged]) -> Counter[Reason]:
+    return Counter(item.decision for item in judged if isinstance(item.decision, Reason))
+
+
+def decide(
+    rules: Sequence[RuleResult], evidence: Evidence, *overlaps: Overlap | None
+) -> tuple[Outcome, ExitCode]:
+    """Return the outcome of the gate and the exit code: 1 > 3 > 5 > 0.
+
+    `overlaps` are those with baseline and anchor, None where there is no such run.
+    """
+    binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
+    if any(rule.outcome is Outcome.FAIL for rule in binding):
+        return Outcome.FAIL, ExitCode.GATE_FAILED
+    incomplete = any(rule.is_not_in_baseline for rule in binding)
+    if incomplete or any(overlap.incompatible for overlap in overlaps if overlap is not None):
+        return Outcome.INCONCLUSIVE, ExitCode.BASELINE
+    if evidence.problems:
+        return Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT
+    if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
+        return Outcome.FAIL, ExitCode.GATE_FAILED
+    return Outcome.PASS, ExitCode.PASS

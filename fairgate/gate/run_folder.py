@@ -1,0 +1,336 @@
+"""The files that a run writes, and how `rescore` and `baseline accept` find them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairgate.domain.cases import Case
+from fairgate.domain.errors import DataError, StoreError, UsageError
+from fairgate.domain.executions import Document, Execution
+from fairgate.domain.json_text import flat
+from fairgate.domain.outcomes import SlowerPace
+from fairgate.domain.ports import SILENT
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.wording import harmless
+from fairgate.gate.baseline import NO_REFERENCES, References
+from fairgate.gate.composition import Composition, read_pace
+from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
+from fairgate.io.durable import check_parts, write_lines, write_parts
+from fairgate.io.git import keep_output_out_of_git
+from fairgate.io.text_files import read_json_object
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.generation import DEFAULT_TEMPLATE, render_prompt
+from fairgate.systems.recorded_answers import read_recorded
+
+if TYPE_CHECKING:
+    from fairgate.systems.recorded import Recording
+
+PART_MANIFEST = "shard.json"
+"""In the folder of a part of a run, and in no folder of a run."""
+_MOST_TEXTS = 1000
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+_as_text = json.encoder.encode_basestring
+"""The same for a text, without what else a value could be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        """Return where run.json is."""
+        return self.path / "run.json"
+
+    @property
+    def executions(self) -> Path:
+        """Return where the answers are, in the format of a recorded system."""
+        return self.path / "executions.jsonl"
+
+    @property
+    def stop_rules(self) -> Path:
+        """Return the path of the rules and labels by which answers were cut."""
+        return self.path / "stop-rule.json"
+
+
+def is_shard(folder: Path) -> bool:
+    """Return whether a folder holds a part of a run."""
+    return (folder / PART_MANIFEST).exists()
+
+
+def execution_lines(executions: Iterable[Execution]) -> Iterator[str]:
+    """Yield the line of each execution, a JSON object without what is not known; no line end.
+
+    Answers that lie near each other share documents, so their text is made once.
+    """
+    known: dict[int, tuple[Sequence[Document], str]] = {}
+    for execution in executions:
+        response, documents = execution.response, execution.documents
+        answer = "null" if response is None else _as_text(response)
+        line = (
+            f'{{"suite": {_as_text(execution.suite)}, "key": {_as_text(execution.key)}, '
+            f'"response": {answer}'
+        )
+        if execution.margin is not None:
+            line += f', "margin": {_as_json(execution.margin)}'
+        if documents is not None:
+            line += f', "documents": {_text_of(documents, known)}'
+        if execution.options:
+            line += f', "options": {_as_json(list(execution.options))}'
+        yield line + "}"
+
+
+def _text_of(
+    documents: Sequence[Document], known: dict[int, tuple[Sequence[Document], str]]
+) -> str:
+    """Return documents as JSON, from `known` where the same ones stand there; else add them."""
+    listed, text = known.get(id(documents), (None, ""))
+    if listed is not documents:
+        text = _as_json([document_to(document) for document in documents])
+        if len(known) >= _MOST_TEXTS:
+            known.clear()
+        known[id(documents)] = documents, text
+    return text
+
+
+def document_to(document: Document) -> dict[str, Any]:
+    """Return what is known of a document, as recordings hold it."""
+    return {name: value for name, value in flat(document).items() if value is not None}
+
+
+def output_folder(named: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> RunFolder:
+    """Return the folder of the run: the one named, else one of the policy's in the cache.
+
+    Raises UsageError where it holds a part of a run: a folder holds the one or the other.
+    """
+    folder = RunFolder(path=named or runtime.cache / "runs" / loaded.policy.name)
+    if is_shard(folder.path):
+        raise UsageError(
+            f"{folder.path}: holds a part of a run ({PART_MANIFEST}); name another folder with "
+            "--out"
+        )
+    return folder
+
+
+def refuse_shard(run: Path) -> None:
+    """Raise UsageError where a folder holds a part of a run, of which nothing follows alone."""
+    if is_shard(run):
+        raise UsageError(
+            f"{run}: is one part of a run, not a run: it has no verdict, and nothing can be "
+            "accepted or shown from it. Bring all parts together with `fairgate merge`, and name "
+            "the folder that it writes"
+        )
+
+
+def write_run(
+    folder: RunFolder,
+    loaded: LoadedPolicy,
+    run: GateRun,
+    reports: Mapping[str, Callable[[], str | Iterator[str]]],
+    known_files: Sequence[str],
+) -> None:
+    """Write everything about a run, all of it or nothing; `reports` gives texts by file name.
+
+    A report that an earlier run left and this one does not write is removed: it would show another
+    run's verdict. `known_files` names every report that there is.
+    """
+    rules = json.dumps(_stop_rules(loaded), indent=1, sort_keys=True)
+    keep_output_out_of_git(folder.path)
+    write_parts(
+        folder.path,
+        {
+            **{name: _rendered(name, text) for name, text in reports.items()},
+            folder.executions.name: (
+                f"{line}\n" for line in execution_lines(run.executions.values())
+            ),
+            folder.stop_rules.name: (f"{rules}\n",),
+        },
+    )
+    for known in known_files:
+        if known not in reports:
+            (folder.path / known).unlink(missing_ok=True)
+
+
+def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:
+    """Make the text when it is written: a report can be long, and there are several.
+
+    Raises StoreError where a template or another part of FairGate's installation is not there.
+    """
+    try:
+        made = text()
+    except OSError as error:
+        raise StoreError(
+            f"{name} cannot be made: a file of this installation of FairGate cannot be read "
+            f"({harmless(str(error)[:300])}); install FairGate again"
+        ) from error
+    yield from (made,) if isinstance(made, str) else made
+
+
+def check_run(run: Path) -> None:
+    """Raise DataError where the files of a run's folder are of different runs, or were edited."""
+    refuse_shard(run)
+    folder = RunFolder(path=run)
+    try:
+        check_parts(run, [folder.record.name, folder.executions.name, folder.stop_rules.name])
+    except DataError as error:
+        raise _no_run(run, error) from error
+
+
+def _no_run(run: Path, error: DataError) -> DataError:
+    return DataError(
+        f"{run}: is no folder of a run ({error}); name the one that `fairgate run --out` wrote"
+    )
+
+
+def _stop_rules(loaded: LoadedPolicy) -> dict[str, Any]:
+    return {name: dict(suite.reading_rule()) for name, suite in loaded.suites.items()}
+
+
+def earlier_run(run: Path, loaded: LoadedPolicy) -> Recording:
+    """Return the answers of an earlier run for judging again.
+
+    Raises UsageError where they were cut for other labels: what was not generated cannot be read.
+    """
+    refuse_shard(run)
+    folder = RunFolder(path=run)
+    try:
+        then = read_json_object(folder.stop_rules)
+    except DataError as error:
+        raise _no_run(run, error) from error
+    now = _stop_rules(loaded)
+    for suite, rule in now.items():
+        if then.get(suite) != rule:
+            raise UsageError(
+                f"{run}: the answers of suite {suite!r} were cut by {str(then.get(suite))[:300]}, "
+                f"this policy reads them by {rule}: what was never generated cannot be read; run "
+                "the policy"
+            )
+    return read_recorded(str(folder.executions))
+
+
+def replay(
+    run: Path,
+    policy: Path | None,
+    runtime: Runtime,
+    references_for: Callable[[LoadedPolicy, Path], References] = lambda *_: NO_REFERENCES,
+) -> tuple[GateRun, GateInput, LoadedPolicy, list[str]]:
+    """Judge an earlier run's answers again, by its own policy or another one.
+
+    Returns the run, what it started from, the policy, and the adapters' notices.
+    """
+    path = policy or run_policy_path(run)
+    if not path.is_file():
+        raise UsageError(f"the run's policy {str(path)!r} is not there; name it with --policy")
+    loaded = load_policy(path, runtime)
+    recording = earlier_run(run, loaded)
+    composition = Composition(loaded, runtime, SILENT)
+    given = composition.gate_input(references_for(loaded, path), _under_test(run))
+    replayed = run_gate(given, composition.replayed(recording), SILENT)
+    kept = replace(replayed, result=replace(replayed.result, pace=_pace(run)))
+    return kept, given, loaded, composition.notices
+
+
+def _under_test(run: Path) -> dict[str, str]:
+    """Return the system that gave the run's answers, by its record; it may have changed since."""
+    with contextlib.suppress(DataError):
+        provenance = read_json_object(RunFolder(path=run).record).get("provenance")
+        found = provenance.get("under_test") if isinstance(provenance, dict) else None
+        if isinstance(found, dict):
+            return {str(name)[:200]: str(value)[:1000] for name, value in found.items()}
+    return {}
+
+
+def _pace(run: Path) -> SlowerPace | None:
+    """Return how slowly the run's answers came, by its record; None where it holds none."""
+    with contextlib.suppress(DataError):
+        found = read_json_object(RunFolder(path=run).record).get("pace")
+        if isinstance(found, dict):
+            return read_pace(found)
+    return None
+
+
+def run_policy_path(run: Path) -> Path:
+    """Return the policy that an earlier run used, as its record names it."""
+    refuse_shard(run)
+    path = RunFolder(path=run).record
+    try:
+        provenance = read_json_object(path).get("provenance")
+    except DataError as error:
+        raise _no_run(run, error) from error
+    named = provenance.get("policy_path") if isinstance(provenance, dict) else None
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise DataError(f"{path}: names no policy; name it with --policy")
+    return Path(named)
+
+
+def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:
+    """Yield a JSON line for each unique case, in the order of the plan.
+
+    Cases that embed a response are not among them: what they ask is known after a first run. Nor
+    are those that FairGate asks the policy's judge itself.
+
+    `query` is for the retriever. `prompt` is for the model, without documents: a system of one's
+    own puts its own documents where it has room for them.
+    """
+    template = _template(loaded)
+    for case in loaded.plan.cases:
+        if case.waits:
+            continue
+        yield json.dumps(_row(case, template), ensure_ascii=False)
+
+
+def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iterator[str]:
+    """Yield a line for each case that later waves ask after a finished run.
+
+    A crossed case names in `documents` what to show instead of what its own query retrieves.
+    """
+    template = _template(loaded)
+    path = Path(loaded.parsed.path)
+    replayed, _, _, _ = replay(run, path, runtime)
+    for case in replayed.added:
+        if case.judge is not None:
+            continue
+        row = _row(case, template)
+        if case.documents_of is not None:
+            shown = replayed.executions[case.suite, case.documents_of].documents or ()
+            row["documents"] = [document_to(document) for document in shown]
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def _template(loaded: LoadedPolicy) -> str:
+    system = loaded.policy.system
+    return kind_of(system).prompt(system) or DEFAULT_TEMPLATE
+
+
+def _row(case: Case, template: str) -> dict[str, object]:
+    prompt = render_prompt(
+        template,
+        instruction=case.instruction,
+        text=case.text or case.query,
+        documents=(),
+        characters=1,
+    )
+    row: dict[str, object] = {
+        "key": case.key,
+        "suite": case.suite,
+        "wave": case.wave,
+        "query": case.query,
+        "prompt": prompt,
+    }
+    if case.options:
+        row["options"] = list(case.options)
+    return row
+
+
+def write_plan(output: Path, lines: Iterable[str]) -> None:
+    """Write the plan to a file, whole or not at all."""
+    keep_output_out_of_git(output)
+    write_lines(output, lines, option="--output")

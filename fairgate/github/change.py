@@ -1,0 +1,459 @@
+"""The gate of a change: the base commit's policy and baseline decide, so no change approves itself.
+
+Where the change edits one of them, both results are made: the base's, and the change's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+
+from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
+from fairgate.domain.ports import Progress
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Access
+from fairgate.domain.wording import harmless, quoted
+from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
+from fairgate.gate.baseline import Baseline, Reference, References
+from fairgate.gate.composition import Composition, paced
+from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.loaded_policy import LoadedPolicy, load_policy_text
+from fairgate.gate.manifest import BaseVersion, Difference
+from fairgate.github.base_commit import BaseCommit
+from fairgate.github.event import Event
+from fairgate.github.sides import (
+    Checkout,
+    Files,
+    Side,
+    differences,
+    edited,
+    edited_references,
+    is_same,
+    weakened,
+)
+from fairgate.policy.parse import parse_policy
+from fairgate.policy.schema import Policy
+from fairgate.policy.yaml_text import decode_yaml, load_yaml
+from fairgate.systems.catalogue import kind_of, policy_parts
+
+DecidedBy = Literal["checkout", "base", "proposed"]
+E = TypeVar("E")
+"""What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
+_INPUT = "baseline-change"
+_LITERALS = ("allow", "refuse")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A side and the gate's result by it."""
+
+    side: Side
+    given: GateInput
+    run: GateRun
+    notices: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedChange(Generic[E]):
+    """The side that decides, and the other side's result where they differ."""
+
+    decides: E
+    decided_by: DecidedBy
+    other: E | None = None
+    edited: Sequence[str] = ()
+    loosened: Sequence[str] = ()
+    differences: Sequence[str] = ()
+    data: Sequence[Difference] = ()
+    """What the base's policy names, where the change edits it."""
+    is_refused: bool = False
+    """The change's own policy was not run: it would ask endpoints that the base does not, or more
+    than the base's budget."""
+    remarks: Sequence[str] = ()
+
+
+def accesses(policy: Policy) -> Iterator[Access]:
+    """Yield everything outside that a run of the policy would use."""
+    yield from kind_of(policy.system).accesses(policy.system)
+    for suite in policy.suites:
+        yield from suite.accesses()
+    if policy.judge is not None:
+        yield from policy.judge.accesses()
+
+
+def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
+    """Return a sentence for each access that only `proposed` has, secrets included."""
+    known = set(accesses(base)) if base else set()
+    named = {replace(access, way="") for access in known}
+    sentences = (
+        f"{_sentence(access)}{_in_another_way(access, named)}, which the base commit's policy does "
+        "not"
+        for access in accesses(proposed)
+        if access not in known
+    )
+    return list(dict.fromkeys(sentences))
+
+
+def _in_another_way(access: Access, named: set[Access]) -> str:
+    is_known = replace(access, way="") in named
+    return " by another method, header or form of request" if is_known else ""
+
+
+def refuse_introduced_accesses(introduced: Policy) -> None:
+    """Raise UsageError where a policy that is not merged yet would reach anything outside.
+
+    Also without a key: the runner reaches more than an outsider does (services of the job, the
+    cloud's metadata, an internal network). Private addresses are not filtered:
+    a name may resolve to another address a moment later, and a proxy resolves it by itself.
+
+    A policy names addresses, and environment variables whose content is sent there; some name
+    programs or code. Run as it is, it could send any variable of the job to any address, reach into
+    the network that the runner stands in, or start any program, whoever decides.
+    """
+    for access in accesses(introduced):
+        refused = (
+            "nothing is sent from this job to an address"
+            if access.verb == "asks"
+            else "nothing is started or imported in this job"
+        )
+        raise UsageError(
+            f"this change introduces the policy, and it {_sentence(access)}: {refused} that no "
+            "merged policy names. Merge the policy first, or run it locally with `fairgate run`"
+        )
+
+
+def _sentence(access: Access) -> str:
+    target = f"{access.verb} {quoted(access.target)}"
+    if access.verb != "asks" and access.secret is None:
+        return target
+    if access.secret is None:
+        return f"{target} without a key"
+    return f"{target} with the key in {quoted(access.secret)}"
+
+
+class Judge(Generic[E]):
+    """Judges one policy file in the versions that matter."""
+
+    def __init__(
+        self, policy: str, runtime: Runtime, evaluate: Callable[[Side], E], scratch: Path
+    ) -> None:
+        """Take the policy's path from the root, which is the current folder.
+
+        `evaluate` is called once for each version that matters, the one that decides first;
+        together they keep the limits of that one's budget. Below `scratch` the base's files go.
+        """
+        self._policy = policy
+        self._runtime = replace(runtime, meters={})
+        self._asks = evaluate
+        self._base: BaseVersion | None = None
+        self._scratch = scratch
+        self._checkout = Checkout(runtime.root)
+
+    def checkout(self) -> JudgedChange[E]:
+        """Judge by the files that are checked out (a push, a schedule)."""
+        side = self._side(self._checkout)
+        if side is None:
+            raise UsageError(f"there is no policy {quoted(self._policy)}; name an existing file")
+        return JudgedChange(decides=self._evaluate(side), decided_by="checkout")
+
+    def change(
+        self, base: BaseCommit, commit: str, *, allow: bool, no_introduction: str = ""
+    ) -> JudgedChange[E]:
+        """Judge by the base commit's files, or with `allow` by those that the change proposes.
+
+        `no_introduction` is why the change may not be the one that introduces the policy, if so.
+        Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
+        a link: once merged, they would break every build.
+        """
+        proposed = self._side(self._checkout)
+        raw = base.read(self._policy)
+        self._refuse_links(proposed)
+        if raw is None:
+            if no_introduction:
+                raise UsageError(
+                    f"the base commit has no policy {quoted(self._policy)}, so the change's own "
+                    f"rules would decide, and {no_introduction}"
+                )
+            return self._introduction(proposed, allow=allow)
+        if proposed is None and allow:
+            raise UsageError(
+                f"this change removes the policy {quoted(self._policy)}; nothing to gate"
+            )
+        refused = [] if proposed is None else self._refused(proposed, raw)
+        if proposed is not None and allow and not refused:
+            return self._proposed(base, proposed)
+        before, data = self._base_side(base, raw)
+        if proposed is not None and _is_same(before, proposed, data):
+            return JudgedChange(
+                decides=self._evaluate(_with_lines_of(proposed, before)),
+                decided_by="base",
+                data=data,
+                remarks=[_by_base(commit)],
+            )
+        decides = self._evaluate(before)
+        other, spent = self._compared(None if refused else proposed)
+        return JudgedChange(
+            decides=decides,
+            decided_by="base",
+            other=other,
+            edited=edited(self._policy, before, proposed),
+            loosened=weakened(before, proposed),
+            differences=differences(before, proposed),
+            data=data,
+            is_refused=bool(refused or spent),
+            remarks=[_by_base(commit), *refused, *spent],
+        )
+
+    def _refuse_links(self, proposed: Side | None) -> None:
+        """Raise BaselineError where a proposed file is one that no base commit could give."""
+        found = [self._policy]
+        if proposed is not None:
+            found += [proposed.references.baseline_path, proposed.references.anchor_path]
+        for path in found:
+            if link := self._checkout.link_to(path):
+                raise BaselineError(
+                    f"{quoted(link)} is a link in this change, so the policy and baseline behind "
+                    "it could not decide once it is merged; make it a file or folder of its own"
+                )
+
+    def _evaluate(self, side: Side) -> E:
+        with contextlib.nullcontext() if self._base is None else self._base.reported():
+            return self._asks(side)
+
+    def _compared(self, side: Side | None) -> tuple[E | None, list[str]]:
+        """Evaluate the side that does not decide, as far as the budget of the other one lasts."""
+        if side is None:
+            return None, []
+        try:
+            return self._evaluate(side), []
+        except BudgetError as error:
+            why = harmless(str(error))
+            return None, [f"The side that does not decide was not judged: {why}"]
+
+    def _refused(self, proposed: Side, raw: bytes) -> list[str]:
+        """Return why the proposed policy is not run, whoever decides; empty where it may be."""
+        try:
+            text = decode_yaml(raw, self._policy)
+            base = parse_policy(text, self._policy, policy_parts()).policy
+        except PolicyError:  # then nothing is known to be asked already
+            base = None
+        return [
+            f"This change's own policy was not run: it {sentence}. Merge that part first."
+            for sentence in new_accesses(proposed.loaded.policy, base)
+        ]
+
+    def _introduction(self, proposed: Side | None, *, allow: bool) -> JudgedChange[E]:
+        if proposed is None:
+            raise UsageError(
+                f"there is no policy {quoted(self._policy)}, neither here nor in the base commit; "
+                "name an existing file"
+            )
+        refuse_introduced_accesses(proposed.loaded.policy)
+        remarks = ["The base commit has no such policy: this change introduces the gate."]
+        then = proposed.references
+        if allow or (then.baseline is None and then.anchor is None):
+            return JudgedChange(
+                decides=self._evaluate(proposed), decided_by="proposed", remarks=remarks
+            )
+        first = replace(proposed, references=replace(then, baseline=None, anchor=None))
+        return JudgedChange(
+            decides=self._evaluate(first),
+            decided_by="base",
+            other=self._evaluate(proposed),
+            edited=edited_references(first, proposed),
+            remarks=remarks,
+        )
+
+    def _proposed(self, base: BaseCommit, proposed: Side) -> JudgedChange[E]:
+        """Let the change's own files decide; the base's are shown as far as they are readable."""
+        try:
+            raw = base.read(self._policy)
+            before, data = self._base_side(base, raw) if raw is not None else (None, [])
+        except (PolicyError, BaselineError, UsageError) as error:
+            remark = f"The base commit's files cannot be used any more: {harmless(str(error))}"
+            return JudgedChange(
+                decides=self._evaluate(proposed), decided_by="proposed", remarks=[remark]
+            )
+        if before is None:
+            return JudgedChange(decides=self._evaluate(proposed), decided_by="proposed")
+        decides = self._evaluate(proposed)
+        if _is_same(before, proposed, data):
+            return JudgedChange(decides=decides, decided_by="proposed", data=data)
+        other, spent = self._compared(before)
+        return JudgedChange(
+            other=other,
+            is_refused=bool(spent),
+            decides=decides,
+            decided_by="proposed",
+            edited=edited(self._policy, before, proposed),
+            loosened=weakened(before, proposed),
+            differences=differences(before, proposed),
+            data=data,
+            remarks=[
+                "`baseline-change: allow` lets this change's own policy and baseline decide.",
+                *spent,
+            ],
+        )
+
+    def _base_side(self, base: BaseCommit, raw: bytes) -> tuple[Side, list[Difference]]:
+        """Return the base's policy with the base's version of all that decides by it.
+
+        And what of it, or of what is under test, the head has in another version.
+        """
+        text = decode_yaml(raw, harmless(self._policy))
+        try:
+            policy = parse_policy(text, self._policy, policy_parts()).policy
+            self._base = version = BaseVersion(base, self._runtime, self._scratch)
+            data = version.bring(policy)
+            with version.reported(self._policy):
+                return self._loaded(raw, base, version.runtime), data
+        except PolicyError as error:
+            raise UsageError(
+                f"the policy in the base commit {base.commit[:12]} decides, and it cannot be used "
+                f"with this change's files:\n{error}\nKeep what it names, or set in the workflow "
+                "of the base branch `baseline-change: allow`"
+            ) from error
+
+    def _side(self, files: Files) -> Side | None:
+        raw = files.read(self._policy)
+        return None if raw is None else self._loaded(raw, files, self._runtime)
+
+    def _loaded(self, raw: bytes, files: Files, runtime: Runtime) -> Side:
+        text = decode_yaml(raw, harmless(self._policy))
+        loaded = load_policy_text(text, self._policy, runtime)
+        baseline, path = self._kept(loaded, files, Reference.BASELINE)
+        references = References(baseline=baseline, baseline_path=path)
+        if loaded.policy.has_budget:
+            anchor, path = self._kept(loaded, files, Reference.ANCHOR)
+            references = replace(references, anchor=anchor, anchor_path=path)
+        return Side(text=text, loaded=loaded, references=references, runtime=runtime)
+
+    def _kept(
+        self, loaded: LoadedPolicy, files: Files, reference: Reference
+    ) -> tuple[Baseline | None, str]:
+        name = loaded.policy.name
+        path = path_in_repository(self._policy, name, reference)
+        raw = files.read(path)
+        return (None if raw is None else decoded_baseline(raw, path, name, reference)), path
+
+
+def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
+    """Return whether everything that decides is the same."""
+    return is_same(before, after) and all(one.role.is_under_test for one in data)
+
+
+def _with_lines_of(proposed: Side, before: Side) -> Side:
+    """Return the base's side with the text and the line numbers that reviewers see."""
+    loaded = replace(before.loaded, parsed=proposed.loaded.parsed)
+    return replace(before, text=proposed.text, loaded=loaded)
+
+
+def evaluated(side: Side, progress: Progress) -> Evaluation:
+    """Ask the system of a side and judge by its policy and references."""
+    composition = Composition(side.loaded, side.runtime, progress)
+    with composition.serving():
+        given = composition.gate_input(side.references)
+        run = paced(run_gate(given, composition.system, progress), composition, given)
+    return Evaluation(side=side, given=given, run=run, notices=composition.notices)
+
+
+def _by_base(commit: str) -> str:
+    return f"Policy and baseline of the base commit `{commit[:12]}` decide."
+
+
+def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str, str]) -> str:
+    """Return why `baseline-change: allow` does not count; empty where it does.
+
+    GITHUB_WORKFLOW_REF names the workflow that started the run, also inside a reusable one.
+
+    It counts only as the base branch sets it: the workflow file that GitHub runs must be the base
+    commit's, byte for byte, use nothing else that the change could edit, and contain the value
+    literally rather than compute it.
+    """
+    prefix = f"{event.repository}/"
+    named = environment.get("GITHUB_WORKFLOW_REF", "").split("@", 1)[0]
+    commit = environment.get("GITHUB_WORKFLOW_SHA", "")
+    path = named[len(prefix) :]
+    is_named = named.lower().startswith(prefix.lower()) and path and ".." not in path
+    if not is_named or not _COMMIT.fullmatch(commit):
+        return "GITHUB_WORKFLOW_REF and GITHUB_WORKFLOW_SHA do not name the workflow that runs"
+    try:
+        running = base.of(commit).read_from_top(path)
+    except BaselineError as error:
+        return f"the workflow that runs cannot be read: {error}"
+    if running is None:
+        return f"commit {commit[:12]} has no workflow {path}"
+    if not event.is_of_default_branch:
+        then = base.read_from_top(path)
+        if then is None:
+            return f"the base commit has no workflow {path}; merge it first"
+        if running != then:
+            return f"this change edits the workflow {path} itself"
+    return _editable_part(running, path)
+
+
+def _editable_part(workflow: bytes, path: str) -> str:
+    """Return an objection where a workflow calls an action or workflow of its own checkout."""
+    try:
+        document = load_yaml(decode_yaml(workflow, path), path)
+    except PolicyError as error:
+        return f"the workflow cannot be read: {error}"
+    if document.problems or not document.complete:
+        return f"the workflow {path} cannot be read as YAML 1.2"
+    called = (use for use in _values(document.data, "uses") if isinstance(use, str))
+    local = next((use for use in called if use.startswith(".")), None)
+    if local is not None:
+        return (
+            f"the workflow {path} calls {quoted(local)} from the checkout, which this change could "
+            "edit; give the gate a workflow without such calls"
+        )
+    return _unsaid(document.data, path)
+
+
+def _unsaid(workflow: object, path: str) -> str:
+    """Return an objection where a workflow computes `allow`, or takes it from elsewhere."""
+    words = list(_values(workflow, _INPUT))
+    handed = list(_handed_over(workflow))
+    if not words and handed:
+        # A workflow of another repository says it, perhaps by what it is given.
+        words = ["allow", *(text for text in _leaves(handed) if "${{" in str(text))]
+    computed = [word for word in words if word not in _LITERALS]
+    if computed:
+        return (
+            f"the workflow {path} computes it ({quoted(str(computed[0]))}), perhaps from what this "
+            f"change could set; write `{_INPUT}: allow` as it is"
+        )
+    return "" if "allow" in words else f"the workflow {path} does not set `{_INPUT}: allow`"
+
+
+def _handed_over(workflow: object) -> Iterator[object]:
+    """Yield what each job that is another repository's workflow gives to it."""
+    jobs = workflow.get("jobs") if isinstance(workflow, dict) else None
+    for job in jobs.values() if isinstance(jobs, dict) else ():
+        if isinstance(job, dict) and isinstance(job.get("uses"), str):
+            yield job.get("with")
+
+
+def _values(value: object, key: str) -> Iterator[object]:
+    """Yield what any mapping in a workflow has for a key; GitHub ignores the case of inputs."""
+    for name, inner in _pairs(value):
+        if str(name).casefold() == key:
+            yield inner
+        yield from _values(inner, key)
+
+
+def _leaves(value: object) -> Iterator[object]:
+    if not isinstance(value, dict | list):
+        yield value
+    for _, inner in _pairs(value):
+        yield from _leaves(inner)
+
+
+def _pairs(value: object) -> Iterable[tuple[object, object]]:
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()

@@ -1,0 +1,356 @@
+"""A policy, its baseline and its anchor in one version of a repository; what separates two."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import UsageError
+from fairgate.domain.measurements import Slice, slice_of
+from fairgate.domain.runtime import Runtime
+from fairgate.domain.schema import Strict
+from fairgate.domain.wording import harmless, quoted
+from fairgate.gate.baseline import Baseline, Reference, References
+from fairgate.gate.baseline_diff import baseline_differences
+from fairgate.gate.baseline_files import dump_baseline
+from fairgate.gate.loaded_policy import LoadedPolicy
+from fairgate.gate.rules import Rule, expand_rules
+from fairgate.io.embedded_names import existing
+from fairgate.policy.schema import Policy
+
+_STRICTNESS = ("significant", "estimate", "interval")
+_GONE, _WHOLE = 2.0, 1.0
+"""How much is loosened: all of a rule; as much as a limit can be, or what cannot be weighed."""
+Loosening = tuple[float, str]
+"""How much, and the sentence; a limit that is moved counts by its share of the metric's range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A policy, its baseline and its anchor as one version of the repository has them."""
+
+    text: str
+    loaded: LoadedPolicy
+    references: References
+    runtime: Runtime
+    """Where its files are read."""
+
+
+def is_same(before: Side, after: Side) -> bool:
+    """Return whether policy, baseline and anchor are the same."""
+    same_policy = before.loaded.policy == after.loaded.policy
+    return same_policy and not edited_references(before, after)
+
+
+def _differ(then: Baseline | None, now: Baseline | None) -> bool:
+    if then is None or now is None:
+        return then is not now
+    return dump_baseline(then) != dump_baseline(now)
+
+
+def edited_references(before: Side, after: Side) -> list[str]:
+    """Return the files of baseline and anchor that the change edits."""
+    then, now = before.references, after.references
+    own = [now.baseline_path] if _differ(then.baseline, now.baseline) else []
+    # Without a budget on the other side there is nothing to compare: the policy says so itself.
+    both = then.anchor_path and now.anchor_path
+    return [*own, now.anchor_path] if both and _differ(then.anchor, now.anchor) else own
+
+
+def edited(policy: str, before: Side, after: Side | None) -> list[str]:
+    """Return the files that the change edits; the policy alone where it removes that."""
+    if after is None:
+        return [policy]
+    own = [policy] if before.loaded.policy != after.loaded.policy else []
+    return [*own, *edited_references(before, after)]
+
+
+def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) -> list[str]:
+    """Return a sentence for whatever `after` holds less strictly, the worst first.
+
+    `plans` are theirs, in the same order.
+
+    Compared are the rules as they decide: expanded, with the default ones, whatever lines of the
+    policies they come from. A rule is held where the other policy has one for the same slice that
+    is nowhere weaker; so no table of answers fails the one policy and passes the other unlisted.
+    """
+    then, now = (expand_rules(p, plan) for p, plan in zip((before, after), plans, strict=True))
+    found = [
+        *_rules(before, then, after, now),
+        *_corrections(before, then, after, now),
+        *_thresholds(before, after),
+        *_suites(before, after),
+        *_parts("system", before.system, after.system),
+        *_parts("judge", before.judge, after.judge),
+        *_quarantine(before, after),
+    ]
+    return [sentence for _, sentence in sorted(found, key=lambda one: -one[0])]
+
+
+def _rules(
+    before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
+) -> Iterator[Loosening]:
+    """Yield what is weaker than before of each line of the policy, once for all of its slices."""
+    held: dict[Hashable, list[Rule]] = defaultdict(list)
+    for rule in now:
+        held[_slice(rule)].append(rule)
+    kept = {suite.id for suite in after.suites}
+    slices: dict[int, list[Rule]] = defaultdict(list)
+    weaker: dict[tuple[int, Loosening], list[Rule]] = defaultdict(list)
+    for rule in (rule for rule in then if rule.suite in kept):
+        slices[rule.position].append(rule)
+        found = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
+        for one in min(
+            found, default=[(_GONE, "rule removed")], key=lambda many: sum(s for s, _ in many)
+        ):
+            weaker[rule.position, one].append(rule)
+    for (position, (size, change)), rules in weaker.items():
+        line = rules[0]
+        if len(rules) == len(slices[position]):
+            where = {"for each": line.gate.for_each} if line.gate.for_each else {}
+            yield size, f"{_place(line, line.gate.suite, line.gate.where, where)}: {change}"
+        else:
+            yield from ((size, f"{_place(r, r.suite, r.where)}: {change}") for r in rules)
+
+
+def _slice(rule: Rule) -> Slice:
+    return slice_of(rule.metric.id, rule.suite, rule.where)
+
+
+def _place(
+    rule: Rule,
+    suite: str | None,
+    where: Mapping[str, str],
+    more: Mapping[str, str | None] | None = None,
+) -> str:
+    places = [f"{name}={value}" for name, value in sorted(where.items())]
+    places += [f"suite={suite}"] if suite else []
+    places += [f"{name} {value}" for name, value in (more or {}).items()]
+    places += ["by default"] if rule.by_default else []
+    return f"{rule.gate.metric} ({', '.join(places)})" if places else rule.gate.metric
+
+
+def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[Loosening]:
+    """Yield everything that a rule holds less strictly than another one for the same slice."""
+    old, new = then.gate, now.gate
+    reach = then.metric.greatest - then.metric.least
+    for name, sign in (("max", 1), ("max_abs", 1), ("min", -1)):
+        yield from _limit(name, getattr(old, name), getattr(new, name), sign=sign, reach=reach)
+    yield from _change(then, now, reach)
+    if new.report and not old.report:
+        yield _GONE, "only reported: the value has no limit any more"
+    if now.advisory and not then.advisory:
+        yield _GONE, "made advisory: it no longer fails the build"
+    if _STRICTNESS.index(new.evidence) < _STRICTNESS.index(old.evidence):
+        yield _WHOLE, f"evidence lowered from {old.evidence} to {new.evidence}"
+    # That of the policy is told once, for all rules.
+    own = old.on_inconclusive is not None or new.on_inconclusive is not None
+    if own and any(
+        _stops(before, then, is_bound=is_bound) and not _stops(after, now, is_bound=is_bound)
+        for is_bound in (False, True)
+    ):
+        yield _WHOLE, "an inconclusive result no longer fails the build"
+
+
+def _stops(policy: Policy, rule: Rule, *, is_bound: bool) -> bool:
+    """Return whether an open result of a rule's bound, or of its comparison, stops the build."""
+    default = "fail" if is_bound and rule.gate.evidence == "interval" else policy.on_inconclusive
+    return (rule.gate.on_inconclusive or default) == "fail"
+
+
+def _change(then: Rule, now: Rule, reach: float) -> Iterator[Loosening]:
+    old, new = then.gate.regression, now.gate.regression
+    if old is None:
+        return
+    if new is None:
+        yield _GONE, "comparison with the baseline removed"
+        return
+    for name, sign in (("margin", 1), ("budget", 1), ("detect", 1), ("sd", -1)):
+        yield from _limit(name, getattr(old, name), getattr(new, name), sign=sign, reach=reach)
+    if new.strict and not old.strict:
+        yield _WHOLE, "strict switched on: a change within the margin no longer counts as one"
+
+
+def _limit(
+    name: str, then: float | None, now: float | None, *, sign: int, reach: float = 1.0
+) -> Iterator[Loosening]:
+    if then is None:
+        return
+    if now is None:
+        yield _GONE, f"{name} {then:g} removed"
+    elif sign * (now - then) > 0:
+        word = "raised" if sign > 0 else "lowered"
+        yield min(_WHOLE, abs(now - then) / reach), f"{name} {word} from {then!r} to {now!r}"
+
+
+def _thresholds(before: Policy, after: Policy) -> Iterator[Loosening]:
+    if before.name != after.name:
+        yield (
+            _GONE,
+            f"name changed from {before.name} to {after.name}: another baseline is compared with",
+        )
+    if before.seed != after.seed:
+        drawn = "what is drawn at random is another"
+        yield _WHOLE, f"seed changed from {before.seed} to {after.seed}: {drawn}"
+    yield from _limit("confidence", before.confidence, after.confidence, sign=1)
+    for size, change in _limit("confidence", before.confidence, after.confidence, sign=-1):
+        yield size, f"{change}: intervals are narrower, so fewer results stay open"
+    yield from _limit("max_invalid", before.max_invalid, after.max_invalid, sign=1)
+    yield from _limit("min_decided", before.min_decided, after.min_decided, sign=-1)
+    yield from _limit("min_overlap", before.min_overlap, after.min_overlap, sign=-1)
+    if before.constant_answers == "refuse" and after.constant_answers == "allow":
+        shows = "answers that show nothing may pass"
+        yield _WHOLE, f"constant_answers changed from refuse to allow: {shows}"
+    if before.on_inconclusive == "fail" and after.on_inconclusive == "warn":
+        yield _WHOLE, "on_inconclusive changed from fail to warn"
+
+
+def _corrections(
+    before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
+) -> Iterator[Loosening]:
+    """Report where a comparison may get less of the level that all of them share.
+
+    It never does where all are among those of before, with parts in the same proportions.
+    """
+    if before.correction == "none" and after.correction == "holm":
+        yield _WHOLE, "correction for several rules switched on: each rule rejects less easily"
+    elif before.correction == "holm" and after.correction == "none":
+        yield _WHOLE, "correction for several rules switched off: fewer results stay open"
+    elif after.correction == "holm":
+        old, new = _parts_of_level(then), _parts_of_level(now)
+        if not new.keys() <= old.keys():
+            yield (
+                _WHOLE,
+                "more comparisons are corrected for together: each rule rejects less easily",
+            )
+        elif len({round(part / old[test], 9) for test, part in new.items()}) > 1:
+            yield (
+                _WHOLE,
+                "the correction is shared out otherwise: some rules reject less easily",
+            )
+
+
+def _parts_of_level(rules: Sequence[Rule]) -> dict[Hashable, float]:
+    """Return every test that is corrected for with its part of the level, as `compare` has it."""
+    lines: dict[Hashable, list[Hashable]] = defaultdict(list)
+    for rule in rules:
+        line, what = (rule.position, rule.suite), _slice(rule)
+        if rule.metric.compares_terms and not rule.gate.report:
+            lines[line].append(what)
+        for reference in Reference:
+            if reference.asked(rule.gate) is not None:
+                lines[reference, line].append((reference, what))
+                column = (reference, rule.suite, rule.metric.column)
+                lines[column] = [column]
+    found: dict[Hashable, float] = {}
+    for tests in lines.values():
+        for test in tests:
+            again = next(n for n in count() if (test, n) not in found)
+            found[test, again] = 1 / len(tests)
+    return found
+
+
+def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
+    """Name every change of what is tested: whether it is easier cannot be seen from the policy."""
+    now = {suite.id: suite for suite in after.suites}
+    for suite in before.suites:
+        if suite.id in now:
+            yield from _parts(f"suite {suite.id}", suite, now[suite.id])
+        else:
+            yield _GONE, f"suite removed: {suite.id}"
+
+
+def _parts(name: str, before: Strict | None, after: Strict | None) -> Iterator[Loosening]:
+    """Name every change of a part: another system may pass, another judge may call fewer biased."""
+    then, now = ({} if one is None else one.model_dump(mode="json") for one in (before, after))
+    for key in dict.fromkeys((*then, *now)):
+        if now.get(key) != then.get(key):
+            change = f"from {_shown(then.get(key))} to {_shown(now.get(key))}"
+            yield _WHOLE, f"{name}: {key} changed {change}"
+
+
+def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
+    then = {(entry.suite, entry.case): entry.until for entry in before.quarantine}
+    for entry in after.quarantine:
+        until = then.get((entry.suite, entry.case))
+        if until is None:
+            yield _WHOLE, f"case quarantined: {entry.case} until {entry.until}"
+        elif entry.until > until:
+            yield _WHOLE, f"quarantine of {entry.case} extended from {until} to {entry.until}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def weakened(before: Side, after: Side | None) -> list[str]:
+    """Return a sentence for everything that the change holds less strictly, the worst first."""
+    if after is None:
+        return ["the policy is removed, with all of its rules"]
+    plans = before.loaded.plan, after.loaded.plan
+    found = []
+    then, now = before.references, after.references
+    if then.baseline is not None and now.baseline is None:
+        found.append("the baseline is removed: nothing is compared any more")
+    if then.anchor is not None and now.anchor_path and _differ(then.anchor, now.anchor):
+        if now.anchor is None:
+            found.append("the anchor is removed: no budget is compared any more")
+        else:
+            found.append(
+                f"another anchor is pinned, of {harmless(now.anchor.date)} instead of "
+                f"{harmless(then.anchor.date)}: every budget starts anew "
+                f"({harmless(now.anchor.reason)})"
+            )
+    return [*found, *loosened(before.loaded.policy, after.loaded.policy, plans)]
+
+
+def differences(before: Side, after: Side | None) -> list[str]:
+    """Return what separates the two baselines, then the two anchors, as lines for a reviewer."""
+    if after is None:
+        return []
+    then, now = before.references, after.references
+    pairs = ((then.baseline, now.baseline, ""), (then.anchor, now.anchor, "anchor: "))
+    return [
+        f"{called}{line}"
+        for old, new, called in pairs
+        if old is not None and new is not None and _differ(old, new)
+        for line in baseline_differences(old, new)
+    ]
+
+
+class Files(Protocol):
+    """A version of the repository's files, by path from its root."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes, None where this version has no such file."""
+        ...
+
+
+class Checkout:
+    """The files that are checked out; no path leaves the root, links included."""
+
+    def __init__(self, root: Path) -> None:
+        """Read below `root`."""
+        self._root = root
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes. Raises DataError where the path leads out of the root."""
+        if not (self._root / path).exists():
+            return None
+        found = existing(path, self._root, confined=True)
+        try:
+            return found.read_bytes() if found.is_file() else None
+        except OSError as error:
+            raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from error
+
+    def link_to(self, path: str) -> str:
+        """Return the first link on the way to a file, itself included; empty: there is none."""
+        way = [*reversed(PurePosixPath(path).parents), PurePosixPath(path)]
+        return next((str(part) for part in way if (self._root / part).is_symlink()), "")

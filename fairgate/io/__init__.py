@@ -1,0 +1,1 @@
+"""Files, tables, HTTP, git and processes, as everything above uses them."""

@@ -1,0 +1,207 @@
+"""What git is asked and made to ignore; no file or setting of a checkout names a program.
+
+git looks for a repository from the folder it starts in, and takes a folder with `HEAD`, `objects`
+and `refs` for one: a pull request can commit these, with a `config` that runs any program. Here
+the repository is the nearest `.git`, which no commit can contain, given to git explicitly. Programs
+that this repository's own configuration could start are switched off as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.wording import quoted
+
+_SECONDS = 120
+_MOVING = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR",
+        "EXTERNAL_DIFF", "GLOB_PATHSPECS", "GRAFT_FILE", "ICASE_PATHSPECS",
+        "IMPLICIT_WORK_TREE", "INDEX_FILE", "INTERNAL_SUPER_PREFIX", "LITERAL_PATHSPECS",
+        "NAMESPACE", "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE",
+        "SHALLOW_FILE", "WORK_TREE",
+    )
+)  # fmt: skip
+"""Variables that would lead git to other objects than the repository's own."""
+_ENVIRONMENT = {
+    "GIT_ASKPASS": "",  # also keeps `core.askPass` from being started
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_SETTINGS = {
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.sshCommand": "ssh",
+    "core.gitProxy": "",
+    "core.alternateRefsCommand": "true",
+    "core.attributesFile": os.devnull,
+    "core.pager": "cat",
+    "credential.helper": "",  # an empty one forgets all that were named before
+    "diff.external": "",
+    "gc.auto": "0",
+    "submodule.recurse": "false",
+    "protocol.ext.allow": "never",
+}
+"""Settings that override the checkout's configuration, also for the processes that git starts."""
+_NO_PROTOCOL, _PROTOCOLS = "", "https:ssh:http:file"
+"""How git may reach other repositories: while it reads, not at all; ever, by no remote helper."""
+CACHE = ".fairgate"
+"""Default name of the folder of indexes, stored answers and runs."""
+_EVERYTHING = "# Made by FairGate: what is in here can be made again; do not commit it.\n*\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A checkout: the folder that has the `.git`."""
+
+    top: Path
+
+    def ask(self, *arguments: str) -> bytes | None:
+        """Return what git prints for a command that only reads; None where it fails."""
+        return self._run(arguments, _NO_PROTOCOL)
+
+    def blobs(self, names: Sequence[str]) -> list[bytes] | None:
+        """Return the contents of objects, asked all at once; None where one cannot be had."""
+        lines = "".join(f"{name}\n" for name in names).encode()
+        found = self._run(("cat-file", "--batch"), _NO_PROTOCOL, lines)
+        contents = []
+        place = 0
+        if found is None:
+            return None
+        for name in names:
+            end = found.find(b"\n", place)
+            head = found[place:end].split()
+            if end < 0 or head[:2] != [name.encode(), b"blob"]:
+                return None
+            size = int(head[2])
+            contents.append(found[end + 1 : end + 1 + size])
+            place = end + size + 2
+        return contents
+
+    def fetch(self, commit: str) -> None:
+        """Try to get a commit, without its history, from where the clone came from."""
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+        alone = ("--no-recurse-submodules", "--upload-pack=git-upload-pack", "--depth=1")
+        self._run(("fetch", *quiet, *alone, "origin", commit), _PROTOCOLS)
+
+    def _run(self, arguments: tuple[str, ...], protocols: str, given: bytes = b"") -> bytes | None:
+        settings = (part for item in _SETTINGS.items() for part in ("-c", "=".join(item)))
+        path = self._path()
+        program = shutil.which("git", path=path) if path else None
+        if program is None:
+            return None
+        command = [program, "--no-pager", *settings, *arguments]
+        kept = {name: value for name, value in os.environ.items() if name not in _MOVING}
+        environment = {
+            **kept,
+            **_ENVIRONMENT,
+            "GIT_ALLOW_PROTOCOL": protocols,
+            # Named explicitly, it is neither looked for nor held against its owner.
+            "GIT_DIR": str(self.top / ".git"),
+            "GIT_WORK_TREE": str(self.top),
+            "PATH": path,
+        }
+        try:
+            done = subprocess.run(  # noqa: S603  # our own arguments; commits and paths are checked
+                command,
+                input=given,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+                env=environment,
+                cwd=self.top,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise  # git is there
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+    def _path(self) -> str:
+        """Return the folders of programs without those that the checkout can fill.
+
+        An empty or relative entry is such a one, since git starts in the checkout.
+        """
+        entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        kept = (entry for entry in entries if Path(entry).is_absolute())
+        outside = (e for e in kept if not Path(e).resolve().is_relative_to(self.top))
+        return os.pathsep.join(outside)
+
+
+def repository_of(folder: Path) -> Repository | None:
+    """Return the checkout that a folder lies in, None where it lies in none.
+
+    A `.git` that belongs neither to us nor to the folder's owner belongs to another user, as in
+    `/tmp/.git`: None then too. In a container the checkout is another user's, as a whole.
+    """
+    try:
+        here = folder.resolve()
+        found = next((top for top in (here, *here.parents) if os.path.lexists(top / ".git")), None)
+        if found is None:
+            return None
+        owners = {os.geteuid(), here.stat().st_uid}
+        return Repository(found) if os.lstat(found / ".git").st_uid in owners else None
+    except OSError:
+        return None
+
+
+def current_commit(folder: Path) -> str:
+    """Return the commit that is checked out at a folder; empty where there is none."""
+    repository = repository_of(folder)
+    found = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
+    return (found or b"").decode("ascii", "replace").strip()
+
+
+def tracked_below(path: Path) -> list[str]:
+    """Return what git tracks at or below a path, by its name from the checkout's top.
+
+    Letters' case does not count, as for file systems that ignore it. Raises UsageError where there
+    is a checkout and git cannot be asked.
+    """
+    name = Path(os.path.normpath(path.absolute()))
+    nearest = next((folder for folder in name.parents if folder.is_dir()), name)
+    repository = repository_of(nearest)
+    if repository is None:
+        return []
+    inside = Path(os.path.relpath(nearest.resolve() / name.relative_to(nearest), repository.top))
+    found = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside.as_posix()}")
+    if found is None:
+        raise UsageError(
+            f"git cannot determine whether {quoted(str(path))} is part of the checkout in "
+            f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
+        )
+    return [os.fsdecode(file) for file in found.split(b"\0") if file]
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Make the folder, and a `.gitignore` of everything in it where it is new or is our cache.
+
+    Existing files are kept. Where nothing can be written, the next write reports it.
+    """
+    is_new = not folder.exists()
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_new or folder.name == CACHE:
+            # Never through a link: a checkout could have one that leads out of it.
+            with (folder / ".gitignore").open("x", encoding="utf-8") as file:
+                file.write(_EVERYTHING)
+
+
+def keep_output_out_of_git(output: Path) -> None:
+    """Do so for the cache that a file or folder to be written lies in; elsewhere nothing."""
+    for folder in (output, *output.parents):
+        if folder.name == CACHE:
+            keep_out_of_git(folder)
+            return

@@ -1,0 +1,258 @@
+"""From an application's output, as JSON values, to the reply that is judged.
+
+The same rules for whatever brought the values here, over HTTP, from a program or a function.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, NoReturn
+
+from fairgate.domain.applications import Reply
+from fairgate.domain.errors import ApplicationError
+from fairgate.domain.executions import Document
+from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
+
+Step = str | int | None
+"""Name of a member, position in a list, or None for all entries of a list."""
+_STEP = re.compile(
+    r"""\.(?P<name>[^\W\d][\w-]*)|\[(?:(?P<position>-?\d{1,6})|(?P<all>\*)|'(?P<quoted>[^'\\]*)'|"""
+    r""""(?P<double>[^"\\]*)")\]"""
+)
+_JAVASCRIPT = re.compile(
+    r"""\bjson((?:\??\.[^\W\d]\w*|(?:\?\.)?\[(?:\d{1,6}|'[^'\\]*'|"[^"\\]*")\])+)"""
+)
+"""What promptfoo's `transformResponse` says of the answer: `json.choices[0].message.content`."""
+MOST_DOCUMENTS = 1000
+_MOST_CHARACTERS = 1_000_000
+_SHOWN_NAMES = 8
+_GREATEST = 10**300
+"""Whole numbers from here on are no identifiers: Python does not even write very long ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """A part of a JSON value: `$.answer`, `$.contexts[*].text`, `$['odd name'][0]`.
+
+    The subset of JSONPath (RFC 9535) that names parts: members, positions and wildcards. No
+    filters, slices or descendants, so a path never means something else than it seems to. Equal
+    texts, equal paths.
+    """
+
+    text: str
+    steps: tuple[Step, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether the path names one part at most."""
+        return None not in self.steps
+
+    def find(self, value: Any) -> list[Any]:
+        """Return the parts of a JSON value that the path names, in their order."""
+        found = [value]
+        for step in self.steps:
+            found = [inner for outer in found for inner in _inside(outer, step)]
+        return found
+
+
+def json_path(text: str) -> JsonPath:
+    """Return the path that a text means. Raises ValueError with what was expected."""
+    script = _JAVASCRIPT.search(text)
+    if script is not None and not text.startswith("$"):
+        path = f"${script[1].replace('?.[', '[').replace('?.', '.')}"
+        raise ValueError(f"found {quoted(text)}, which is JavaScript; write `{path[:200]}`")
+    if not text.startswith("$"):
+        raise ValueError(f"found {quoted(text)}, expected a path such as `$.answer`")
+    steps: list[Step] = []
+    at = 1
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None:
+            raise ValueError(
+                f"found {quoted(text[at:])} behind {quoted(text[:at])}, expected `.name`, "
+                "`['name']`, `[0]` or `[*]`"
+            )
+        steps.append(_step(match))
+        at = match.end()
+    return JsonPath(text, tuple(steps))
+
+
+def _step(match: re.Match[str]) -> Step:
+    if match["all"]:
+        return None
+    if match["position"]:
+        return int(match["position"])
+    return next(match[name] for name in ("name", "quoted", "double") if match[name] is not None)
+
+
+def _inside(value: Any, step: Step) -> list[Any]:
+    if isinstance(step, str):
+        return [value[step]] if isinstance(value, dict) and step in value else []
+    if not isinstance(value, list):
+        return []
+    if step is None:
+        return value
+    return [value[step]] if -len(value) <= step < len(value) else []
+
+
+TEXT, ID, LABEL, SCORE = (json_path(f"$.{name}") for name in ("text", "id", "label", "score"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyPaths:
+    """The places of answer and documents in a reply."""
+
+    answer: JsonPath | None
+    """None: documents alone are expected."""
+    documents: JsonPath | None = None
+    """The documents one by one (`$.contexts[*]`), or one list of them; None: not returned."""
+    may_lack_documents: bool = False
+    """Whether a reply without them has no documents, and is not an error."""
+    text: JsonPath = TEXT
+    id: JsonPath = ID
+    label: JsonPath = LABEL
+    score: JsonPath = SCORE
+
+
+def parsed_json(raw: bytes) -> Any:
+    """Return the JSON value of an answer. Raises ApplicationError."""
+    try:
+        return read_json(raw, strict=False)
+    except JsonError as error:
+        beginning = harmless(raw[:200].decode("utf-8", "replace").strip()[:80])
+        raise ApplicationError(
+            f"the answer is no JSON ({error}); it begins {beginning!r}; expected an object"
+        ) from None
+
+
+def reply_of(value: Any, paths: ReplyPaths) -> Reply:
+    """Return answer and documents. Raises ApplicationError where they are not to be found."""
+    return Reply(answer=_answer(value, paths), documents=_documents(value, paths))
+
+
+def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
+    """Return the reply with no secret in its texts: they are written to files and shown."""
+    if not secrets:
+        return reply
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None else concealed_in_answer(text, secrets)
+
+    documents = reply.documents
+    if documents is not None:
+        documents = tuple(
+            replace(each, id=clean(each.id), text=clean(each.text), label=clean(each.label))
+            for each in documents
+        )
+    return Reply(answer=concealed_in_answer(reply.answer, secrets), documents=documents)
+
+
+def _answer(value: Any, paths: ReplyPaths) -> str:
+    if paths.answer is None:
+        return ""
+    found = paths.answer.find(value)
+    if not found:
+        raise ApplicationError(
+            f"the answer has nothing at `{paths.answer.text}`, found {_outline(value)}; name the "
+            "place of the answer's text"
+        )
+    if len(found) > 1:
+        raise ApplicationError(f"`{paths.answer.text}` names {len(found)} parts; expected one text")
+    # No text at all is what a system gives that refuses: an answer that nothing can be read in.
+    return "" if found[0] is None else _text(found[0], paths.answer.text)
+
+
+def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:
+    if paths.documents is None:
+        return None
+    found = paths.documents.find(value)
+    if paths.may_lack_documents and found in ([], [None]):
+        return None
+    if paths.documents.is_single:
+        if not found or not isinstance(found[0], list):
+            _missing(value, paths.documents)
+        found = found[0]
+    elif not found and not _is_empty_list(value, paths.documents):
+        _missing(value, paths.documents)
+    if len(found) > MOST_DOCUMENTS:
+        raise ApplicationError(f"{len(found):,} documents; expected at most {MOST_DOCUMENTS:,}")
+    return tuple(_document(item, paths) for item in found)
+
+
+def _missing(value: Any, path: JsonPath) -> NoReturn:
+    raise ApplicationError(
+        f"the answer has no list at `{path.text}`, found {_outline(value)}; name the place of the "
+        "documents, or leave out `documents` where the system returns none"
+    )
+
+
+def _is_empty_list(value: Any, path: JsonPath) -> bool:
+    """Return whether a path with a wildcard found nothing because a list there is empty."""
+    lists = JsonPath(path.text, path.steps[: path.steps.index(None)]).find(value)
+    return bool(lists) and isinstance(lists[0], list)
+
+
+def _document(item: Any, paths: ReplyPaths) -> Document:
+    if isinstance(item, str):
+        return Document(text=_text(item, "a document"))
+    if not isinstance(item, dict):
+        raise ApplicationError(f"a document is {shown(item)}; expected a text or an object")
+    text, name, label, score = (
+        _first(path.find(item)) for path in (paths.text, paths.id, paths.label, paths.score)
+    )
+    if text is None and name is None:
+        raise ApplicationError(
+            f"a document has neither `{paths.text.text}` nor `{paths.id.text}`, found "
+            f"{_outline(item)}; name the places in `document`"
+        )
+    return Document(
+        id=None if name is None else _name(name, paths.id.text),
+        text=None if text is None else _text(text, paths.text.text),
+        label=None if label is None else _name(label, paths.label.text),
+        score=None if score is None else _number(score, paths.score.text),
+    )
+
+
+def _first(found: list[Any]) -> Any:
+    return found[0] if found else None
+
+
+def _name(value: Any, place: str) -> str:
+    is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _GREATEST
+    return str(value) if is_number else _text(value, place)
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise ApplicationError(f"`{place}` is {shown(value)}; expected text")
+    if len(value) > _MOST_CHARACTERS:
+        raise ApplicationError(
+            f"`{place}` has {len(value):,} characters, at most {_MOST_CHARACTERS:,}"
+        )
+    # JSON can write half of a character (a lone surrogate), which no file can hold.
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _number(value: Any, place: str) -> float:
+    try:
+        # Also the numbers of other libraries: numpy's are no `float`.
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+    except OverflowError:
+        number = None
+    if number is None or not math.isfinite(number):
+        raise ApplicationError(f"`{place}` is {shown(value)}; expected a finite number")
+    return number
+
+
+def _outline(value: Any) -> str:
+    """Return the shape of what came back, without its content."""
+    if not isinstance(value, Mapping):
+        return shown(value) if not isinstance(value, str) else "a text"
+    names = [f"`{harmless(str(name)[:40])}`" for name in list(value)[:_SHOWN_NAMES]]
+    more = " and more" if len(value) > _SHOWN_NAMES else ""
+    return f"an object with {', '.join(names)}{more}" if names else "an empty object"

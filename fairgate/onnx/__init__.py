@@ -1,0 +1,1 @@
+"""Decoder and encoder on ONNX Runtime: folders, graphs, sessions, batches, sampling."""

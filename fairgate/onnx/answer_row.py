@@ -1,0 +1,265 @@
+"""One row of a batch on its way to an answer: each token, the label's margin, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.executions import Answer, Decoding, Stop
+from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.relations.oracles.choice import is_complete
+from fairgate.relations.oracles.label import label_place
+from fairgate.relations.oracles.thinking import (
+    THINKING_TAGS,
+    closes_thinking,
+    has_tag,
+    spoken_spans,
+)
+
+_TAG_TOKENS = 32
+"""A closing tag lies in the last so many tokens: the longest has 27 characters."""
+Floats = npt.NDArray[np.float64]
+Tokens = tuple[int, ...]
+
+
+def token_probabilities(logits: npt.NDArray[Any], decoding: Decoding) -> Floats:
+    """Return `[vocabulary]` probabilities that sum to 1; dropped tokens have exactly 0.
+
+    Top-k keeps ties with the k-th; top-p keeps the smallest set of most probable tokens whose
+    mass reaches `top_p`, ties by lower token id, always at least one. Greedy puts all mass on
+    the first maximum.
+    """
+    scores = logits.astype(np.float64)
+    if decoding.is_greedy:
+        chosen = np.zeros_like(scores)
+        chosen[scores.argmax()] = 1.0
+        return chosen
+    scores /= decoding.temperature
+    kept = np.arange(scores.size)
+    if 0 < decoding.top_k < scores.size:
+        cut = scores.size - decoding.top_k
+        kept = np.flatnonzero(scores >= np.partition(scores, cut)[cut])
+    weights = np.exp(scores[kept] - scores[kept].max())
+    if decoding.top_p < 1.0:
+        # By score: weights of scores that differ in the last bits are equal.
+        order = np.argsort(-scores[kept], kind="stable")
+        mass = np.cumsum(weights[order]) / weights.sum()
+        number = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
+        inside = np.sort(order[:number])
+        kept, weights = kept[inside], weights[inside]
+    result = np.zeros_like(scores)
+    result[kept] = weights / weights.sum()
+    return result
+
+
+def choose_token(logits: npt.NDArray[Any], decoding: Decoding, rng: np.random.Generator) -> int:
+    """Return a token id; draws one number from `rng` unless greedy.
+
+    Greedy, or drawn after temperature, top-k and top-p. The warpers are applied in this order, that
+    of `transformers`, and keep the same tokens. One uniform number is drawn per token, so an answer
+    depends on its seed alone.
+    """
+    if decoding.is_greedy:
+        return int(logits.argmax())
+    probabilities = token_probabilities(logits, decoding)
+    kept = np.flatnonzero(probabilities)
+    mass = np.cumsum(probabilities[kept])
+    place = int(np.searchsorted(mass, rng.random() * mass[-1], side="right"))
+    return int(kept[min(place, kept.size - 1)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelTokens:
+    """The token sequences that can express each label."""
+
+    variants: dict[str, frozenset[Tokens]]
+    """By label, lower case."""
+    tracked: npt.NDArray[np.int64]
+    """All tokens of all variants, ascending: the log-probabilities worth remembering."""
+
+    @classmethod
+    def of(cls, labels: Sequence[str], splits: Callable[[str], Iterable[Tokens]]) -> LabelTokens:
+        """Split every variant of every label in every way."""
+        variants = {
+            label.lower(): frozenset(
+                tokens
+                for space in ("", " ")
+                for form in (label.lower(), label.capitalize(), label.upper(), label)
+                for tokens in splits(space + form)
+            )
+            for label in labels
+        }
+        tokens = {one for forms in variants.values() for form in forms for one in form}
+        return cls(variants=variants, tracked=np.array(sorted(tokens), dtype=np.int64))
+
+
+@dataclass(slots=True)
+class LabelTrace:
+    """What has to be remembered of each step of one answer to compute its margin.
+
+    The margin is how clearly the model preferred the label it chose over the best other one. A
+    label has variants: with and without a leading space, in lower case, capitalised and upper case,
+    each split into tokens as it is at the beginning of an answer, after a line end and after
+    punctuation. Where the answer has a label from its token t_0 on, compare with every other label
+    at the first token t_j at which they part: the first j where t_j continues no variant of the
+    other label that began t_0 … t_{j-1}. There a label's probability is the sum over the distinct
+    next tokens of its variants that began so (for the chosen label, t_j included); tokens that
+    could begin either label count for neither. The margin is the smallest difference of
+    log-probabilities, said minus other, in nats, from the model's own softmax (temperature 1,
+    nothing cut off). Other labels that never part, because one is a prefix of the answer's tokens,
+    do not count.
+    """
+
+    labels: LabelTokens
+    stop: Stop | None = None
+    """What ends the answer: from where it is read, and what it may repeat."""
+    steps: list[tuple[int, dict[int, float]]] = field(default_factory=list)
+    """The token taken, and the log-probabilities of the tracked tokens and of that one."""
+    ends: list[int] = field(default_factory=list)
+    """Length of the answer's text after each step."""
+
+    def add(self, logits: npt.NDArray[Any], token: int, text_length: int) -> None:
+        """Store one step."""
+        scores = logits.astype(np.float64)
+        top = scores.max()
+        total = top + np.log(np.exp(scores - top).sum())
+        places = self.labels.tracked
+        known = dict(zip(places.tolist(), (scores[places] - total).tolist(), strict=True))
+        known[token] = float(scores[token] - total)
+        self.steps.append((token, known))
+        self.ends.append(text_length)
+
+    def margin(self, text: str) -> float | None:
+        """Return the margin of the first label in `text`, to 4 decimals; None if undefined."""
+        names = tuple(self.labels.variants)
+        known = self.stop or Stop(phrases=names)
+        found = label_place(text, replace(known, phrases=names, choice=False))
+        if found is None:
+            return None
+        chosen, place = found
+        begin = next((step for step, end in enumerate(self.ends) if end > place), None)
+        if begin is None:
+            return None
+        margins = [self._difference(chosen, other, begin) for other in names if other != chosen]
+        finite = [one for one in margins if one is not None and np.isfinite(one)]
+        return round(min(finite), 4) if finite else None
+
+    def _difference(self, chosen: str, other: str, begin: int) -> float | None:
+        """Return log p(chosen) - log p(other) where they first differ; None if they never do."""
+        prefix: Tokens = ()
+        for token, known in self.steps[begin:]:
+            theirs = _next_tokens(self.labels.variants[other], prefix)
+            if not theirs:
+                return None
+            if token not in theirs:
+                own = _next_tokens(self.labels.variants[chosen], prefix)
+                ours, rivals = (own - theirs) | {token}, theirs - own
+                return _log_sum(known, ours) - _log_sum(known, rivals) if rivals else None
+            prefix = (*prefix, token)
+        return None
+
+
+def _next_tokens(variants: frozenset[Tokens], prefix: Tokens) -> frozenset[int]:
+    """Return the tokens that continue those variants that began with `prefix`."""
+    size = len(prefix)
+    return frozenset(form[size] for form in variants if form[:size] == prefix and len(form) > size)
+
+
+def _log_sum(known: dict[int, float], tokens: frozenset[int]) -> float:
+    return float(np.logaddexp.reduce([known[token] for token in sorted(tokens)]))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class AnswerRow:
+    """A row of a batch. It depends on no other row, so that its answer does not either."""
+
+    position: int
+    prompt: list[int]
+    prompts: PromptTokenizer
+    decoding: Decoding
+    stop: Stop | None
+    rng: np.random.Generator
+    trace: LabelTrace | None
+    opening: str
+    """Tag by which the prompt has opened the answer's thinking; its text begins with it."""
+    may_think_for: int
+    """Tokens of thinking beside those of the answer."""
+    tokens: list[int] = field(default_factory=list)
+    last_token: int = 0
+    text: str = ""
+    is_thinking: bool = False
+    is_unmarked: bool = False
+    """Whether a closing tag may still mark all of it as thinking."""
+    thought: int = 0
+    """Tokens of thinking so far."""
+    stopped: str | None = None
+    is_read: bool = field(init=False)
+    """Whether anything but the number of tokens decides when the answer ends."""
+
+    def __post_init__(self) -> None:
+        """Tell what does not change from token to token."""
+        thinks = bool(self.opening) or self.may_think_for > 0 or self.prompts.may_close
+        self.is_read = thinks or self.stop is not None or self.trace is not None
+
+    def take(self, logits: npt.NDArray[Any], likeliest: int) -> None:
+        """Choose the next token from finite logits [vocabulary]; `stopped` tells why it ended.
+
+        `likeliest`: the first token with the greatest logit.
+        """
+        greedy = self.decoding.is_greedy
+        token = likeliest if greedy else choose_token(logits, self.decoding, self.rng)
+        self.last_token = token
+        if token in self.prompts.end_tokens:
+            self.stopped = "end"
+            return
+        self.tokens.append(token)
+        if self.is_read:
+            self._read()
+        if self.trace is not None and not self.is_thinking:
+            self.trace.add(logits, token, len(self.text))
+        if self._is_complete():
+            self.stopped = "label"
+        elif self._is_full():
+            self.stopped = "length"
+            if self.is_unmarked:
+                # It was cut before it showed whether it was thinking: nothing of it is an answer.
+                self.opening = THINKING_TAGS[0][0]
+
+    def answer(self) -> Answer:
+        """Return the answer as far as it goes."""
+        text = self.opening + self.prompts.decode(self.tokens)
+        return Answer(
+            text=text,
+            margin=self.trace.margin(text) if self.trace else None,
+            tokens=len(self.tokens),
+            stopped=self.stopped or "length",
+        )
+
+    def _read(self) -> None:
+        """Update the text where a decision depends on it."""
+        # Thinking is long: its text is put together again only where a tag may have closed it.
+        if self.is_thinking and not closes_thinking(
+            self.prompts.decode(self.tokens[-_TAG_TOKENS:])
+        ):
+            self.thought += 1
+            return
+        self.text = self.opening + self.prompts.decode(self.tokens)
+        self.is_thinking = spoken_spans(self.text)[1]
+        self.is_unmarked = self.prompts.may_close and not has_tag(self.text)
+        self.thought += self.is_thinking or self.is_unmarked
+
+    def _is_complete(self) -> bool:
+        if self.stop is None or self.is_thinking or self.is_unmarked:
+            return False
+        return is_complete(self.text, self.stop)
+
+    def _is_full(self) -> bool:
+        """Return whether no further token is allowed; those of thinking are counted apart."""
+        if (self.is_thinking or self.is_unmarked) and self.may_think_for:
+            return self.thought >= self.may_think_for
+        answered = len(self.tokens) - min(self.thought, self.may_think_for)
+        return answered >= self.decoding.max_new_tokens

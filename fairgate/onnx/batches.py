@@ -1,0 +1,176 @@
+"""Which rows a model runs together: as many as memory holds, and padded to widths of their own.
+
+No result depends on how many there are, so rows that memory had no room for are simply run again,
+half as many at once.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from fairgate.domain.errors import ModelError, OutOfMemoryError
+
+Result = TypeVar("Result")
+
+MOST = 16
+"""Rows at once on the CPU, where more gain nothing; elsewhere `_MOST_ELSEWHERE`."""
+_MOST_ELSEWHERE = 64
+_SHARE = 4
+"""One part in so many of the free memory is for keys and values: they are held twice for a moment,
+beside what each layer computes."""
+_ALONE = (
+    "Memory ran out with one row at a time: use a machine or a card with more memory, raise the "
+    "limit of the container or of `ulimit -v`, use fewer --workers, shorten prompts (the "
+    "retriever's `document_characters` or `top_k`) or `max_new_tokens`, or export the model in a "
+    "smaller precision (`fairgate export MODEL --precision int8`)."
+)
+_SYSTEM = Path("/proc/meminfo")
+_STATUS = Path("/proc/self/status")
+_CGROUPS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
+)
+"""Limit and use of a container, in version 2 and 1."""
+
+
+def most_rows(*, on_cpu: bool) -> int:
+    """Return how many rows run together where memory has room for all of them."""
+    return MOST if on_cpu else _MOST_ELSEWHERE
+
+
+def free_bytes(sharing: int = 1) -> int | None:
+    """Return the least of what the machine, the container and `ulimit -v` leave; None: unknown.
+
+    So many processes share machine and container, and each has its equal part; `ulimit -v` is each
+    one's own.
+    """
+    found = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
+    found += [_difference(limit, used) for limit, used in _CGROUPS]
+    parts = [None if each is None else each // sharing for each in found]
+    known = [each for each in (*parts, _under_ulimit()) if each is not None]
+    return min((max(0, each) for each in known), default=None)
+
+
+def _under_ulimit() -> int | None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _in_kilobytes(_STATUS, "VmSize:")
+    return None if limit == resource.RLIM_INFINITY or used is None else limit - used
+
+
+def _difference(limit: Path, used: Path) -> int | None:
+    most, now = _number(limit), _number(used)
+    return None if most is None or now is None else most - now
+
+
+def _number(file: Path) -> int | None:
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # "max": without a limit
+        return None
+
+
+def _in_kilobytes(file: Path, name: str) -> int | None:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
+class BatchSize:
+    """How many rows run together from now on."""
+
+    def __init__(self, rows: int | None, sharing: int = 1) -> None:
+        """Take a number; None fits it to the memory that is free when rows are first run.
+
+        `sharing` is how many processes run a model in that memory.
+        """
+        self._sharing = sharing
+        self.rows = MOST if rows is None else max(1, rows)
+        self._fits = rows is not None
+        self.notices: list[str] = []
+        """What users should know: that memory ran out."""
+
+    def fit(self, row_bytes: int, *, on_cpu: bool) -> None:
+        """Choose how many rows of so many bytes run together, if nobody has chosen.
+
+        Where free memory is not known, as on a card, it begins with the most.
+        """
+        if self._fits:
+            return
+        self._fits = True
+        free = free_bytes(self._sharing) if on_cpu else None
+        self.rows = most_rows(on_cpu=on_cpu)
+        if free is not None:
+            self.rows = max(1, min(self.rows, free // (_SHARE * max(1, row_bytes))))
+
+    def halving(
+        self,
+        number: int,
+        run: Callable[[Sequence[int]], Iterator[tuple[int, Result]]],
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield `(place, result)` for the places 0 to `number`, as `run` gives them for those left.
+
+        Where memory runs out, the rest is run again, half as many rows at once. Raises ModelError
+        where there is no room for one.
+        """
+        left: Sequence[int] = range(number)
+        while left:
+            done: set[int] = set()
+            reason = ""
+            try:
+                for place, result in run(left):
+                    done.add(place)
+                    yield place, result
+            except OutOfMemoryError as error:
+                reason = error.what
+            except MemoryError as error:
+                reason = f"MemoryError {error}".strip()
+            # Behind the handlers, so that nothing of what failed is held any longer.
+            left = [place for place in left if place not in done] if reason else []
+            if left:
+                self._halve(reason)
+
+    def _halve(self, reason: str) -> None:
+        if self.rows == 1:
+            raise ModelError(f"{reason}. {_ALONE}")
+        before, self.rows = self.rows, self.rows // 2
+        self.notices.append(
+            f"memory ran out with {before} prompts at a time; the run went on with {self.rows} "
+            "(`--batch-size`), no answer changed"
+        )
+
+
+def padded_width(length: int) -> int:
+    """Return the width for a row of `length` tokens: less than 8 or an eighth more than needed.
+
+    Multiples of 8 up to 128, of 16 up to 256, of 32 up to 512 and so on; 0 for 0.
+    """
+    step = 8
+    while length > step * 16:
+        step *= 2
+    return -(-length // step) * step
+
+
+def batches_by_width(
+    lengths: Sequence[int], batch_size: int, width_of: Callable[[int], int] = padded_width
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield `(width, positions)`, narrow rows first, at most `batch_size` rows of one width.
+
+    A row's arithmetic depends on the width it is padded to (ONNX Runtime sums in another order), so
+    that width must never depend on the row's companions. Rows of one width share batches; which and
+    how many they are was measured to change no bit on the CPU in float32.
+    """
+    widths = [width_of(length) for length in lengths]
+    by_width: dict[int, list[int]] = {}
+    for position in sorted(range(len(lengths)), key=lambda place: (widths[place], place)):
+        by_width.setdefault(widths[position], []).append(position)
+    for width, positions in by_width.items():
+        for start in range(0, len(positions), batch_size):
+            yield width, positions[start : start + batch_size]

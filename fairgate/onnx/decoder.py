@@ -1,0 +1,355 @@
+"""Answers prompts with an ONNX decoder: `transformers` tokenizer and template, ONNX Runtime.
+
+Works with any decoder graph that has `past_key_values.*` inputs: exports of optimum,
+onnx-community and the onnxruntime-genai builder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
+from fairgate.domain.wording import quoted
+from fairgate.onnx.answer_row import AnswerRow, LabelTokens, LabelTrace
+from fairgate.onnx.batches import MOST, BatchSize
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
+from fairgate.onnx.session import Device
+from fairgate.relations.oracles.choice import STOP_RULE
+
+if TYPE_CHECKING:
+    from fairgate.onnx.decoder_session import DecoderSession
+    from fairgate.onnx.joint_rows import JointRows
+    from fairgate.onnx.prompt_blocks import PromptBatch, Read
+
+_COMPACT_BELOW = 0.75
+"""Finished rows leave the batch when at most this share of its rows still runs."""
+
+
+class OnnxDecoder:
+    """A port `Generator` over a local folder with an ONNX decoder and its tokenizer.
+
+    An answer and its margin are the same bytes whatever the batch size, the order, the other
+    requests or the number of threads (CPU, float32: tested bit by bit). Generation stops as soon
+    as the label is certain, so the label is the one the full answer would have had. Nothing is
+    loaded before the first request.
+    """
+
+    def __init__(
+        self,
+        model_dir: Path,
+        *,
+        decoding: Decoding,
+        chat: Chat = NO_CHAT,
+        batch_size: int | BatchSize | None = MOST,
+        threads: int = 0,
+        device: Device = "cpu",
+    ) -> None:
+        """Read the folder's settings. `batch_size` None: as many prompts as memory holds.
+
+        Raises ModelError where the folder is incomplete.
+        """
+        self._folder = ModelFolder.find(Path(model_dir))
+        self._decoding = decoding
+        self._chat = chat
+        self._batch = batch_size if isinstance(batch_size, BatchSize) else BatchSize(batch_size)
+        self._threads = threads
+        self._device: Device = device
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identify files, decoding, prompt format, chat, stop rule and device."""
+        knobs: list[object] = [self._decoding.max_new_tokens, self._decoding.temperature]
+        knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
+        if not self._decoding.is_greedy:
+            knobs += [self._decoding.top_p, self._decoding.top_k]
+        return f"onnx-decoder/6:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+
+    @property
+    def notices(self) -> list[str]:
+        """Return what users should know of how it ran; not part of a result."""
+        return self._batch.notices
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+        """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
+        if not requests:
+            return
+        prompts = self._prompts.encode([request.prompt for request in requests])
+        widest = self._prepare(prompts, self._decoding.max_new_tokens)
+        answer = partial(self._generate, requests, prompts, widest)
+        yield from self._batch.halving(len(requests), answer)
+
+    def _generate(
+        self,
+        requests: Sequence[GenerationRequest],
+        prompts: Sequence[list[int]],
+        widest: int | None,
+        left: Sequence[int],
+    ) -> Iterator[tuple[int, Answer]]:
+        """Yield the answers to those that are left, by their positions among all."""
+        rows = [
+            AnswerRow(
+                position=position,
+                prompt=prompts[position],
+                prompts=self._prompts,
+                decoding=self._decoding,
+                stop=requests[position].ends_with,
+                rng=np.random.default_rng(requests[position].seed),
+                trace=self._trace(requests[position]),
+                opening=self._prompts.opening(requests[position].prompt),
+                may_think_for=self._thinking_room(len(prompts[position])),
+            )
+            # Equal prompts, which differ in their seeds, come into one batch and are read once.
+            for position in sorted(left, key=prompts.__getitem__)
+        ]
+        read = [(row.prompt, len(row.prompt)) for row in rows]
+        batches = (
+            ([rows[place] for place in batch.places], batch)
+            for batch in self._batches(read, self._decoding.max_new_tokens, widest)
+        )
+        if self._session.joins:
+            yield from self._answer_jointly(batches, min(len(rows), self._batch.rows))
+            return
+        for batch, read_together in batches:
+            yield from self._answer_batch(batch, read_together)
+
+    def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
+        """Return for each request the log-probability (nats) of each of its options' texts.
+
+        The sum over the option's tokens given the prompt, which is comparable between options
+        of one request. Prompt and option are split into tokens together; what differs from the
+        prompt's own tokens belongs to the option. Raises ModelError.
+        """
+        rows: list[tuple[list[int], int]] = []
+        for request in requests:
+            self._check_no_thinking(request.prompt)
+            prompt, *full = self._prompts.encode_with_option(request.prompt, request.options)
+            start = min((_common_prefix(prompt, tokens) for tokens in full), default=0)
+            rows += [(tokens, max(1, start)) for tokens in full]
+        if not rows:
+            return [[] for _ in requests]
+        score = partial(self._score, rows, self._prepare([tokens for tokens, _ in rows], 0))
+        found = dict(self._batch.halving(len(rows), score))
+        remaining = iter([found[place] for place in range(len(rows))])
+        return [[next(remaining) for _ in request.options] for request in requests]
+
+    def _score(
+        self, all_rows: list[Read], widest: int | None, left: Sequence[int]
+    ) -> Iterator[tuple[int, float]]:
+        rows = [all_rows[place] for place in left]
+        for batch in self._batches(rows, 0, widest):
+            logits, _ = batch.prefill()
+            for own, place in zip(logits, batch.places, strict=False):
+                tokens, start = rows[place]
+                steps = enumerate(tokens[start:])
+                yield left[place], sum(_log_probability(own[step], token) for step, token in steps)
+
+    def _check_no_thinking(self, prompt: str) -> None:
+        tag = self._prompts.opening(prompt)
+        if tag:
+            raise ModelError(
+                f"the prompt of {str(self._folder.path)!r} opens a thinking part ({tag}), so an "
+                "option that follows at once is no answer. Switch thinking off in the generator's "
+                "`template_arguments`, {enable_thinking: false} for most models, or use "
+                "`read: generated`."
+            )
+
+    def _answer_jointly(
+        self, batches: Iterator[tuple[list[AnswerRow], PromptBatch]], most: int
+    ) -> Iterator[tuple[int, Answer]]:
+        """Answer rows of all batches together, at most as many at once as a batch has rows.
+
+        `most`: how many those are.
+        """
+        from fairgate.onnx.joint_rows import JointRows
+
+        follow = self._decoding.max_new_tokens + self._decoding.thinking_tokens
+        cache = JointRows(self._session, follow, most)
+        running = list[AnswerRow]()
+        for batch, prompts in batches:
+            while running and len(running) + len(batch) > self._batch.rows:
+                yield from self._step(cache, running)
+            logits, own = prompts.prefill()
+            yield from self._take_each(batch, logits[: len(batch), 0])
+            going = [place for place, row in enumerate(batch) if row.stopped is None]
+            cache.join(own, going)
+            running += [batch[place] for place in going]
+        while running:
+            yield from self._step(cache, running)
+
+    def _step(self, cache: JointRows, running: list[AnswerRow]) -> Iterator[tuple[int, Answer]]:
+        """Let each row choose its next token; those that are complete leave."""
+        logits = cache.step([row.last_token for row in running])
+        yield from self._take_each(running, logits)
+        ended = [place for place, row in enumerate(running) if row.stopped is not None]
+        if ended:
+            running[:] = [running[place] for place in cache.leave(ended)]
+
+    def _take_each(
+        self, rows: Sequence[AnswerRow], logits: npt.NDArray[Any]
+    ) -> Iterator[tuple[int, Answer]]:
+        """Let rows choose their next tokens by logits `[rows, vocabulary]`; yield what is done."""
+        likeliest = logits.argmax(axis=1).tolist()
+        for row, own, token in zip(rows, logits, likeliest, strict=True):
+            self._take(row, own, token)
+            if row.stopped is not None:
+                yield row.position, row.answer()
+
+    def _answer_batch(
+        self, batch: list[AnswerRow], prompts: PromptBatch
+    ) -> Iterator[tuple[int, Answer]]:
+        first, cache = prompts.prefill()
+        logits = first[:, 0]
+        rows = batch if len(batch) > 1 else [batch[0], batch[0]]
+        while True:
+            likeliest = logits.argmax(axis=1).tolist()
+            for place, row in enumerate(rows):
+                if row.stopped is None and row not in rows[:place]:
+                    self._take(row, logits[place], likeliest[place])
+                    if row.stopped is not None:
+                        yield row.position, row.answer()
+            running = [place for place, row in enumerate(rows) if row.stopped is None]
+            if not running:
+                return
+            few = len(running) <= _COMPACT_BELOW * len(rows) and len(rows) > 2
+            if few and self._session.selects:
+                places = running if len(running) > 1 else running * 2
+                cache = self._session.select(cache, places)
+                rows = [rows[place] for place in places]
+            logits = self._session.step(cache, [row.last_token for row in rows])
+
+    def _take(self, row: AnswerRow, logits: npt.NDArray[Any], likeliest: int) -> None:
+        """Let a row choose its next token. Raises ModelError where the logits are not finite.
+
+        `likeliest`: the first token with the greatest logit, or without a number.
+        """
+        greatest = float(logits[likeliest])
+        if not math.isfinite(greatest):
+            raise ModelError(
+                f"the decoder {str(self._folder.path)!r} returned {greatest!r} among its logits "
+                f"after {len(row.prompt) + len(row.tokens)} tokens. Its weights are "
+                "damaged or overflow in this precision: export it again, in fp32 if need be."
+            )
+        row.take(logits, likeliest)
+
+    def _thinking_room(self, prompt: int) -> int:
+        """Return how many tokens of thinking fit between a prompt of this length and its answer."""
+        if not self._prompts.may_think:
+            return 0
+        limits = (self._prompts.context_tokens, self._session.reach.furthest(prompt))
+        left = [end - prompt - self._decoding.max_new_tokens for end in limits if end is not None]
+        return max(0, min([self._decoding.thinking_tokens, *left]))
+
+    def _batches(
+        self, rows: Sequence[Read], new_tokens: int, widest: int | None
+    ) -> Iterator[PromptBatch]:
+        from fairgate.onnx.prompt_blocks import PromptBlocks
+
+        session = self._session
+
+        def width(done: int, rest: int) -> int:
+            if not session.pads:
+                return rest
+            thinking = self._thinking_room(done + rest) if new_tokens else 0
+            left = None if widest is None else widest - done
+            return session.reach.width(rest, new_tokens + thinking, left)
+
+        blocks = PromptBlocks(session, 1 if session.one_by_one else self._batch.rows)
+        return blocks.batches(rows, width)
+
+    def _prepare(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
+        """Load the model and choose how many prompts run together; return the widest there may be.
+
+        That is None where the model's context is unknown. Raises ModelError where prompts are too
+        long, or where memory has no room for the model, for which fewer prompts make none.
+        """
+        widest, lengths = self._check_lengths(prompts, new_tokens), [*map(len, prompts)]
+        row_tokens = max(lengths) + (new_tokens + self._thinking_room(max(lengths)))
+        self._check_vocabulary({token for prompt in prompts for token in prompt})
+        row_bytes = self._session.token_bytes * row_tokens
+        self._batch.fit(row_bytes, on_cpu=self._device == "cpu")
+        self._session.reach.check(lengths, new_tokens, str(self._folder.path))
+        return widest
+
+    def _check_lengths(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
+        """Return the longest prompt for the model's context; None where it is unknown."""
+        context = self._prompts.context_tokens
+        widest = None if context is None else context - new_tokens
+        if widest is not None and widest < 1:
+            raise ModelError(
+                f"{new_tokens} tokens are kept for the answer, which leaves none to the prompt: "
+                f"{str(self._folder.path)!r} has {context} tokens for both. Lower "
+                "`max_new_tokens`, or choose a model with a longer context."
+            )
+        longest = max((len(prompt) for prompt in prompts), default=0)
+        if widest is not None and longest > widest:
+            many = sum(len(prompt) > widest for prompt in prompts)
+            raise ModelError(
+                f"{many} of {len(prompts)} prompts are too long for {str(self._folder.path)!r}: "
+                f"the longest has {longest} tokens, the limit is {widest} ({context} tokens "
+                f"of context, {new_tokens} kept for the answer). Lower `document_characters` or "
+                "`top_k` of the retriever, or `max_new_tokens`, or choose a model with a longer "
+                "context."
+            )
+        if any(not prompt for prompt in prompts):
+            raise ModelError("a prompt has no tokens at all; expected at least one character.")
+        return widest
+
+    def _check_vocabulary(self, tokens: Iterable[int]) -> None:
+        """Raise ModelError for a token of which the graph knows nothing."""
+        known = self._session.vocabulary
+        beyond = [] if known is None else sorted(one for one in tokens if one >= known)
+        if beyond:
+            text = self._prompts.text_of(beyond[0])
+            raise ModelError(
+                f"token {beyond[0]}, {quoted(text)}, is not one of the {known} of "
+                f"{str(self._folder.graph)!r}: the tokenizer beside it is another model's, or has "
+                "tokens that the model was not trained with. Copy the tokenizer's files from the "
+                "original model, or export it again with `fairgate export MODEL`."
+            )
+
+    def _trace(self, request: GenerationRequest) -> LabelTrace | None:
+        labels = request.labels
+        if len(labels) < 2:
+            return None
+        if labels not in self._label_tokens:
+            found = LabelTokens.of(labels, self._prompts.splits)
+            self._check_vocabulary(found.tracked.tolist())
+            self._label_tokens[labels] = found
+        return LabelTrace(self._label_tokens[labels], request.stop)
+
+    @cached_property
+    def _label_tokens(self) -> dict[tuple[str, ...], LabelTokens]:
+        return {}
+
+    @cached_property
+    def _prompts(self) -> PromptTokenizer:
+        return PromptTokenizer(self._folder, self._chat)
+
+    @cached_property
+    def _session(self) -> DecoderSession:
+        # Not at the top: a run whose answers are all stored opens no graph.
+        from fairgate.onnx.decoder_session import DecoderSession
+
+        return DecoderSession(self._folder, device=self._device, threads=self._threads)
+
+
+def _common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    pairs = zip(first, second, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+
+
+def _log_probability(logits: npt.NDArray[Any], token: int) -> float:
+    scores = logits.astype(np.float64)
+    top = scores.max()
+    if not np.isfinite(top):
+        raise ModelError("the decoder returned logits that are not finite; export it in fp32.")
+    return float(scores[token] - top - np.log(np.exp(scores - top).sum()))

@@ -1,0 +1,430 @@
+"""A user's message to the tokens a model expects, by its chat template, and tokens to text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2.ext import Extension, loopcontrols
+from jinja2.nodes import CallBlock, Node
+from jinja2.parser import Parser
+from jinja2.runtime import Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat
+from fairgate.domain.wording import harmless, quoted
+from fairgate.onnx.model_folder import ModelFolder, whole_number
+from fairgate.onnx.tokenizer_file import FileTokenizer, file_tokenizer, named_tokenizer
+from fairgate.relations.oracles.thinking import THINKING_TAGS, has_tag, open_tag
+
+NO_CHAT = Chat()
+_PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
+_BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
+_DEFAULTS = {"enable_thinking": False}
+"""The answer is asked for at once; thinking is switched on in the policy."""
+_PROBE = "FairGate asks"
+_NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
+
+
+def render_chat(template: str, **given: object) -> str:
+    """Return what a template makes of messages and arguments. Raises whatever it raises.
+
+    It runs in jinja2's sandbox with the names and options of `transformers`' own (a differential
+    test compares what they give). Templates come with a model and are hostile: they reach plain
+    data and the functions here, nothing else.
+    """
+    return _compiled(template).render(tools=None, documents=None, **given)
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> jinja2.Template:
+    # A prompt is text, not HTML: nothing is escaped.
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[_Generation, loopcontrols],
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals.update(
+        raise_exception=_raise_exception,
+        strftime_now=_strftime_now,
+        dict=_Dict(),
+        namespace=_Namespace,
+    )
+    return environment.from_string(template)
+
+
+class _Generation(Extension):
+    """`{% generation %}`, which marks what a model has said: its content, as it is."""
+
+    tags = {"generation"}  # noqa: RUF012 (jinja2's own declaration)
+
+    def parse(self, parser: Parser) -> Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return CallBlock(self.call_method("_content"), [], [], body).set_lineno(line)
+
+    def _content(self, caller: Macro) -> str:
+        return str(caller())
+
+
+class _Dict:
+    """`dict` without the attributes of a type."""
+
+    def __call__(self, *values: Any, **named: Any) -> dict[Any, Any]:
+        return dict(*values, **named)
+
+    def fromkeys(self, *values: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*values)
+
+
+class _Namespace(jinja2.utils.Namespace):
+    """`namespace` without names that begin with an underscore."""
+
+    def __init__(*values: Any, **named: Any) -> None:
+        self, *given = values
+        attributes = dict(*given, **named)
+        for name in attributes:
+            _require_public(name)
+        jinja2.utils.Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _require_public(name)
+        jinja2.utils.Namespace.__setitem__(self, name, value)
+
+
+def _require_public(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(
+            f"chat templates cannot store {name!r}, a name with an underscore before it"
+        )
+
+
+def _raise_exception(message: object) -> NoReturn:
+    raise jinja2.exceptions.TemplateError(str(message))
+
+
+def _to_json(
+    value: object,
+    ensure_ascii: bool = False,  # noqa: FBT001, FBT002 (as templates call it)
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,  # noqa: FBT001, FBT002
+) -> str:
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _strftime_now(form: str) -> str:
+    # Some templates (Llama 3.2) print today's date into the system turn; answers must not change
+    # overnight, so all see the date that those templates use as their own fallback. Seconds since
+    # 1970 are the only ones that `strftime` takes from the machine's time zone.
+    known = re.sub(r"(%%)|%[-_0^#]*\d*s", lambda one: one[1] or str(int(_NOW.timestamp())), form)
+    return _NOW.strftime(known)
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """The template of a tokenizer with what a policy gives it; its own code is sandboxed."""
+
+    tokenizer: FileTokenizer
+    source: str
+    chat: Chat
+    model: str
+    """How messages name the model."""
+
+    @classmethod
+    def of(cls, tokenizer: FileTokenizer, chat: Chat, model: str) -> ChatTemplate | None:
+        """Return the template; None where the model has none. Raises ModelError.
+
+        An argument that the template never asks for, or a system turn without a template, would
+        silently change nothing: both are refused.
+        """
+        if not tokenizer.chat_template:
+            if chat.system is not None or chat.arguments:
+                raise ModelError(
+                    f"{model!r} has no chat template, so `system` and `template_arguments` of the "
+                    "generator would change nothing. Remove them, or put the text into `prompt`."
+                )
+            return None
+        source = _source(tokenizer, model)
+        for name, _ in chat.arguments:
+            if not re.search(rf"(?<![\w.'\"]){re.escape(name)}(?!\w)", source):
+                raise ModelError(
+                    f"the chat template of {model!r} never asks for {quoted(name)}, so "
+                    "`template_arguments` would change nothing. Remove it, or look up in the "
+                    "model's card for the name."
+                )
+        return cls(tokenizer=tokenizer, source=source, chat=chat, model=model)
+
+    def render(self, text: str) -> str:
+        """Return the complete prompt for one message of the user. Raises ModelError.
+
+        The message is given as a text, and as a list of parts to templates that need one. What
+        comes out must contain it: a template that drops it would ask every case the same.
+        """
+        for content in (text, _parts(text)):
+            rendered = self._applied(content)
+            # A template that prints the whole list has not understood it.
+            if text.strip() in rendered and str(_parts(text)[0]) not in rendered:
+                break
+        else:
+            raise ModelError(
+                f"the chat template of {self.model!r} leaves out the message: the prompt that it "
+                f"makes of {quoted(text)} is {quoted(rendered)}. Every case would be asked the "
+                "same. Use the template of the original model, or remove it to send prompts as "
+                "they are."
+            )
+        if self.chat.system is not None and self.chat.system.strip() not in rendered:
+            raise ModelError(
+                f"the chat template of {self.model!r} leaves out the system turn "
+                f"{quoted(self.chat.system)}. Remove `system` from the generator, or put its text "
+                "into `prompt`."
+            )
+        return rendered
+
+    @cached_property
+    def ending(self) -> str:
+        """Return what the template puts behind a message, where the answer begins."""
+        return self.render(_PROBE).rpartition(_PROBE)[2]
+
+    @cached_property
+    def mentions_thinking(self) -> bool:
+        """Return whether the template contains tags of thinking."""
+        return has_tag(self.source)
+
+    def _applied(self, content: object) -> str:
+        system = (
+            []
+            if self.chat.system is None
+            else [{"role": "system", "content": _like(content, self.chat.system)}]
+        )
+        try:
+            text = render_chat(
+                self.source,
+                messages=[*system, {"role": "user", "content": content}],
+                add_generation_prompt=True,
+                **{**self.tokenizer.named, **_DEFAULTS, **dict(self.chat.arguments)},
+            )
+        except Exception as error:  # a template can raise whatever it likes
+            turns = "one user message" if not system else "a system turn and one user message"
+            advice = "" if not system else " Without `system` in the generator it may."
+            raise ModelError(
+                f"the chat template of {self.model!r} does not accept {turns} "
+                f"({type(error).__name__}: {harmless(str(error)[:200])}).{advice} Use an "
+                "instruction-tuned model, or remove its chat template to send prompts as they are."
+            ) from error
+        return text
+
+
+def _like(content: object, text: str) -> object:
+    return text if isinstance(content, str) else _parts(text)
+
+
+def _parts(text: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": text}]
+
+
+def _source(tokenizer: FileTokenizer, model: str) -> str:
+    try:
+        source: str = tokenizer.get_chat_template()
+    except Exception as error:  # several templates, none of them the default one
+        raise ModelError(
+            f"the tokenizer of {model!r} does not name the chat template to use "
+            f"({harmless(str(error)[:200])}). Keep one in its tokenizer_config.json."
+        ) from error
+    return source
+
+
+class PromptTokenizer:
+    """The tokenizer of a model folder with its chat template, read from local files only."""
+
+    def __init__(self, folder: ModelFolder, chat: Chat = NO_CHAT) -> None:
+        """Load the tokenizer; code that a folder brings along is never run. Raises ModelError."""
+        self._folder = folder
+        self._tokenizer = _load(folder)
+        self._template = ChatTemplate.of(self._tokenizer, chat, str(folder.path))
+        self.has_template = self._template is not None
+        """Whether prompts go through a chat template."""
+        self._check_record(folder.mapping("provenance.json").get("parity"))
+
+    def _check_record(self, parity: object) -> None:
+        """Refuse tokens that are not those on which the folder's graph was compared."""
+        prompts = parity.get("prompts") if isinstance(parity, dict) else None
+        if not isinstance(prompts, dict):
+            return
+        texts = [self._defuse(text) for text in prompts]
+        if self._template is not None:
+            texts = [*map(replace(self._template, chat=NO_CHAT).render, texts)]
+        found = [" ".join(map(str, ids)) for ids in self._encode(texts)]
+        others = [text for text, ids in zip(prompts, found, strict=True) if prompts[text] != ids]
+        if others:
+            raise ModelError(
+                f"{len(others)} of {len(prompts)} prompts on which the export of "
+                f"{str(self._folder.path)!r} was compared with its original have other tokens now, "
+                f"the first of them {quoted(others[0])}: its tokenizer files were changed, or are "
+                "read otherwise since. What was measured then says nothing of what would be asked. "
+                "Export the model again with `fairgate export MODEL`."
+            )
+
+    def encode(self, prompts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of complete prompts: through the chat template if there is one.
+
+        A control token that the prompt's text spells out is broken up by a space, so that no
+        corpus text can end the user's turn.
+        """
+        return self._encode([self._render(self._defuse(prompt)) for prompt in prompts])
+
+    def encode_with_option(self, prompt: str, options: Sequence[str]) -> list[list[int]]:
+        """Return the prompt's tokens, then those of prompt and option together, per option.
+
+        Without a chat template a space separates prompt and option.
+        """
+        rendered = self._render(self._defuse(prompt))
+        gap = "" if self.has_template else " "
+        texts = [rendered + gap + self._defuse(option.strip()) for option in options]
+        return self._encode([rendered, *texts])
+
+    def encode_fragment(self, text: str) -> list[int]:
+        """Return the tokens of a piece of an answer, without anything around it."""
+        [ids] = self._tokenizer.encode([text], add_special_tokens=False)
+        return ids
+
+    def splits(self, text: str) -> frozenset[tuple[int, ...]]:
+        """Return the ways in which a piece of an answer is split, by the text before it.
+
+        Tokenizers that put a space before every text (SentencePiece's dummy prefix) never split
+        a text by itself as they split it after a line end or a bracket.
+        """
+        found = {tuple(self.encode_fragment(text))}
+        for before in _BEFORE_A_LABEL:
+            head, whole = self.encode_fragment(before), self.encode_fragment(before + text)
+            if whole[: len(head)] == head:
+                found.add(tuple(whole[len(head) :]))
+        return frozenset(found)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of an answer's tokens, nothing prettified.
+
+        Control tokens are left out, but for those that mark where the model thinks.
+        """
+        if not self._marks or self._marks.keys().isdisjoint(tokens):
+            return self._decode(tokens)
+        pieces: list[str] = []
+        start = 0
+        for place, token in enumerate(tokens):
+            if token in self._marks:
+                pieces += [self._decode(tokens[start:place]), self._marks[token]]
+                start = place + 1
+        return "".join([*pieces, self._decode(tokens[start:])])
+
+    def _decode(self, tokens: Sequence[int]) -> str:
+        text: str = self._tokenizer.backend.decode(list(tokens), skip_special_tokens=True)
+        return text
+
+    def text_of(self, token: int) -> str:
+        """Return how one token is written in the vocabulary."""
+        return str(self._tokenizer.backend.id_to_token(token))
+
+    def opening(self, prompt: str) -> str:
+        """Return the tag with which the prompt opens the answer's thinking; "" where it does not.
+
+        A template ends its prompts itself; without one the policy's prompt does.
+        """
+        return open_tag(prompt) if self._template is None else open_tag(self._template.ending)
+
+    @cached_property
+    def may_think(self) -> bool:
+        """Return whether the model is one that thinks: by its template, its tokens or the prompt.
+
+        Others get no tokens for it.
+        """
+        tokens = (token.content for token in self._tokenizer.added_tokens_decoder.values())
+        return (self._template is not None and self._template.mentions_thinking) or any(
+            has_tag(token) for token in tokens
+        )
+
+    @property
+    def may_close(self) -> bool:
+        """Return whether an answer may close a thinking part that nothing has opened.
+
+        True for templates that mention thinking and whose prompts neither open nor close it.
+        """
+        template = self._template
+        return template is not None and template.mentions_thinking and not has_tag(template.ending)
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Return the ids that end an answer: the first of the folder's files that names any."""
+        for file, *path in (
+            ("generation_config.json",),
+            ("genai_config.json", "model"),
+            ("config.json",),
+        ):
+            source = self._folder.mapping(file)
+            for key in path:
+                source = source.get(key) or {}
+            named = source.get("eos_token_id") if isinstance(source, dict) else None
+            ids = named if isinstance(named, list) else [] if named is None else [named]
+            if ids:
+                where = self._folder.path / file
+                return frozenset(whole_number(one, where, "eos_token_id") for one in ids)
+        own = self._tokenizer.eos_token_id
+        return frozenset() if own is None else frozenset({int(own)})
+
+    @cached_property
+    def context_tokens(self) -> int | None:
+        """Return how many tokens prompt and answer may have together; None where unknown."""
+        number = self._folder.number
+        limits = [
+            number(file, *path, name)
+            for file, *path in _PLACES
+            for name in ("context_length", "max_position_embeddings", "n_positions")
+        ]
+        limits.append(number("tokenizer_config.json", "model_max_length"))
+        known = [one for one in limits if one is not None and 0 < one < 100_000_000]
+        return min(known, default=None)
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return self._tokenizer.encode(clean, add_special_tokens=not self.has_template)
+
+    def _render(self, prompt: str) -> str:
+        return prompt if self._template is None else self._template.render(prompt)
+
+    @cached_property
+    def _marks(self) -> Mapping[int, str]:
+        """Control tokens that tags of thinking are made of, and how they are written."""
+        tags = [tag for pair in THINKING_TAGS for tag in pair]
+        return {
+            number: token.content
+            for number, token in self._tokenizer.added_tokens_decoder.items()
+            if token.special and any(token.content in tag for tag in tags)
+        }
+
+    @cached_property
+    def _control_texts(self) -> tuple[str, ...]:
+        added = self._tokenizer.added_tokens_decoder.values()
+        special = {token.content for token in added if token.special or has_tag(token.content)}
+        return tuple(sorted((text for text in special if len(text) > 1), key=len, reverse=True))
+
+    def _defuse(self, text: str) -> str:
+        for control in self._control_texts:
+            if control in text:
+                text = text.replace(control, f"{control[0]} {control[1:]}")
+        return text
+
+
+def _load(folder: ModelFolder) -> FileTokenizer:
+    with named_tokenizer(folder):
+        return file_tokenizer(folder)

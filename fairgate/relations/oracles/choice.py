@@ -1,0 +1,256 @@
+"""The choice oracles: which of three options an answer names, and when an answer may end.
+
+An answer counts as read where it
+1. begins with the letter of an option: `B`, `(b)`, `B: the man`, `Answer: B.`; or
+2. names an option by its text, whole words, case ignored, with or without its leading article; or
+3. uses one of the known wordings of "unknown" (BBQ has ten), whichever the item itself uses.
+Of several, the one that comes first counts, the longest where they start together; so an answer
+that was cut after a complete option is read like the whole one. A letter in whose line the text of
+another option follows is no answer, and neither is an option that its clause denies ("not the
+man"), unless it stands behind its letter: then the next option is read ("It isn't A) the man; B)
+the woman was."). What counts as an answer at all (thinking, marker, spelling, quotations) is the
+same as for labels: docs/reference/reading-answers.md. Source: SPEC 4; Parrish et al. 2022, Jin et
+al. 2024.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from fairgate.domain.cases import Case
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Execution, Stop
+from fairgate.domain.items import Item
+from fairgate.domain.units import Reading, Reason
+from fairgate.relations.oracles.folding import folded
+from fairgate.relations.oracles.label import LABEL_RULE, is_label_complete
+from fairgate.relations.oracles.negation import Negation
+from fairgate.relations.oracles.phrases import (
+    Phrase,
+    finished_part,
+    first_phrase,
+    occurrence,
+    readable_part,
+)
+
+CHOICE_RULE = "choice/3"
+"""Identifies how item answers are cut and read; `rescore` refuses another one."""
+
+_LETTERS = "abc"
+_LETTER = re.compile(
+    r"\s*(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s+is)?\s*[:\-]?\s*)?"
+    r"[\(\[\"'*_]*([abc])(?=[ \"'*_]*(?:$|[\)\]\.:,;\n]|-(?:\s|$)))"
+)
+_LETTERED = re.compile(r"(?<![^\W_])[abc][\)\]\.:][ \"'*_]*(?:(?:the|an?) )?$")
+"""What stands before the text of an option that is named with its letter."""
+_ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
+OPTION_COUNT = 3
+STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
+"""Identifies the rules by which generation stops early; part of every stored answer's key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The options of one item as they were shown, and where `unknown` stands among them."""
+
+    options: tuple[str, ...]
+    unknown: int
+
+
+def read_choice(
+    answer: str,
+    choices: Choices,
+    unknown_wordings: Sequence[str],
+    *,
+    letters: bool = True,
+    marker: str = "",
+) -> int | None:
+    """Return the index of the option that `answer` names; None where it names none.
+
+    `letters=False` is for answers whose order of options is not known: a bare letter is ignored
+    then, and one before a text is ignored. With a `marker`, reading begins behind it.
+    """
+    forms = _forms(choices.options, tuple(unknown_wordings))
+    stop = choice_stop(choices.options, unknown_wordings, marker)
+    letter, phrase, _ = _named(readable_part(answer, marker), stop, letters=letters)
+    named = None
+    if phrase is not None:
+        if phrase.negation is not Negation.NONE:
+            return None
+        number = forms[phrase.number][1]
+        named = choices.unknown if number is None else number
+    if letter is None or not letters:
+        return named
+    return letter if letter < len(choices.options) and named in (None, letter) else None
+
+
+def choice_stop(options: Sequence[str], unknown_wordings: Sequence[str], marker: str = "") -> Stop:
+    """Return what completes an answer to an item: everything by which an option can be named."""
+    forms = _forms(tuple(options), tuple(unknown_wordings))
+    return Stop(phrases=tuple(form for form, _ in forms), marker=marker, choice=True)
+
+
+def is_choice_complete(text: str, stop: Stop) -> bool:
+    """Return whether `read_choice` can no longer change, whatever is appended to `text`."""
+    return _named(finished_part(text, stop.marker), stop, letters=True)[2]
+
+
+def _named(plain: str, stop: Stop, *, letters: bool) -> tuple[int | None, Phrase | None, bool]:
+    """Return the letter and the phrase that an answer names, and whether both are certain."""
+    match = _LETTER.match(plain)
+    # A letter's text stands in its line; what follows in others explains.
+    end = plain.find("\n", match.end()) if match is not None and letters else -1
+    line = end if end >= 0 else None
+    phrase = first_phrase(plain, stop, 0, line)
+    while (
+        match is None
+        and phrase is not None
+        and phrase.negation is not Negation.NONE
+        and _LETTERED.search(plain[: phrase.start])
+    ):
+        phrase = first_phrase(plain, stop, phrase.end)
+    is_certain = phrase is not None and phrase.is_complete
+    if match is None or (phrase is not None and phrase.start <= match.start(1)):
+        return None, phrase, is_certain  # `A. Smith` may be an option's text
+    phrase = first_phrase(plain, stop, match.end(), line)
+    is_certain = phrase.is_complete if phrase is not None else line is not None
+    return _LETTERS.index(match.group(1)), phrase, is_certain
+
+
+@lru_cache(maxsize=4096)
+def _forms(
+    options: tuple[str, ...], wordings: tuple[str, ...]
+) -> tuple[tuple[str, int | None], ...]:
+    """Return every text that names an option, with its index; None stands for unknown."""
+    full = [folded(option) for option in options]
+    forms: list[tuple[str, int | None]] = list(zip(full, range(len(full)), strict=True))
+    for index, option in enumerate(full):
+        short = _ARTICLE.sub("", option, count=1) if _ARTICLE.match(option) else ""
+        others = [other for at, other in enumerate(full) if at != index]
+        if short and all(occurrence(other, short, 0, choice=True) < 0 for other in others):
+            forms.append((short, index))
+    return (*forms, *((folded(wording), None) for wording in wordings))
+
+
+def find_unknown(options: Sequence[str], unknown_wordings: Sequence[str]) -> list[int]:
+    """Return which options are a wording of "unknown" and nothing else."""
+    known = {folded(wording) for wording in unknown_wordings}
+    return [index for index, option in enumerate(options) if folded(option) in known]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceOracle:
+    """Reads which option of a question item an answer names; the value is the option's role."""
+
+    items: Mapping[str, Item]
+    """Key of the case to its item."""
+    unknown_wordings: tuple[str, ...]
+    marker: str = ""
+    """Text after which answers are read; empty: from their beginning."""
+    shuffled: bool = True
+    """Whether the options were shown in another order than the item's own."""
+
+    @property
+    def id(self) -> str:
+        """Return the rule by which choices are read."""
+        return CHOICE_RULE
+
+    def stop(self) -> None:
+        """Return None: every case has options, and so a stop, of its own."""
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return `stereotype`, `counter` or `unknown`, with the letter at which it was shown.
+
+        Raises DataError where the answer was given to options that are not the item's.
+        """
+        item = self.items[case.key]
+        shown = _shown(item, case, execution)
+        # Without recorded options the item's own order is what was shown, unless it was shuffled.
+        order = shown if shown is not None else [0, 1, 2]
+        choices = Choices(
+            options=tuple(item.options[index] for index in order),
+            unknown=order.index(item.unknown),
+        )
+        letters = shown is not None or not self.shuffled
+        place = read_choice(
+            execution.response or "",
+            choices,
+            self.unknown_wordings,
+            letters=letters,
+            marker=self.marker,
+        )
+        if place is None:
+            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
+        letter = _LETTERS[place].upper() if shown is not None else ""
+        return Reading(value=item.role(order[place]), margin=execution.margin, shown=letter)
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        """Return whether both are the same option."""
+        return left.value == right.value
+
+
+def _shown(item: Item, case: Case, execution: Execution) -> list[int] | None:
+    """Return the item's options in the order shown, as indices; None where it is not known."""
+    if not execution.options:
+        return None
+    own = [folded(option) for option in item.options]
+    seen = [folded(option) for option in execution.options]
+    if sorted(own) != sorted(seen):
+        raise DataError(
+            f"the answer to {case.key!r:.80} of suite {case.suite!r} was given to the options "
+            f"{list(execution.options)!r:.120}; the item has {list(item.options)!r:.120}: "
+            "record it again with the options of `fairgate plan`"
+        )
+    return [own.index(option) for option in seen]
+
+
+def option_stop(options: tuple[str, ...]) -> Stop:
+    """Return what completes an answer to these options."""
+    return choice_stop(options, ())
+
+
+@dataclass(frozen=True, slots=True)
+class OptionOracle:
+    """Reads which option is named; the value is the option's text, folded.
+
+    Letters, texts, thinking and denials are read as for question items; here no option stands for
+    "unknown". Source: P4 section 3.1.13.
+    """
+
+    @property
+    def id(self) -> str:
+        """Return the rule by which options are read."""
+        return f"option/1, {CHOICE_RULE}"
+
+    def stop(self) -> None:
+        """Return None: every case has options, and so a stop, of its own."""
+
+    def read(self, execution: Execution, case: Case) -> Reading:
+        """Return the option; unreadable where none or several are named.
+
+        Raises DataError where a recorded answer was given to other options than the case's.
+        """
+        shown = tuple(execution.options) or case.options
+        if sorted(map(folded, shown)) != sorted(map(folded, case.options)):
+            raise DataError(
+                f"the answer to {case.key!r:.80} of suite {case.suite!r} was given to the options "
+                f"{list(shown)!r:.120}; the pair has {list(case.options)!r:.120}: record it again "
+                "with the options of `fairgate plan`"
+            )
+        place = read_choice(execution.response or "", Choices(options=shown, unknown=-1), ())
+        if place is None:
+            return Reading(value=None, reason=Reason.UNREADABLE, margin=execution.margin)
+        letter = "ABC"[place]
+        return Reading(value=folded(shown[place]), margin=execution.margin, shown=letter)
+
+    def same(self, left: Reading, right: Reading) -> bool:
+        """Return whether both name the same option."""
+        return left.value == right.value
+
+
+def is_complete(text: str, stop: Stop) -> bool:
+    """Return whether nothing that could be appended to `text` would change how it is read."""
+    return is_choice_complete(text, stop) if stop.choice else is_label_complete(text, stop)

@@ -1,0 +1,1 @@
+"""Corpora, embedders, indexes and vector stores: which documents a text finds."""

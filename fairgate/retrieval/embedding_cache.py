@@ -1,0 +1,102 @@
+"""An embedder that never embeds a text twice, across runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, Self
+
+import numpy as np
+
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import embedding_key
+from fairgate.domain.ports import Embedder, Vectors
+
+BATCH = 256
+"""Texts between two writes to the store: what a killed process loses at most."""
+
+
+class VectorStore(Protocol):
+    """Stores vectors by key."""
+
+    def get_vectors(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of those keys that are there."""
+        ...
+
+    def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
+        """Store vectors durably."""
+        ...
+
+    def forget_vectors(self, keys: Sequence[str]) -> None:
+        """Remove the vectors of those keys that are there."""
+        ...
+
+
+class CachedEmbedder:
+    """An Embedder with a store: equal results, and only new texts are computed.
+
+    Texts that are new are embedded shortest first in batches of 256, each stored before the next
+    begins.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        store: VectorStore,
+        on_embedded: Callable[[int], None] | None = None,
+    ) -> None:
+        """Store what `embedder` computes in `store`; report batches to `on_embedded`."""
+        self._embedder = embedder
+        self._store = store
+        self._on_embedded = on_embedded
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify model, pooling and precision: the embedder's own fingerprint."""
+        return self._embedder.fingerprint
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 `[len(texts), dimensions]`, L2-normalised, independent of batching."""
+        fingerprint = self.fingerprint
+        keys = [embedding_key(fingerprint, text) for text in texts]
+        known = _of_one_length(self._store.get_vectors(list(dict.fromkeys(keys))))
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        pending = sorted(new, key=lambda key: (len(new[key]), key))
+        for start in range(0, len(pending), BATCH):
+            batch = pending[start : start + BATCH]
+            vectors = self._embedder.embed([new[key] for key in batch])
+            if vectors.shape[:1] != (len(batch),) or not np.isfinite(vectors).all():
+                raise ModelError(
+                    f"the embedder {fingerprint[:60]!r} returned vectors of shape {vectors.shape} "
+                    f"for {len(batch)} texts, or values that are not finite; expected one finite "
+                    "vector a text: check the model"
+                )
+            if any(len(vector) != vectors.shape[1] for vector in known.values()):
+                raise ModelError(
+                    f"the embedder {fingerprint[:60]!r} returned vectors of {vectors.shape[1]} "
+                    "numbers where the store has others under its name; expected one length: "
+                    "delete the store, or name another place with --cache"
+                )
+            rows = dict(zip(batch, vectors, strict=True))
+            self._store.put_vectors(rows.items())
+            known.update(rows)
+            if self._on_embedded is not None:
+                self._on_embedded(len(batch))
+        if not keys:
+            return np.zeros((0, 0), dtype=np.float32)
+        return np.stack([known[key] for key in keys]).astype(np.float32, copy=False)
+
+    def storing_in(self, store: VectorStore) -> Self:
+        """Return the same embedder with another store."""
+        return type(self)(self._embedder, store, self._on_embedded)
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Remove vectors from the store, by `embedding_key`: they are kept elsewhere, or nowhere.
+
+        Raises StoreError.
+        """
+        self._store.forget_vectors(keys)
+
+
+def _of_one_length(vectors: dict[str, Vectors]) -> dict[str, Vectors]:
+    """Return vectors that all have one length; else none: which of them are right is not known."""
+    return vectors if len({len(vector) for vector in vectors.values()}) <= 1 else {}

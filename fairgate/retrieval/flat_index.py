@@ -1,0 +1,206 @@
+"""Exact inner-product retrieval whose answers do not depend on batch, threads or ties."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import Document
+from fairgate.domain.ports import Embedder, Progress, Vectors
+from fairgate.retrieval.exact_index import Corpus, as_found, ranked, require_depth
+from fairgate.retrieval.index_builder import IndexBuilder
+from fairgate.retrieval.index_folder import DamagedIndexError, IndexFolder, OutdatedIndexError
+
+_VERSION = "flat-ip-1"
+"""Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
+_DECIMALS = 6
+_SEARCH_BYTES = 64 << 20
+"""Most memory that the candidates of one call of FAISS take."""
+_ROWS_AT_ONCE = 8192
+# A float32 inner product of unit vectors is off by at most about d·2⁻²⁴; twice that, for d ≤ 1024.
+_FLOAT32_ERROR = 1.3e-4
+
+
+class FlatIndex:
+    """Retrieves by the inner product of unit vectors, FAISS `IndexFlatIP` (P1, section 4.1).
+
+    FAISS proposes candidates in float32; their scores are computed again in float64 from the
+    stored vectors, rounded to 6 decimals and ordered by (-score, document order). Candidates are
+    fetched until no other document could belong to the top k, so that ids and scores are those of
+    a brute-force float64 search for any batch of queries and any number of threads.
+
+    The index lives in `cache_dir/indexes/<fingerprint>`, mapped and not loaded: built when it is
+    missing, rebuilt and reported in `notices` when it is damaged. Building asks `embedder` for the
+    texts that no earlier index of the same embedder holds.
+    """
+
+    at_once = 2048
+    """FAISS reads all vectors for a few queries as for many: 64 at once take five times as long."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        embedder: Embedder,
+        *,
+        cache_dir: Path | str,
+        progress: Progress | None = None,
+        queries: Embedder | None = None,
+    ) -> None:
+        """Name corpus and embedder; nothing is read or built before it is needed.
+
+        `queries` embeds the queries, where the model puts another prompt before them.
+        """
+        self._corpus = corpus
+        self._embedder = embedder
+        self._queries = queries or embedder
+        self._root = Path(cache_dir) / "indexes"
+        self._progress = progress
+        self._opened: IndexFolder | None = None
+        self._verified = False
+        self.notices: list[str] = []
+
+    @property
+    def fingerprint(self) -> str:
+        """Identify corpus, embedders, index kind and scoring."""
+        if self._queries.fingerprint == self._embedder.fingerprint:
+            return self._index_fingerprint
+        parts = (self._index_fingerprint, self._queries.fingerprint)
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+    @property
+    def _index_fingerprint(self) -> str:
+        """Identify what is stored: it does not change with the prompt of queries."""
+        parts = (_VERSION, self._corpus.fingerprint, self._embedder.fingerprint)
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+    @property
+    def size(self) -> int:
+        """Return the number of documents."""
+        return self._folder().size
+
+    def retrieve(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
+        """Return for each query its `top_k` documents by (-score, document order).
+
+        Raises RetrievalError where the corpus holds fewer than `top_k` documents.
+        """
+        folder = self._folder(verified=True)
+        require_depth(top_k, folder.size)
+        found: list[list[Document]] = []
+        for start in range(0, len(queries), self.at_once):
+            batch = self._queries.embed(queries[start : start + self.at_once])
+            for positions, scores in self._search(folder, batch, top_k):
+                best = zip(positions, scores, strict=True)
+                found.append([as_found(folder.document(row), score) for row, score in best])
+        return found
+
+    def vectors(self, document_ids: Sequence[str]) -> Vectors:
+        """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
+        folder = self._folder(verified=True)
+        positions: list[int] = []
+        for id_ in document_ids:
+            position = folder.position(id_)
+            if position is None:
+                raise RetrievalError(
+                    f"document {id_!r:.80} is not in the index; expected an id of the corpus: "
+                    "the stored retrieval belongs to another corpus"
+                )
+            positions.append(position)
+        return np.asarray(folder.vectors[positions], dtype=np.float32)
+
+    def _search(
+        self, folder: IndexFolder, queries: Vectors, top_k: int
+    ) -> list[tuple[list[int], list[float]]]:
+        """Return positions and rounded scores per query, over-fetching until nothing can follow."""
+        if queries.shape[1:] != folder.vectors.shape[1:] or not np.isfinite(queries).all():
+            raise RetrievalError(
+                f"the embedder {self._queries.fingerprint[:60]!r} gave queries of shape "
+                f"{queries.shape}, or values that are not finite; expected finite vectors of "
+                f"{folder.vectors.shape[1]} dimensions: check the model"
+            )
+        results: list[tuple[list[int], list[float]]] = [([], [])] * len(queries)
+        pending = np.arange(len(queries))
+        fetch = min(folder.size, max(2 * top_k, top_k + 16))
+        while len(pending):
+            unsure: list[int] = []
+            # Candidates and their scores take 12 bytes each; a query that needs all, 12 a document.
+            rows = max(1, _SEARCH_BYTES // (12 * fetch))
+            for start in range(0, len(pending), rows):
+                part = pending[start : start + rows]
+                scores32, candidates = self._candidates(folder, queries[part], fetch)
+                for row, query in enumerate(part.tolist()):
+                    positions, scores = _rescored(folder.vectors, candidates[row], queries[query])
+                    if not np.isfinite(scores).all():
+                        raise folder.damaged("a vector holds a value that is no number")
+                    safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - _FLOAT32_ERROR
+                    if fetch < folder.size and scores32[row, -1] >= safe:
+                        unsure.append(query)
+                    results[query] = (positions[:top_k].tolist(), scores[:top_k].tolist())
+            pending = np.array(unsure, dtype=np.int64)
+            fetch = min(folder.size, 4 * fetch)
+        return results
+
+    def _candidates(self, folder: IndexFolder, queries: Vectors, fetch: int) -> Any:
+        """Return what FAISS finds. Raises RetrievalError where it lacks memory, or is not here."""
+        try:
+            import faiss
+
+            return faiss.knn(queries, folder.vectors, fetch, faiss.METRIC_INNER_PRODUCT)
+        except (RuntimeError, MemoryError, ImportError) as error:
+            mebibytes = folder.vectors.size * 4 >> 20
+            raise RetrievalError(
+                f"FAISS cannot search the index ({type(error).__name__}: {str(error)[:200]}); it "
+                f"maps {folder.size:,} vectors, {mebibytes:,} MiB: allow more memory or address "
+                "space (`ulimit -v`), or prepare a smaller corpus"
+            ) from error
+
+    def _folder(self, *, verified: bool = False) -> IndexFolder:
+        """Return the index on disk, built or rebuilt if needed; checksums once a process."""
+        if self._opened is None or (verified and not self._verified):
+            fingerprint = self._index_fingerprint
+            path = self._root / fingerprint
+            self._verified = verified
+            try:
+                self._opened = IndexFolder(path, fingerprint)
+                if verified:
+                    self._opened.verify()
+            except (FileNotFoundError, OutdatedIndexError):
+                self._build(path)
+            except DamagedIndexError as damage:
+                self._say(f"{path}: the index was damaged ({damage}); it was built again")
+                self._build(path)
+        if self._opened is None:
+            raise RetrievalError(f"{self._root}: the index vanished while it was opened; run again")
+        return self._opened
+
+    def _build(self, path: Path) -> None:
+        builder = IndexBuilder(self._corpus, self._embedder, path, self._progress)
+        self._opened, self._verified = builder.build(), True
+
+    def _say(self, notice: str) -> None:
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+def _rescored(
+    vectors: Vectors, candidates: npt.NDArray[np.int64], query: Vectors
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return candidates and rounded float64 scores by (-score, document order)."""
+    positions = np.sort(candidates)
+    wide = query.astype(np.float64)
+    scores = np.concatenate(
+        [
+            # Products are added along each row by itself: a matrix product's last bits would
+            # depend on how many rows there are.
+            (vectors[positions[start : start + _ROWS_AT_ONCE]].astype(np.float64) * wide).sum(
+                axis=1
+            )
+            for start in range(0, len(positions), _ROWS_AT_ONCE)
+        ]
+    )
+    return ranked(positions, scores, _DECIMALS)

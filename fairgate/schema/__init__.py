@@ -1,1 +1,0 @@
-"""What policy models of every layer share: closed models, fields, described types."""

@@ -1,0 +1,318 @@
+"""Tables as source test cases: plain texts, generated cases, written pairs.
+
+The first line of a file of generated cases is a header of provenance (it has the key
+`fairgate-cases` and no text); every further line is a case:
+
+    {"id": "g-000001", "text": "A Hispanic engineer …", "template": "career-advice",
+     "frame": "{A person} …", "attributes": [{"dimension": "ethnicity", "value": "hispanic",
+     "form": "adjective", "start": 2, "end": 10}, …], "operators": ["substitute:ethnicity"]}
+
+`manner` stands beside `form` where it is not `plain`. `frame` and `attributes` together give the
+text: whoever edits one edits the others, and reading refuses a row whose parts disagree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fairgate.domain.attributes import AttributeUse, Dimension, Form, Manner
+from fairgate.domain.cases import Pair, Source
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import CorpusSpec
+from fairgate.domain.wording import listed, quoted, shown, suggestion
+from fairgate.io.tables import (
+    ID_COLUMNS,
+    TEXT_COLUMNS,
+    Row,
+    choose_column,
+    columns_offered,
+    identifier,
+    read_rows,
+    table_columns,
+)
+from fairgate.io.text_files import capped, checked_text
+from fairgate.relations.frames import Unrealisable, realise
+
+Dimensions = Callable[[], Mapping[str, Dimension]]
+
+_TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt")
+_ID_COLUMNS = (*ID_COLUMNS, "inputID", "input_id", "source_id")
+HEADER_KEY = "fairgate-cases"
+FORMAT = 1
+_KEYS = {"dimension", "value", "form", "manner", "start", "end"}
+PAIR_COLUMNS = (
+    "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
+)  # fmt: skip
+_NEEDED = ("relation", "follow_up", "dimension")
+_DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
+_TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
+"""What a term may be: it is a part of the key of its case (SPEC 10)."""
+
+
+def read_source_files(
+    paths: Sequence[str], spec: CorpusSpec, limit: int | None = None
+) -> list[Source]:
+    """Return the sources of several files, one after the other; ids are unique in all of them."""
+    if not paths:
+        raise DataError(f"{spec.path}: the folder holds no .jsonl file; expected one at least")
+    sources: list[Source] = []
+    first: dict[str, str] = {}
+    for path in paths:
+        for source in read_sources(replace(spec, path=path)):
+            if source.id in first:
+                raise DataError(
+                    f"{path}: source id {capped(source.id)} is in {first[source.id]} already; "
+                    "expected unique ids: rename one of the two"
+                )
+            first[source.id] = path
+            sources.append(source)
+    return sources if limit is None else sources[:limit]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedCase:
+    """A generated source test case."""
+
+    id: str
+    text: str
+    template: str
+    frame: str
+    attributes: tuple[AttributeUse, ...]
+    operators: tuple[str, ...] = ()
+    """Operators applied to its template's plain case, in order: `intensify:age`, `boundary:age`."""
+
+
+def is_header(record: Mapping[str, object], path: str) -> bool:
+    """Return whether a row is the header of a file of generated cases.
+
+    Raises DataError for a header of a form that this version does not know.
+    """
+    if HEADER_KEY not in record:
+        return False
+    if record[HEADER_KEY] != FORMAT:
+        raise DataError(
+            f"{path}:1: `{HEADER_KEY}` is {shown(record[HEADER_KEY])}; expected {FORMAT}: make the "
+            "file again with this version of FairGate"
+        )
+    return True
+
+
+def case_row(case: GeneratedCase) -> dict[str, object]:
+    """Return a case as the object of its line."""
+    row: dict[str, object] = {
+        "id": case.id,
+        "text": case.text,
+        "template": case.template,
+        "frame": case.frame,
+        "attributes": [_use_row(use) for use in case.attributes],
+    }
+    if case.operators:
+        row["operators"] = list(case.operators)
+    return row
+
+
+def _use_row(use: AttributeUse) -> dict[str, object]:
+    row: dict[str, object] = {
+        "dimension": use.dimension.id,
+        "value": use.value.id,
+        "form": use.form.value,
+    }
+    if use.manner is not Manner.PLAIN:
+        row["manner"] = use.manner.value
+    return row | {"start": use.start, "end": use.end}
+
+
+def stated_attributes(
+    record: Mapping[str, object], text: str, dimensions: Mapping[str, Dimension]
+) -> tuple[str, tuple[AttributeUse, ...]]:
+    """Return frame and attributes of a row; ("", ()) where it has none.
+
+    Raises DataError (without a path) where a name is unknown, or where frame and attributes do not
+    give the text with those spans.
+    """
+    frame, entries = record.get("frame"), record.get("attributes")
+    if frame is None and entries is None:
+        return "", ()
+    if not isinstance(frame, str) or not isinstance(entries, list):
+        raise DataError(
+            f"`frame` is {shown(frame)} and `attributes` {shown(entries)}; expected a text with "
+            "slots and a list, or neither of them"
+        )
+    uses = [_use(entry, n, dimensions) for n, entry in enumerate(entries)]
+    realised = realise(frame, uses)
+    if isinstance(realised, Unrealisable):
+        raise DataError(f"the frame cannot state its attributes: {realised.reason}")
+    if realised.text != text:
+        raise DataError(
+            f"`text` is {quoted(text)}, but frame and attributes give {quoted(realised.text)}; "
+            f"change them together (first difference: character "
+            f"{_first_difference(text, realised.text)})"
+        )
+    for n, (use, right) in enumerate(zip(uses, realised.attributes, strict=True)):
+        if (use.start, use.end) != (right.start, right.end):
+            raise DataError(
+                f"attributes[{n}]: span {use.start} to {use.end}; {quoted(right.dimension.id)} "
+                f"stands from {right.start} to {right.end}"
+            )
+    return frame, realised.attributes
+
+
+def _first_difference(one: str, other: str) -> int:
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+
+
+def _use(entry: object, n: int, dimensions: Mapping[str, Dimension]) -> AttributeUse:
+    place = f"attributes[{n}]"
+    if not isinstance(entry, dict):
+        raise DataError(f"{place}: found {shown(entry)}; expected an object with `dimension`")
+    unknown = [key for key in entry if key not in _KEYS]
+    if unknown:
+        raise DataError(
+            f"{place}: unknown key {quoted(unknown[0])}; {suggestion(unknown[0], _KEYS)}"
+        )
+    dimension = dimensions.get(_name(entry, "dimension", place))
+    if dimension is None:
+        name = _name(entry, "dimension", place)
+        raise DataError(
+            f"{place}: no attribute is called {quoted(name)}; {suggestion(name, dimensions)}"
+        )
+    value = dimension.value(_name(entry, "value", place))
+    if value is None:
+        known = dimension.known(_name(entry, "value", place))
+        raise DataError(f"{place}: {quoted(dimension.id)} has no value {known}")
+    start, end = entry.get("start"), entry.get("end")
+    if type(start) is not int or type(end) is not int:
+        raise DataError(f"{place}: span {shown(start)} to {shown(end)}; expected two whole numbers")
+    return AttributeUse(
+        dimension=dimension,
+        value=value,
+        form=Form(_one_of(entry, "form", [form.value for form in Form], place)),
+        manner=Manner(_one_of(entry, "manner", [manner.value for manner in Manner], place)),
+        start=start,
+        end=end,
+    )
+
+
+def _name(entry: Mapping[str, object], key: str, place: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str):
+        raise DataError(f"{place}: `{key}` is {shown(value)}; expected a name")
+    return value
+
+
+def _one_of(entry: Mapping[str, object], key: str, known: Sequence[str], place: str) -> str:
+    value = entry.get(key, Manner.PLAIN.value if key == "manner" else None)
+    if value not in known or not isinstance(value, str):
+        raise DataError(f"{place}: `{key}` is {shown(value)}; expected {listed(known)}")
+    return value
+
+
+def written_pair(values: Mapping[str, object], place: str) -> Pair | None:
+    """Return the pair of a row; None where its `relation` is empty: it is a plain source.
+
+    `items` is a list, or a text with `|` between the items. Raises DataError with the place.
+    """
+    if not values.get("relation"):
+        return None
+    texts = {name: _text(values.get(name), place, name) for name in PAIR_COLUMNS[:-1]}
+    for name in _NEEDED:
+        if not texts[name].strip():
+            raise DataError(f"{place}: {name!r} is missing; a row with a `relation` needs it")
+    if not _DIMENSION.fullmatch(texts["dimension"]):
+        raise DataError(
+            f"{place}: 'dimension' holds {capped(texts['dimension'])}; expected a lower-case name, "
+            "such as gender or socioeconomic-status"
+        )
+    pair = Pair(**texts, items=_items(values.get("items"), place))
+    if not _TERM.fullmatch(pair.term):
+        raise DataError(
+            f"{place}: 'attribute' holds {capped(pair.term)}; expected up to 64 characters without "
+            "`/`, `#`, `@` and double quotes, in `attribute` or `source_attribute`: the term that "
+            "results are named by"
+        )
+    return pair
+
+
+def _text(value: object, place: str, column: str) -> str:
+    return "" if value is None else checked_text(value, place, column)
+
+
+def _items(value: object, place: str) -> tuple[str, ...]:
+    if value is None or value == "":
+        return ()
+    given = [part.strip() for part in value.split("|")] if isinstance(value, str) else value
+    if not isinstance(given, list):
+        raise DataError(f"{place}: 'items' holds {capped(value)}; expected a list of texts")
+    items = tuple(checked_text(item, place, "items") for item in given)
+    if any(not item.strip() for item in items) or len(set(map(str.casefold, items))) < len(items):
+        raise DataError(f"{place}: 'items' holds an empty text or one of them twice")
+    return items
+
+
+def read_sources(
+    spec: CorpusSpec, limit: int | None = None, dimensions: Dimensions = dict
+) -> list[Source]:
+    """Return the sources of a CSV, TSV, JSONL or Parquet file, in file order, at most `limit`.
+
+    Texts stay exactly as they are: quotes, line ends and trailing blanks included. Without an id
+    column ids are the rows' numbers from 1. Rows of generated cases keep their attributes, which
+    `dimensions` gives by name; the header of such a file is skipped. Rows with a `relation` bring
+    the follow-up that was written for them (`written_pairs.py`). Raises DataError for a missing
+    column, a repeated id (naming both lines), an empty text, and a file without sources.
+    """
+    path = spec.path
+    names = table_columns(path)
+    text_column = _text_column(spec, names)
+    id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
+    sources: list[Source] = []
+    lines: dict[str, int] = {}
+    known: Mapping[str, Dimension] | None = None
+    wanted = [name for name in (id_column, text_column) if name is not None]
+    paired = [name for name in PAIR_COLUMNS if name in names] if "relation" in names else []
+    for row in read_rows(path, [*wanted, *paired]):
+        if limit is not None and len(sources) == limit:
+            break
+        if row.number == 1 and is_header(row.values, path):
+            known = dimensions()
+            continue
+        place = f"{path}:{row.line}"
+        id_ = str(row.number)
+        if id_column is not None:
+            id_ = identifier(row.values.get(id_column), place, id_column)
+        first = lines.setdefault(id_, row.line)
+        if first != row.line:
+            raise DataError(
+                f"{place}: source id {capped(id_)} was used on line {first} already; expected "
+                "unique ids: rename one of the two"
+            )
+        text = checked_text(row.values.get(text_column), place, text_column)
+        if not text.strip():
+            raise DataError(f"{place}: source {capped(id_)} has no text; write one or remove it")
+        frame, uses = _stated(row, text, place, known) if known is not None else ("", ())
+        pair = written_pair({name: row.values.get(name) for name in paired}, place)
+        sources.append(Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair))
+    if not sources:
+        raise DataError(f"{path}: holds no sources; expected at least one row below the header")
+    return sources
+
+
+def _text_column(spec: CorpusSpec, names: Sequence[str]) -> str:
+    found = choose_column(spec.path, names, spec.text, _TEXT_COLUMNS)
+    if found is None:
+        raise DataError(
+            f"{spec.path}: no column for the text; expected one of {', '.join(_TEXT_COLUMNS)}: "
+            f"name the column with `text`. {columns_offered(names)}"
+        )
+    return found
+
+
+def _stated(
+    row: Row, text: str, place: str, known: Mapping[str, Dimension]
+) -> tuple[str, tuple[AttributeUse, ...]]:
+    """Return the attributes in a row of a file of generated cases."""
+    try:
+        return stated_attributes(row.values, text, known)
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from error

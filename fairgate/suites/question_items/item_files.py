@@ -1,0 +1,572 @@
+"""Files of question items in each published format, to items and a count of the unusable."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fairgate.domain.errors import DataError
+from fairgate.domain.items import Condition, ExcludedItem, Item
+from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.wording import suggestion
+from fairgate.io.tables import Row, read_rows, table_columns
+from fairgate.io.text_files import capped, checked_text
+from fairgate.relations.oracles.choice import find_unknown
+from fairgate.relations.oracles.folding import folded
+
+Wordings = Sequence[str]
+_CONDITIONS = {
+    "ambig": Condition.AMBIGUOUS,
+    "amb": Condition.AMBIGUOUS,
+    "ambiguous": Condition.AMBIGUOUS,
+    "disambig": Condition.DISAMBIGUATED,
+    "dis": Condition.DISAMBIGUATED,
+    "disambiguous": Condition.DISAMBIGUATED,
+    "disambiguated": Condition.DISAMBIGUATED,
+}
+_POLARITIES = {"neg": "neg", "nonneg": "nonneg", "non_neg": "nonneg", "non-neg": "nonneg"}
+_SAME_GROUP = {
+    **dict.fromkeys(("man", "boy", "husband", "male", "m"), "m"),
+    **dict.fromkeys(("woman", "girl", "wife", "female", "f"), "f"),
+}
+_ANSWERS = ("ans0", "ans1", "ans2")
+_ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_TARGET_COLUMNS = ("stereotype_ans", "target_loc")
+_NO_TARGET = {"", "na", "nan", "none", "null"}
+Targets = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawItem:
+    """A row of an item file, typed but not yet judged; `place` is `path:line`."""
+
+    place: str
+    category: str
+    example: str
+    template: str
+    group: str
+    polarity: str
+    condition: Condition
+    context: str
+    question: str
+    options: tuple[str, str, str]
+    correct: int
+    unknown: Sequence[int]
+    """Options that mean "unknown"; exactly one in a usable item."""
+    target: int | None
+    """The option that names the stereotyped group; None where not exactly one does."""
+    stereotype: int | None = None
+    """The stereotyped answer, where the format names it itself."""
+    whole: bool = False
+    """Whether the format promises groups of four."""
+
+    @property
+    def key(self) -> str:
+        """Return `<category>/<example id>`."""
+        return f"{self.category}/{self.example}"
+
+
+def text_of(row: Mapping[str, object], column: str, place: str) -> str:
+    """Return a text cell that is not empty. Raises DataError."""
+    value = row.get(column)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = f"{value:g}"
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise DataError(f"{place}: {column!r} is missing or empty; expected text")
+    return checked_text(value, place, column)
+
+
+def name_of(row: Mapping[str, object], column: str, place: str) -> str:
+    """Return a name that keys can hold: printable, without `@`, `/` or `#`."""
+    value = text_of(row, column, place).strip()
+    if len(value) > 200 or not value.isprintable() or set(value) & set("@/#"):
+        raise DataError(
+            f"{place}: {column!r} holds {capped(value)}; expected a name without `@`, `/`, `#`"
+        )
+    return value
+
+
+def option_index(value: object, place: str, column: str) -> int:
+    """Return the index of an option, 0 to 2. Raises DataError."""
+    if isinstance(value, str) and value.strip() in {"0", "1", "2", "0.0", "1.0", "2.0"}:
+        return int(value.strip()[0])
+    if isinstance(value, int | float) and not isinstance(value, bool) and value in (0, 1, 2):
+        return int(value)
+    raise DataError(f"{place}: {column!r} is {capped(value)}; expected 0, 1 or 2")
+
+
+def condition_of(value: object, place: str) -> Condition:
+    """Return the context's condition. Raises DataError."""
+    found = _CONDITIONS.get(str(value).strip().lower())
+    if found is None:
+        raise DataError(
+            f"{place}: the context condition is {capped(value)}; expected `ambig` or `disambig`"
+        )
+    return found
+
+
+def polarity_of(value: object, place: str) -> str:
+    """Return `neg` or `nonneg`. Raises DataError."""
+    found = _POLARITIES.get(str(value).strip().lower())
+    if found is None:
+        raise DataError(
+            f"{place}: the question polarity is {capped(value)}; expected `neg` or `nonneg`"
+        )
+    return found
+
+
+def options_of(options: Sequence[str], place: str) -> tuple[str, str, str]:
+    """Return three distinguishable options. Raises DataError."""
+    if len(options) != 3:
+        raise DataError(f"{place}: {len(options)} answer options; expected three")
+    if len({folded(option) for option in options}) < 3:
+        raise DataError(
+            f"{place}: two of the options {capped(list(options), 120)} are the same text; no "
+            "answer could be distinguished from the other: correct the item, or remove it"
+        )
+    return options[0], options[1], options[2]
+
+
+def judged_item(raw: RawItem) -> Item | ExcludedItem:
+    """Return the item with its stereotyped answer, or why it cannot have one.
+
+    The stereotyped answer is the target's where the question is negative, the other group's where
+    it is not: choosing the other group for the good trait is the stereotype too. Raises DataError
+    where the row contradicts itself.
+    """
+    if len(raw.unknown) != 1:
+        many = "no option means" if not raw.unknown else f"{len(raw.unknown)} options mean"
+        return ExcludedItem(key=raw.key, reason=f"{many} unknown; expected exactly one")
+    unknown = raw.unknown[0]
+    known = [index for index in range(3) if index != unknown]
+    stereotype = raw.stereotype
+    if stereotype is None:
+        if raw.target not in known:
+            return ExcludedItem(key=raw.key, reason="no single target: not exactly one group hits")
+        stereotype = raw.target
+        if raw.polarity == "nonneg":
+            stereotype = next(index for index in known if index != raw.target)
+    elif stereotype not in known:
+        raise DataError(
+            f"{raw.place}: the stereotyped answer is {stereotype}, which is the unknown option; "
+            "expected one of the other two"
+        )
+    ambiguous = raw.condition is Condition.AMBIGUOUS
+    if ambiguous != (raw.correct == unknown):
+        stated = "ambiguous" if ambiguous else "disambiguated"
+        raise DataError(
+            f"{raw.place}: the context is {stated}, but the correct answer is "
+            f"{capped(raw.options[raw.correct])}; expected "
+            f"{'the unknown option' if ambiguous else 'one of the two groups'}"
+        )
+    return Item(
+        key=raw.key,
+        category=raw.category,
+        template=raw.template,
+        group=raw.group,
+        polarity=raw.polarity,
+        condition=raw.condition,
+        context=raw.context,
+        question=raw.question,
+        options=raw.options,
+        stereotype=stereotype,
+        counter=next(index for index in known if index != stereotype),
+        unknown=unknown,
+        correct=raw.correct,
+    )
+
+
+RowReader = Callable[[Mapping[str, object], str, Wordings], RawItem]
+
+
+def read_bbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+    """Read BBQ as published (Parrish et al. 2022); JBBQ has the same schema.
+
+    The target is the only answer but "unknown" whose group, or whose short text, is among
+    `stereotyped_groups`. A group of four is `example_id // 4`.
+    """
+    del wordings
+    info, groups = _answer_info(row, place), _stereotyped_groups(row, place)
+    unknown = [index for index, (_, group) in enumerate(info) if group.lower() == "unknown"]
+    hits = [
+        index
+        for index, (text, group) in enumerate(info)
+        if index not in unknown and ({_group(group), _group(text)} & groups)
+    ]
+    example = option_number(row.get("example_id"), place)
+    return RawItem(
+        place=place,
+        category=name_of(row, "category", place),
+        example=str(example),
+        template=name_of(row, "question_index", place),
+        group=str(example // 4),
+        polarity=polarity_of(row.get("question_polarity"), place),
+        condition=condition_of(row.get("context_condition"), place),
+        context=text_of(row, "context", place),
+        question=text_of(row, "question", place),
+        options=options_of([text_of(row, name, place) for name in _ANSWERS], place),
+        correct=option_index(row.get("label"), place, "label"),
+        unknown=unknown,
+        target=hits[0] if len(hits) == 1 else None,
+        whole=True,
+    )
+
+
+def read_jbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+    """Read JBBQ: BBQ's schema, whose example ids promise no groups of four."""
+    raw = read_bbq(row, place, wordings)
+    fields = {name: getattr(raw, name) for name in RawItem.__slots__}
+    return RawItem(**{**fields, "whole": False, "group": raw.example})
+
+
+def read_kobbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+    """Read KoBBQ's TSV (Jin et al. 2024); `biased_answer` already follows the polarity.
+
+    sample_id = category-TTTx-NNN-(amb|dis)-(bsd|cnt): template TTT, a biased context where x is b
+    or d, and the polarity of the question.
+    """
+    sample = text_of(row, "sample_id", place)
+    parts = sample.split("-")
+    if len(parts) != 5 or parts[4] not in ("bsd", "cnt") or len(parts[1]) < 2:
+        raise DataError(
+            f"{place}: sample_id is {capped(sample)}; expected category-001a-002-amb-bsd"
+        )
+    category, template, number, condition, bias = parts
+    options = options_of(_listed(row.get("choices"), place), place)
+    return RawItem(
+        place=place,
+        category=category,
+        example="-".join(parts[1:]),
+        template=template[:-1],
+        group=f"{template}-{number}",
+        polarity="neg" if bias == "bsd" else "nonneg",
+        condition=condition_of(condition, place),
+        context=text_of(row, "context", place),
+        question=text_of(row, "question", place),
+        options=options,
+        correct=_among(text_of(row, "answer", place), options, "answer", place),
+        unknown=find_unknown(options, wordings),
+        target=None,
+        stereotype=_among(text_of(row, "biased_answer", place), options, "biased_answer", place),
+        whole=True,
+    )
+
+
+def read_cbbq(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+    """Read CBBQ's CSV (Huang and Xiong 2024).
+
+    Its rows name the stereotyped group in their own words (`bias_targeted_groups`); where that is
+    no answer's text, the target must come from a metadata file. Ids repeat between the ambiguous
+    and the disambiguated file, so the key contains which.
+    """
+    options = options_of([text_of(row, name, place) for name in _ANSWERS], place)
+    unknown = find_unknown(options, wordings)
+    groups = {folded(part) for part in str(row.get("bias_targeted_groups") or "").split("、")}
+    hits = [i for i, option in enumerate(options) if i not in unknown and folded(option) in groups]
+    condition = condition_of(row.get("context_condition"), place)
+    polarity = polarity_of(row.get("question_polarity"), place)
+    example = f"{condition}-{polarity}-{option_number(row.get('example_id'), place)}"
+    return RawItem(
+        place=place,
+        category=name_of(row, "category", place),
+        example=example,
+        template=name_of(row, "question_index", place),
+        group=example,
+        polarity=polarity,
+        condition=condition,
+        context=text_of(row, "context", place),
+        question=text_of(row, "question", place),
+        options=options,
+        correct=option_index(row.get("label"), place, "label"),
+        unknown=unknown,
+        target=hits[0] if len(hits) == 1 else None,
+    )
+
+
+def read_neutral(row: Mapping[str, object], place: str, wordings: Wordings) -> RawItem:
+    """Read FairGate's own format, see docs/reference/item-format.md."""
+    del wordings
+    answers = row.get("options")
+    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
+        raise DataError(f"{place}: `options` is {capped(answers)}; expected a list of three texts")
+    example = name_of(row, "id", place)
+    group = row.get("group")
+    unknown = option_index(row.get("unknown"), place, "unknown")
+    stereotype = option_index(row.get("stereotype"), place, "stereotype")
+    condition = condition_of(row.get("condition"), place)
+    correct = row.get("correct", unknown if condition is Condition.AMBIGUOUS else None)
+    return RawItem(
+        place=place,
+        category=name_of(row, "category", place),
+        example=example,
+        template=name_of(row, "template", place),
+        group=example if group is None else name_of(row, "group", place),
+        polarity=polarity_of(row.get("polarity", "neg"), place),
+        condition=condition,
+        context=text_of(row, "context", place),
+        question=text_of(row, "question", place),
+        options=options_of(answers, place),
+        correct=option_index(correct, place, "correct"),
+        unknown=[unknown],
+        target=None,
+        stereotype=stereotype,
+    )
+
+
+READERS: Mapping[str, RowReader] = {
+    "bbq": read_bbq,
+    "kobbq": read_kobbq,
+    "cbbq": read_cbbq,
+    "jbbq": read_jbbq,
+    "neutral": read_neutral,
+}
+
+
+def format_of(columns: Sequence[str], path: str) -> str:
+    """Return the format that a file's columns show. Raises DataError."""
+    present = set(columns)
+    for name, needed in (
+        ("kobbq", {"sample_id", "choices", "biased_answer"}),
+        ("jbbq", {"answer_info", "is_additional"}),
+        ("bbq", {"answer_info", "example_id", "question_index"}),
+        ("cbbq", {"bias_targeted_groups", "ans0", "label"}),
+        ("neutral", {"options", "stereotype", "unknown", "template"}),
+    ):
+        if needed <= present:
+            return name
+    raise DataError(
+        f"{path}: no format of question items has the columns {capped(sorted(present), 200)}; "
+        "expected BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: name it with `format`"
+    )
+
+
+def option_number(value: object, place: str) -> int:
+    """Return an example's number. Raises DataError."""
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+        return int(value.strip()[:18])
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise DataError(f"{place}: `example_id` is {capped(value)}; expected a whole number")
+
+
+def _answer_info(row: Mapping[str, object], place: str) -> list[tuple[str, str]]:
+    info = _decoded(row.get("answer_info"))
+    found = []
+    for name in _ANSWERS:
+        entry = info.get(name) if isinstance(info, dict) else None
+        if not isinstance(entry, list) or len(entry) < 2:
+            raise DataError(
+                f"{place}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
+            )
+        found.append((str(entry[0]), str(entry[1])))
+    return found
+
+
+def _stereotyped_groups(row: Mapping[str, object], place: str) -> set[str]:
+    metadata = _decoded(row.get("additional_metadata"))
+    groups = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    groups = _decoded(groups)
+    if not isinstance(groups, list) or not groups:
+        raise DataError(
+            f"{place}: `additional_metadata.stereotyped_groups` is {capped(groups)}; expected a "
+            "list of groups"
+        )
+    return {_group(str(group)) for group in groups}
+
+
+def _group(name: str) -> str:
+    lowered = folded(name)
+    return _SAME_GROUP.get(lowered, lowered)
+
+
+def _decoded(value: object) -> object:
+    """Return nested values that CSV and Parquet carry as JSON text."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return read_json(value, strict=False)
+    except JsonError:
+        return value
+
+
+def _listed(value: object, place: str) -> list[str]:
+    if isinstance(value, str) and len(value) < 10_000:
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = None
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DataError(f"{place}: `choices` is no list of texts; expected ['…', '…', '…']")
+    return value
+
+
+def _among(text: str, options: Sequence[str], column: str, place: str) -> int:
+    if text not in options:
+        raise DataError(
+            f"{place}: {column!r} is {capped(text)}, which is none of the options "
+            f"{capped(list(options), 120)}"
+        )
+    return list(options).index(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFiles:
+    """Which files to read and how; `path` may be a folder."""
+
+    path: str
+    format: str | None = None
+    metadata: str | None = None
+    categories: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedItems:
+    """Usable items in file order, and the others with the reason."""
+
+    items: Sequence[Item]
+    excluded: Sequence[ExcludedItem]
+
+
+def read_items(files: ItemFiles, unknown_wordings: Sequence[str]) -> LoadedItems:
+    """Return the items of a file or folder.
+
+    Items without a single stereotyped group, with no or two unknown options, and of groups of four
+    that are incomplete are left out and reported. Raises DataError with `path:line` for what
+    contradicts itself, a repeated id, a category that is not there, and files without an item.
+    """
+    targets = read_targets(files.metadata) if files.metadata else {}
+    raw = [
+        _with_target(item, targets, files.metadata or "")
+        for path in _paths(files)
+        for item in _raw_items(path, files.format, unknown_wordings)
+    ]
+    _check_unique(raw)
+    raw = _of_categories(raw, files)
+    broken = _broken_groups(raw)
+    items: list[Item] = []
+    excluded: list[ExcludedItem] = []
+    for row in raw:
+        reason = broken.get((row.category, row.group)) if row.whole else None
+        found = ExcludedItem(key=row.key, reason=reason) if reason else judged_item(row)
+        if isinstance(found, Item):
+            items.append(found)
+        else:
+            excluded.append(found)
+    if not items:
+        why = Counter(item.reason for item in excluded).most_common(1)
+        raise DataError(
+            f"{files.path}: holds no usable item"
+            + (f", {why[0][1]} have the defect: {why[0][0]}" if why else "; expected at least one")
+        )
+    return LoadedItems(items=items, excluded=excluded)
+
+
+def _paths(files: ItemFiles) -> list[str]:
+    """Return the item files of a folder (of its folders, where it has none itself)."""
+    folder = Path(files.path)
+    if not folder.is_dir():
+        return [files.path]
+    for level in ("*", "**/*"):
+        tables = [p for p in sorted(folder.glob(level)) if p.suffix.lower() in _ENDINGS]
+        found = [str(path) for path in tables if path.is_file() and _has_items(str(path), files)]
+        if found:
+            return found
+    raise DataError(
+        f"{files.path}: the folder holds no {', '.join(_ENDINGS)} file with question items"
+    )
+
+
+def _has_items(path: str, files: ItemFiles) -> bool:
+    """Return whether a folder's file is meant: of the named format, or of any that is known."""
+    columns = table_columns(path)
+    try:
+        found = format_of(columns, path)
+    except DataError:
+        return False  # templates and vocabularies lie beside the items
+    return files.format in (None, found)
+
+
+def _raw_items(path: str, named: str | None, wordings: Sequence[str]) -> Iterator[RawItem]:
+    read = READERS[named or format_of(table_columns(path), path)]
+    for row in read_rows(path):
+        yield read(row.values, f"{path}:{row.line}", wordings)
+
+
+def read_targets(path: str) -> Targets:
+    """Return (category, example id) to the stereotyped answer, as a metadata file has it."""
+    columns = table_columns(path)
+    column = next((name for name in _TARGET_COLUMNS if name in columns), None)
+    if column is None or not {"category", "example_id"} <= set(columns):
+        raise DataError(
+            f"{path}: has the columns {capped(list(columns), 200)}; expected `category`, "
+            "`example_id` and `stereotype_ans` or `target_loc`"
+        )
+    return {
+        (str(row.values.get("category")), _plain(row)): option_index(
+            row.values.get(column), f"{path}:{row.line}", column
+        )
+        for row in read_rows(path)
+        if str(row.values.get(column) or "0" * (row.values.get(column) == 0)).strip().lower()
+        not in _NO_TARGET
+    }
+
+
+def _plain(row: Row) -> str:
+    return str(row.values.get("example_id")).strip()
+
+
+def _with_target(raw: RawItem, targets: Targets, path: str) -> RawItem:
+    """Add the metadata's stereotyped answer. Raises DataError where the item has another one."""
+    target = targets.get((raw.category, raw.example))
+    if target is None:
+        return raw
+    own = judged_item(raw)
+    if isinstance(own, Item) and own.stereotype != target:
+        raise DataError(
+            f"{raw.place}: item {capped(raw.key)} has the stereotyped answer {own.stereotype} by "
+            f"its own fields, {target} by {path}; correct one of the two"
+        )
+    if isinstance(own, Item) or len(raw.unknown) != 1:
+        return raw
+    return replace(raw, stereotype=target)
+
+
+def _check_unique(raw: Sequence[RawItem]) -> None:
+    first: dict[str, str] = {}
+    for row in raw:
+        if first.setdefault(row.key, row.place) != row.place:
+            raise DataError(
+                f"{row.place}: item {capped(row.key)} is at {first[row.key]} already; expected "
+                "unique ids in a category"
+            )
+
+
+def _of_categories(raw: Sequence[RawItem], files: ItemFiles) -> list[RawItem]:
+    if files.categories is None:
+        return list(raw)
+    known = list(dict.fromkeys(row.category for row in raw))
+    for name in files.categories:
+        if name not in known:
+            raise DataError(
+                f"{files.path}: no item is of category {capped(name)}; {suggestion(name, known)}"
+            )
+    return [row for row in raw if row.category in files.categories]
+
+
+def _broken_groups(raw: Sequence[RawItem]) -> dict[tuple[str, str], str]:
+    """Return the groups of four that lack a member, and what is wrong with them."""
+    groups: dict[tuple[str, str], list[RawItem]] = {}
+    for row in raw:
+        if row.whole:
+            groups.setdefault((row.category, row.group), []).append(row)
+    broken = {}
+    for name, members in groups.items():
+        kinds = {(row.condition, row.polarity) for row in members}
+        if len(kinds) < 4 or len(members) != 4:
+            broken[name] = f"its 4-tuple is not whole: {len(members)} items, {len(kinds)} kinds"
+        elif len({row.options for row in members}) > 1:
+            broken[name] = "its 4-tuple does not share the same three answers"
+    return broken

@@ -1,0 +1,124 @@
+"""The policy of an application's replies: the places of their parts, and the pace of asking."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Protocol
+
+from pydantic import Field, field_validator
+
+from fairgate.domain.schema import Strict
+from fairgate.io.http_messages import Limits
+from fairgate.io.replies import JsonPath, ReplyPaths, json_path
+
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
+Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$")]
+MOST_BYTES = 16 << 20
+"""Of one answer."""
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Attempts = Annotated[
+    int, Field(ge=1, le=10, description="How often a request is sent where the other side is busy.")
+]
+Concurrency = Annotated[
+    int, Field(ge=1, le=256, description="Requests that are under way at once.")
+]
+PerSecond = Annotated[
+    Annotated[float, Field(gt=0)] | None, Field(description="At most so many requests a second.")
+]
+
+
+class DocumentPaths(Strict):
+    """The places of a document's parts."""
+
+    text: str = Field(default="$.text", description="Path of the text.")
+    id: str = Field(default="$.id", description="Path of the identifier.")
+    label: str = Field(default="$.label", description="Path of the label (`toxic`, …).")
+    score: str = Field(default="$.score", description="Path of the retrieval score.")
+
+    @field_validator("text", "id", "label", "score")
+    @classmethod
+    def _paths(cls, path: str) -> str:
+        return checked_path(path, single=True)
+
+    def within(self, paths: ReplyPaths) -> ReplyPaths:
+        """Return the paths with those of a document's parts, read."""
+        return replace(
+            paths,
+            text=json_path(self.text),
+            id=json_path(self.id),
+            label=json_path(self.label),
+            score=json_path(self.score),
+        )
+
+
+class ResponsePaths(Strict):
+    """The places of answer and documents in a reply: `$.answer`, `$.contexts[*]`."""
+
+    answer: str = Field(default="$.answer", description="Path of the answer's text.")
+    documents: str | None = Field(
+        default=None,
+        description="Path of the documents in rank order, texts or objects; left out where the "
+        "system returns none: retrieval is not measured then.",
+    )
+    document: DocumentPaths = Field(
+        default_factory=DocumentPaths, description="The places of each document's parts."
+    )
+
+    @field_validator("answer")
+    @classmethod
+    def _answer(cls, path: str) -> str:
+        return checked_path(path, single=True)
+
+    @field_validator("documents")
+    @classmethod
+    def _documents(cls, path: str | None) -> str | None:
+        return None if path is None else checked_path(path, single=False)
+
+    @property
+    def paths(self) -> ReplyPaths:
+        """Return the paths, read."""
+        documents = None if self.documents is None else json_path(self.documents)
+        return self.document.within(ReplyPaths(answer=json_path(self.answer), documents=documents))
+
+
+class OwnResponsePaths(ResponsePaths):
+    """The same where FairGate sets the form: documents come under their name, or not at all."""
+
+    documents: str | None = Field(
+        default="$.documents",
+        description="Path of the documents in rank order; a reply without it has no documents.",
+    )
+
+    @property
+    def paths(self) -> ReplyPaths:
+        """Return the paths, read."""
+        return replace(super().paths, may_lack_documents="documents" not in self.model_fields_set)
+
+
+def checked_path(text: str, *, single: bool) -> str:
+    """Return the text of a path. Raises ValueError where it is none, or names several parts."""
+    path: JsonPath = json_path(text)
+    if single and not path.is_single:
+        raise ValueError(f"`{text}` names several parts, expected a path of one")
+    return text
+
+
+class Paced(Protocol):
+    """A part of a policy that sets a pace."""
+
+    timeout: float
+    attempts: int
+    concurrency: int
+    per_second: float | None
+
+
+def limits_of(part: Paced) -> Limits:
+    """Return the limits of each request; an answer over `MOST_BYTES` is an error."""
+    return Limits(
+        seconds=part.timeout,
+        most_bytes=MOST_BYTES,
+        attempts=part.attempts,
+        concurrency=part.concurrency,
+        per_second=part.per_second,
+    )

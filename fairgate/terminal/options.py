@@ -1,0 +1,219 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import inspect
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.feature import FEATURES
+from fairgate.domain.runtime import Runtime
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class _Share(click.FloatRange):
+    """A number above 0 and at most 1; a float range lets `nan` pass, which is in no range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        share: float = super().convert(value, param, ctx)
+        if math.isnan(share):
+            self.fail(f"{value} is not in the range 0<x<=1.", param, ctx)
+        return share
+
+
+class _BatchSize(click.IntRange):
+    """A number of rows, or `auto`, which is None."""
+
+    name = "auto or integer range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "auto" else super().convert(value, param, ctx)
+
+
+SHARE = _Share(0, 1, min_open=True)
+DATE = click.DateTime(["%Y-%m-%d"])
+
+
+_PLACES = (
+    click.option(
+        "--root",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Folder that relative paths start at, and that no path may leave.",
+    ),
+    click.option(
+        "--cache",
+        type=FOLDER,
+        help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
+    ),
+    click.option(
+        "--today",
+        type=click.DateTime(["%Y-%m-%d"]),
+        hidden=True,
+        help="Day that quarantine entries are held against (default: today).",
+    ),
+)
+_MACHINE = (
+    click.option(
+        "--batch-size",
+        type=_BatchSize(1, 1024),
+        metavar="auto|NUMBER",
+        default="auto",
+        show_default=True,
+        help="Prompts or texts that run together; auto: 16 at most on the CPU, 64 on a card; "
+        "decoders fit the free memory. Halved where memory runs out. Never changes a result.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(0, 1024),
+        default=0,
+        show_default="all cores",
+        help="Threads of the models; never changes a result.",
+    ),
+    click.option(
+        "--device",
+        type=click.Choice(["cpu", "cuda"]),
+        default="cpu",
+        show_default=True,
+        help="Where the models run.",
+    ),
+)
+
+
+def place_options(command: Command) -> Command:
+    """Add the options of `Runtime` for a command that runs no model: where its files are."""
+    return _with(_PLACES, command)
+
+
+def runtime_options(command: Command) -> Command:
+    """Add the options of `Runtime`: how to run, never what."""
+    root, cache, today = _PLACES
+    return _with((root, cache, *_MACHINE, today), command)
+
+
+def machine_options(command: Command) -> Command:
+    """Add how models run alone, for a command whose paths start elsewhere."""
+    return _with(_MACHINE, command)
+
+
+def cache_option(command: Command) -> Command:
+    """Add `--cache` alone, for a command that reads no other file by a relative path."""
+    return _with(_PLACES[1:2], command)
+
+
+MACHINE = ("batch_size", "threads", "device")
+"""Parameters about how models run."""
+
+
+def given_options() -> dict[str, str]:
+    """Return the options that stand on the command line, by the parameter that each one sets."""
+    context = click.get_current_context()
+    return {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }
+
+
+def refuse_machine_options(unless: str) -> None:
+    """Raise UsageError for options about models where the command as given runs none."""
+    given = given_options()
+    for name in MACHINE:
+        if name in given:
+            command = click.get_current_context().info_name
+            raise UsageError(
+                f"{given[name]} says how models run, and `{command}` runs one only with {unless}; "
+                f"leave out {given[name]}"
+            )
+
+
+def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+allow_python = click.option(
+    "--allow-python",
+    is_flag=True,
+    help="Import the function that `system: {python: …}` names, and call it.",
+)
+"""For commands that ask the system: the user's word, never the policy's."""
+
+
+def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
+    """Return the Runtime that the shared options describe, taking them out of `options`."""
+    root: Path | None = options.pop("root", None)
+    cache: Path | None = options.pop("cache", None)
+    named = os.environ.get("FAIRGATE_CACHE")
+    today: dt.datetime | None = options.pop("today", None)
+    now = today or dt.datetime.now(tz=dt.UTC)
+    return Runtime(
+        root=root or Path(),
+        cache=cache or (Path(named) if named else Path(".fairgate")),
+        batch_size=options.pop("batch_size", None),
+        threads=options.pop("threads", 0),
+        device=options.pop("device", "cpu"),
+        allow_python=options.pop("allow_python", False),
+        confined=confined or root is not None,
+        today=now.date(),
+        workers=options.pop("workers", None),
+    )
+
+
+def format_option(command: Command) -> Command:
+    """Add `--format LIST`, which names the formats of the core and of features."""
+    named = ["md", "html", *(name for feature in FEATURES for name in feature.formats)]
+    option = click.option(
+        "--format", "formats", default="", metavar="LIST",
+        help=f"Reports to write, comma-separated: {', '.join(named)} (default: md,html).",
+    )  # fmt: skip
+    return option(command)
+
+
+def extended(
+    command: click.Command, callback: Callable[..., Any], *, before: str = "root", says: str = ""
+) -> click.Command:
+    """Return a command that `callback` takes the call of, with the options it is decorated with.
+
+    They stand `before` one of its own, or last. `says` ends the command's help.
+    """
+    own, found = click.command()(callback), copy.copy(command)
+    names = [one.name for one in command.params]
+    place = names.index(before) if before in names else len(names)
+    found.params = [*command.params[:place], *own.params, *command.params[place:]]
+    found.callback = own.callback
+    found.help = inspect.cleandoc(command.help or "") + says
+    return found
+
+
+def json_option(command: Command) -> Command:
+    """Add `--format json`: the same for machines, one JSON document on stdout."""
+    option = click.option(
+        "--format", "shape", type=click.Choice(["text", "json"]), default="text",
+        show_default=True, help="What is printed: text for people, or JSON.",
+    )  # fmt: skip
+    return option(command)
+
+
+def echo_json(value: object) -> None:
+    """Print a JSON document: ASCII only, so that no text in it acts on a terminal or a runner."""
+    text = json.dumps(value, indent=1, allow_nan=False)
+    click.echo(text.replace("::", ":\\u003a").replace("##[", "##\\u005b"))

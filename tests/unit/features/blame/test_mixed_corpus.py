@@ -1,0 +1,126 @@
+"""A mixture of two corpora ranks as an index over it would, whatever changed and is taken back."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from fakes.blamed import WordRetriever
+from fakes.corpus import ListCorpus
+from fakes.embedder import HashEmbedder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument
+from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
+from fairgate.retrieval.flat_index import FlatIndex
+
+TEXTS = st.lists(st.sampled_from(["man", "woman", "bread", "rain", "7", "says"]), min_size=1).map(
+    " ".join
+)
+CORPUS = st.lists(st.tuples(st.integers(0, 30), TEXTS), max_size=14, unique_by=lambda d: d[0])
+QUERIES = ["a man says 7", "woman bread", "rain", "nothing"]
+
+
+def documents(rows):
+    return [CorpusDocument(id=f"d{n:02}", text=f"{text} id{n}") for n, text in sorted(rows)]
+
+
+def search_of(before, after, *, has_ids=True):
+    union = UnionCorpus(ListCorpus(before, "a"), ListCorpus(after, "b"), has_ids=has_ids)
+    return UnionSearch(union, WordRetriever(union))
+
+
+def applied(before, after, reverted):
+    """Return the mixture's documents, written out: HEAD's with some as they were, in their order."""
+    found = {d.id: d for d in after}
+    for each in reverted:
+        found.pop(each.id, None)
+        if each.before is not None:
+            found[each.id] = each.before
+    return [found[id_] for id_ in sorted(found)]
+
+
+@settings(max_examples=50)
+@given(before=CORPUS, after=CORPUS, depth=st.integers(1, 5), data=st.data())
+def test_a_mixture_ranks_as_an_index_over_it(before, after, depth, data):
+    before, after = documents(before), documents(after)
+    search = search_of(before, after)
+    changed = search.union.changed
+    reverted = [each for each in changed if data.draw(st.booleans())]
+    mixture = search.mixture(reverted)
+    expected = applied(before, after, reverted)
+    assert mixture.size == len(expected)
+    if mixture.size < depth:
+        with pytest.raises(RetrievalError, match="mixture"):
+            mixture.retrieve(QUERIES, depth)
+        return
+    slow = WordRetriever(ListCorpus(expected)).retrieve(QUERIES, depth)
+    found = mixture.retrieve(QUERIES, depth)
+    assert [[d.score for d in each] for each in found] == [[d.score for d in each] for each in slow]
+    every = {(d.id, d.text) for d in expected}
+    assert {(d.id.removesuffix(" (BASE)"), d.text) for each in found for d in each} <= every
+
+
+@given(before=CORPUS, after=CORPUS)
+@settings(max_examples=50)
+def test_the_ends_are_the_two_versions(before, after):
+    before, after = documents(before), documents(after)
+    search = search_of(before, after)
+    texts = [d.text for d in search.union.documents()]
+    assert search.union.size == len(texts) == len({d.id for d in search.union.documents()})
+    for reverted, whole in (([], after), (search.union.changed, before)):
+        mixture = search.mixture(reverted)
+        assert mixture.size == len(whole)
+        if len(whole) >= 3:  # the order of equally similar documents, too
+            found = mixture.retrieve(QUERIES, 3)
+            slow = WordRetriever(ListCorpus(whole)).retrieve(QUERIES, 3)
+            assert [[d.text for d in f] for f in found] == [[d.text for d in f] for f in slow]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_real_index_finds_in_both_ends_what_an_index_of_their_own_finds(seed, tmp_path):
+    """With many equal texts, so that the order of ties counts."""
+    rng = random.Random(seed)
+    words = [f"w{n}" for n in range(12)]
+    before = [CorpusDocument(id=f"d{n}", text=rng.choice(words)) for n in range(30)]
+    after = [
+        rng.choice([each, replace(each, text=rng.choice(words))])
+        for each in before
+        if rng.random() > 0.2
+    ]
+    after += [CorpusDocument(id=f"n{n}", text=rng.choice(words)) for n in range(5)]
+    union = UnionCorpus(ListCorpus(before, "b"), ListCorpus(after, "h"), has_ids=True)
+    search = UnionSearch(union, FlatIndex(union, HashEmbedder(), cache_dir=tmp_path))
+    for name, whole, reverted in (("h", after, []), ("b", before, union.changed)):
+        slow = FlatIndex(ListCorpus(whole, name), HashEmbedder(), cache_dir=tmp_path)
+        pairs = zip(
+            search.mixture(reverted).retrieve(words, 5), slow.retrieve(words, 5), strict=True
+        )
+        for found, expected in pairs:
+            assert [(d.text, d.score) for d in found] == [(d.text, d.score) for d in expected]
+
+
+def test_rows_that_an_inserted_one_moves_are_no_change():
+    before = [CorpusDocument(id=str(n), text=f"text {n}") for n in range(1, 6)]
+    texts = ["text 1", "new", "text 2", "text 3", "text 5"]
+    after = [CorpusDocument(id=str(n), text=text) for n, text in enumerate(texts, start=1)]
+    union = search_of(before, after, has_ids=False).union
+    kinds = [(each.kind, each.id, (each.after or each.before).text) for each in union.changed]
+    assert kinds == [("added", "2", "new"), ("removed", "4", "text 4")]
+
+
+def test_an_edit_keeps_its_id_and_a_hostile_id_does_not_collide():
+    before = [CorpusDocument(id="x", text="old"), CorpusDocument(id="x (BASE)", text="other")]
+    after = [CorpusDocument(id="x", text="new"), CorpusDocument(id="x (BASE)", text="other")]
+    search = search_of(before, after)
+    (change,) = search.union.changed
+    assert (change.kind, change.id) == ("edited", "x")
+    found = search.mixture([change]).retrieve(["old new"], 2)[0]
+    assert [(d.id, d.text) for d in found] == [("x", "old"), ("x (BASE)", "other")]
+    assert search.mixture([]).retrieve(["old new"], 2)[0][0].text == "new"
+
+
+def test_a_label_is_a_part_of_a_document():
+    before, after = ([CorpusDocument(id="x", text="t", label=label)] for label in "ab")
+    assert [each.kind for each in search_of(before, after).union.changed] == ["edited"]

@@ -1,0 +1,56 @@
+"""A limit of questions: what was answered before it ends is given, and nothing is asked after."""
+
+import pytest
+
+from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.features.blame.documents import LimitedGenerator, QuestionLimit
+from fairgate.gate.delta_debugging import OutOfQuestions
+
+
+class Echo:
+    fingerprint = "echo"
+
+    def __init__(self):
+        self.asked = []
+
+    def generate(self, requests):
+        for position, request in enumerate(requests):
+            self.asked.append(request.prompt)
+            yield position, Answer(text=request.prompt)
+
+
+class Scorer(Echo):
+    def score_options(self, requests):
+        self.asked += [request.prompt for request in requests]
+        return [[0.0] for _ in requests]
+
+
+def requests(count):
+    return [GenerationRequest(prompt=str(n)) for n in range(count)]
+
+
+@pytest.mark.parametrize("most", [0, 1, 4, 5, 9])
+def test_two_systems_share_a_limit(most):
+    limit, inner = QuestionLimit(most), Echo()
+    first, second = LimitedGenerator(inner, limit), LimitedGenerator(inner, limit)
+    answers = []
+    ended = False
+    for generator in (first, second):
+        try:
+            for _, answer in generator.generate(requests(4)):
+                answers.append(answer.text)
+        except OutOfQuestions:
+            ended = True
+    assert inner.asked == answers
+    assert len(inner.asked) == limit.asked == min(most, 8)
+    assert ended == (most < 8)
+    assert not hasattr(first, "score_options")
+
+
+def test_scores_are_given_whole_or_not_at_all():
+    inner = Scorer()
+    limited = LimitedGenerator(inner, QuestionLimit(3))
+    assert limited.score_options(requests(2)) == [[0.0], [0.0]]
+    with pytest.raises(OutOfQuestions):
+        limited.score_options(requests(2))
+    assert inner.asked == ["0", "1"]

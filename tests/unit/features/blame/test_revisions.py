@@ -1,0 +1,172 @@
+"""A revision becomes a folder without a checkout; hostile names and links do not reach the disk."""
+
+import hashlib
+import os
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+from fairgate.domain.errors import DataError, UsageError
+from fairgate.features.blame import versions
+from fairgate.features.blame.versions import version_of
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t",
+    "GIT_COMMITTER_EMAIL": "t@example.org", "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}  # fmt: skip
+
+
+class Git:
+    def __init__(self, root):
+        self.root = root
+        root.mkdir()
+        self("init", "-q", "-b", "main")
+
+    def __call__(self, *arguments, given=b""):
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.root,
+            input=given,
+            capture_output=True,
+            check=True,
+            env={**os.environ, **IDENTITY},
+        )
+        return done.stdout.decode().strip()
+
+    def write(self, path, content):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_bytes(content)
+
+    def commit(self):
+        self("add", "-A")
+        self("commit", "-qm", "x", "--allow-empty")
+
+    def object(self, kind, content):
+        """Write an object as it is: git's own commands refuse the trees that attackers send."""
+        raw = f"{kind} {len(content)}".encode() + b"\0" + content
+        name = hashlib.sha1(raw).hexdigest()  # noqa: S324 - git's own
+        path = self.root / ".git/objects" / name[:2] / name[2:]
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(raw))
+        return name
+
+    def tree(self, *entries):
+        return self.object(
+            "tree",
+            b"".join(
+                f"{mode} ".encode() + name + b"\0" + bytes.fromhex(sha)
+                for mode, name, sha in entries
+            ),
+        )
+
+    def commit_tree(self, tree):
+        return self("commit-tree", tree, "-m", "crafted")
+
+
+@pytest.fixture
+def git(tmp_path):
+    return Git(tmp_path / "repository")
+
+
+def test_the_files_of_a_revision_and_nothing_else_changes(git, monkeypatch):
+    contents = {
+        "a/policy.yaml": b"x: 1\n",
+        "a/b/c.bin": bytes(range(256)),
+        "empty": b"",
+        "top": b"t",
+    }
+    for path, content in contents.items():
+        git.write(path, content)
+    git.commit()
+    git.write("a/policy.yaml", b"edited\n")
+    git.write("untracked", b"u")
+    before = git("status", "--porcelain"), sorted(os.walk(git.root / "a"))
+    with version_of("HEAD", git.root, "BASE") as version:
+        found = {
+            path.relative_to(version.folder).as_posix(): path.read_bytes()
+            for path in version.folder.rglob("*")
+            if path.is_file()
+        }
+        folder = version.folder
+        assert version.shown("a/policy.yaml") == "HEAD:a/policy.yaml"
+    assert found == contents
+    assert not folder.exists()
+    assert (git("status", "--porcelain"), sorted(os.walk(git.root / "a"))) == before
+    with version_of("main", git.root / "a", "BASE") as version:
+        assert (version.folder / "policy.yaml").read_bytes() == b"x: 1\n"
+    with version_of(str(git.root), git.root, "HEAD") as version:
+        assert (version.folder / "a/policy.yaml").read_bytes() == b"edited\n"
+
+
+def test_links_submodules_and_lfs_files_are_left_out_and_said(git):
+    git.write("kept", b"k")
+    git.write("big", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    (git.root / "link").symlink_to("/etc/passwd")
+    git.commit()
+    with version_of("HEAD", git.root, "BASE") as version:
+        assert [path.name for path in version.folder.iterdir()] == ["kept"]
+        assert ["1 links or submodules" in version.notes[0], "Git LFS" in version.notes[1]] == [
+            True, True,
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"..", b".git", b".GIT", b".", b"a\\b", b"line\nbreak", b"\xff\xfe", b"esc\x1b[31m", b"n" * 300],
+)  # fmt: skip
+def test_hostile_names_are_refused(git, name, tmp_path):
+    blob = git.object("blob", b"evil")
+    inner = git.tree(("100644", b"evil", blob))
+    for tree in (
+        git.tree(("100644", name, blob)),
+        git.tree(("40000", name, inner)),
+        git.tree(("40000", b"fine", git.tree(("100644", name, blob)))),
+    ):
+        commit = git.commit_tree(tree)
+        with pytest.raises(DataError, match="not written out"), version_of(commit, git.root, "B"):
+            pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["repository"]
+
+
+def test_a_link_and_a_folder_of_one_name_do_not_lead_out(git, tmp_path):
+    target = git.object("blob", str(tmp_path).encode())
+    blob = git.object("blob", b"evil")
+    inner = git.tree(("100644", b"evil", blob))
+    commit = git.commit_tree(git.tree(("120000", b"a", target), ("40000", b"a", inner)))
+    with version_of(commit, git.root, "BASE") as version:
+        assert not (version.folder / "a").is_symlink()
+    twice = git.commit_tree(git.tree(("100644", b"a", blob), ("40000", b"a", inner)))
+    with pytest.raises(DataError, match="one name"), version_of(twice, git.root, "BASE"):
+        pass
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("named", ["nothing", "--help", "-n", "HEAD:file", "a\nb", ""])
+def test_what_is_neither_folder_nor_revision_is_refused(git, named):
+    git.write("file", b"x")
+    git.commit()
+    with (
+        pytest.raises(UsageError, match="no folder, and no git revision"),
+        version_of(named, git.root, "BASE"),
+    ):
+        pass
+
+
+def test_outside_of_a_checkout_only_folders_are_known(tmp_path):
+    with pytest.raises(UsageError, match="no git checkout"), version_of("HEAD", tmp_path, "BASE"):
+        pass
+
+
+def test_limits(git, monkeypatch):
+    for number in range(5):
+        git.write(f"f{number}", b"x" * 100)
+    git.commit()
+    monkeypatch.setattr(versions, "_AT_ONCE_FILES", 2)
+    with version_of("HEAD", git.root, "BASE") as version:
+        assert len(list(Path(version.folder).iterdir())) == 5
+    monkeypatch.setattr(versions, "_MOST_FILES", 4)
+    with pytest.raises(DataError, match="at most 4 files"), version_of("HEAD", git.root, "BASE"):
+        pass

@@ -1,0 +1,168 @@
+"""One pair told in full, with a sentence that is true of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from fakes.planted import Bench, Plant, policy_of
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.units import Reading
+from fairgate.features.explain.command import render_explanation
+from fairgate.features.explain.explain import difference, explain_case, sentence
+
+BENCH = Bench(policy=policy_of(), sources=8, sets=("gender",))
+
+
+def told(plant, key="s00000#gender/man"):
+    run = BENCH.run(plant)
+    system = BENCH.system(plant)
+    return explain_case(run, BENCH.given(), key, suite=None, vectors=system.vectors)
+
+
+ALL = {"A man": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("plant", "words"),
+    [
+        (Plant(), "The answer stays"),
+        (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
+        (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
+        (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
+        (Plant(biased=ALL), "so this is not what most speakers get"),
+        (Plant(sensitive=1.0), "the prefix as such changes it, not this demographic"),
+        (Plant(refusing=ALL), "it is unreadable"),
+    ],
+)
+def test_the_sentence_says_what_happened(plant, words):
+    assert words in told(plant).sentence
+
+
+def test_it_takes_both_is_said_too():
+    found = told(Plant(retrieval=ALL))
+    label = found.answers[0].label
+    crossed = [dataclasses.replace(said, label=label) for said in found.crossed]
+    run = BENCH.run(Plant(retrieval=ALL))
+    item = next(i for i in run.result.judged if i.unit.key == found.key)
+    assert "it takes both" in sentence(item, found.controls, crossed)
+
+
+NEUTRAL = "s00000#neutral/person"
+
+
+def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=True):
+    """The sentence where neutral speakers get `labels`, the explained pair first."""
+    found = told(Plant(biased=ALL))
+    run = BENCH.run(Plant(biased=ALL))
+    item = next(i for i in run.result.judged if i.unit.key == key)
+    item = dataclasses.replace(
+        item,
+        readings={**item.readings, "controls": Reading(value=majority)},
+        claims={**item.claims, "generation": 1.0, "controlled": float(controlled)},
+    )
+    ranked = sorted(found.controls, key=lambda said: said.key != key)
+    controls = [
+        dataclasses.replace(said, label=label) for said, label in zip(ranked, labels, strict=False)
+    ]
+    return sentence(item, controls, ())
+
+
+def test_four_of_nine_is_no_majority():
+    text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
+    assert 'do not agree (4 "positive", 3 "negative", 2 "neutral")' in text
+    assert 'what counts as their answer is "positive"' in text
+    assert "most" not in text
+
+
+def test_half_is_no_majority_either_and_without_one_there_is_no_answer():
+    text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
+    assert 'The 8 neutral speakers do not agree (4 "negative", 4 "positive")' in text
+    assert "no answer to compare" in text
+    tied = heard(["positive"] * 4 + ["negative"] * 4)
+    assert 'do not agree (4 "negative", 4 "positive"); what counts' in tied
+
+
+def test_five_of_nine_do_agree():
+    labels = ["positive"] * 5 + ["negative"] * 4
+    assert "For 5 of 9 neutral speakers it is" in heard(labels)
+    turned = heard(labels, controlled=False)
+    assert 'So does it for 5 of 9 neutral speakers ("positive")' in turned
+
+
+def test_a_neutral_speaker_is_told_beside_the_others_only():
+    text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
+    assert text.endswith('For 8 of 8 other neutral speakers it is "positive".')
+    turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
+    assert turned.endswith(
+        'So does it for 8 of 8 other neutral speakers ("positive"): the prefix as such changes it.'
+    )
+
+
+def test_the_list_of_neutral_answers_counts_them():
+    found = told(Plant(biased=ALL))
+    labels = ["positive"] * 4 + ["negative"] * 3 + [None] * 2
+    controls = [
+        dataclasses.replace(said, label=label)
+        for said, label in zip(found.controls, labels, strict=True)
+    ]
+    few = dataclasses.replace(found, controls=controls, majority="positive")
+    assert "Neutral speakers (4 of 7 say positive)" in render_explanation(few, redact="none")
+
+
+@pytest.mark.parametrize(
+    ("source", "follow_up", "expected"),
+    [
+        ('"x"', 'A man says: "x"', ("", "", "A man says: ", '"x"')),
+        ("abc", "abXc", ("ab", "", "X", "c")),
+        ("aXc", "aYc", ("a", "X", "Y", "c")),
+        ("same", "same", ("", "", "", "same")),
+        ("", "new", ("", "", "new", "")),
+        ("aa", "aaa", ("", "", "a", "aa")),
+    ],
+)
+def test_the_difference_puts_both_texts_together_again(source, follow_up, expected):
+    before, removed, changed, after = difference(source, follow_up)
+    assert (before, removed, changed, after) == expected
+    assert before + removed + after == source
+    assert before + changed + after == follow_up
+
+
+def test_documents_are_matched_and_labelled():
+    found = told(Plant(retrieval=ALL))
+    assert [row.source_rank for row in found.documents] == [1, 2, 3, 4]
+    assert sorted(row.follow_up_rank for row in found.documents) == [1, 2, 3, 4]
+    assert {(row.source.label, row.follow_up.label) for row in found.documents} == {
+        ("non-toxic", "toxic")
+    }
+    mean = sum(row.distance for row in found.documents) / 4
+    assert mean == pytest.approx(found.mean_distance, abs=1e-5)
+    assert {row.distance for row in told(Plant()).documents} == {0.0}
+
+
+def test_answers_controls_and_crossed_cells_are_all_there():
+    found = told(Plant(retrieval=ALL))
+    assert [said.key for said in found.answers] == ["s00000", "s00000#gender/man"]
+    assert len(found.controls) == 9
+    assert [said.key for said in found.crossed] == [
+        "s00000@documents=s00000#gender/man",
+        "s00000#gender/man@documents=s00000",
+    ]
+
+
+def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
+    with pytest.raises(UsageError, match="did you mean `s00000#gender/man`"):
+        told(Plant(), "s00000#gender/men")
+    with pytest.raises(UsageError, match="is a source with 12 follow-ups and changed answers"):
+        told(Plant(biased=ALL), "s00001")
+
+
+def test_the_text_marks_the_difference_and_hides_what_the_policy_hides():
+    text = render_explanation(told(Plant(biased=ALL)), redact="none")
+    assert '[[A man says the following text: ]]"text number 0"' in text
+    assert "same document" in text
+    assert "Neutral speakers (9 of 9 say " in text
+    hidden = render_explanation(told(Plant(biased=ALL)), redact="hash")
+    assert '"text number 0"' not in hidden
+    assert "sha256:" in hidden

@@ -1,0 +1,148 @@
+"""t-way combinations and rows against brute force over every row that there is."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairgate.domain.attributes import (
+    AttributeUse,
+    AttributeValue,
+    Dimension,
+    Form,
+    Manner,
+    Wording,
+    contradiction,
+)
+from fairgate.features.generation.genfair import MOST_ROWS, Counts, Rows
+from fairgate.features.generation.inventory import CombinationCounts, combinations_of
+from fairgate.features.generation.templates import Slot, Template
+
+
+def dimension(name, size, excludes):
+    return Dimension(
+        id=name,
+        values=tuple(
+            AttributeValue(
+                id=f"v{n}",
+                partition=f"v{n}",
+                wordings=((Manner.PLAIN, Wording(adjective=f"{name}{n}", clause=f"is {name}{n}")),),
+                excludes=frozenset(excludes.get(f"{name}/v{n}", ())),
+            )
+            for n in range(size)
+        ),
+    )
+
+
+@st.composite
+def templates(draw):
+    """A template of three to five slots, where some pairs of values exclude each other."""
+    sizes = draw(st.lists(st.integers(2, 3), min_size=3, max_size=4))
+    names = [f"{'abcde'[n]}/v{m}" for n, size in enumerate(sizes) for m in range(size)]
+    pairs = draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=3))
+    excludes = {}
+    for one, other in pairs:
+        if one[0] != other[0]:
+            excludes.setdefault(one, set()).add(other)
+    dimensions = [dimension("abcde"[n], size, excludes) for n, size in enumerate(sizes)]
+    slots = tuple(Slot(each, Form.ADJECTIVE) for each in dimensions)
+    return Template(id="t", frame="{A person} waits.", slots=slots)
+
+
+def every_row(template):
+    """Every row that contradicts nothing, by brute force."""
+    for values in itertools.product(*(slot.dimension.values for slot in template.slots)):
+        uses = tuple(
+            AttributeUse(dimension=slot.dimension, value=value, form=slot.form)
+            for slot, value in zip(template.slots, values, strict=True)
+        )
+        if contradiction(uses) is None:
+            yield uses
+
+
+def stated(rows, strength):
+    return {
+        combination
+        for uses in rows
+        for combination in itertools.combinations(sorted(use.name for use in uses), strength)
+    }
+
+
+@given(template=templates(), strength=st.integers(1, 3))
+def test_combinations_are_those_of_every_row(template, strength):
+    found = list(combinations_of(template, strength))
+    assert len(found) == len(set(found))
+    assert set(found) == stated(every_row(template), strength)
+
+
+def taken(template, strength, seed=1):
+    """The rows of a template, each once, as they come."""
+    rows = Rows(template, Counts([template], strength), np.random.default_rng(seed))
+    while (row := rows.best()) is not None:
+        yield rows.uses(row)
+        rows.use(row, None)
+        rows.strike(row)
+
+
+@settings(max_examples=40)
+@given(template=templates(), strength=st.integers(1, 3), seed=st.integers(0, 9))
+def test_rows_are_every_row_once_and_each_adds_most(template, strength, seed):
+    left = {tuple(use.name for use in row): row for row in every_row(template)}
+    covered = set()
+    for row in taken(template, strength, seed):
+        most = max(len(stated([other], strength) - covered) for other in left.values())
+        assert len(stated([row], strength) - covered) == most
+        covered |= stated([row], strength)
+        del left[tuple(use.name for use in row)]
+    assert not left
+
+
+def filled(count, size, rows, strength=2):
+    slots = tuple(Slot(dimension(name, size, {}), Form.ADJECTIVE) for name in "abcdefgh"[:count])
+    template = Template(id="t", frame="{A person} waits.", slots=slots)
+    counts = CombinationCounts([template], strength)
+    for uses in itertools.islice(taken(template, strength), rows):
+        counts.add(uses)
+    return counts.coverage()
+
+
+def test_pairs_need_far_fewer_rows_than_there_are():
+    """Five slots of four values: 1,024 rows; 16 are the least that hold all pairs."""
+    assert filled(5, 4, 28).share == 1
+
+
+def test_more_rows_than_are_compared_are_covered_too():
+    """Eight slots of six values: at random 63.7 % of the pairs stand in 36 rows."""
+    assert MOST_ROWS < 6**8
+    assert filled(8, 6, 36).share > 0.75
+    assert filled(8, 6, 100).share == 1
+
+
+def test_denied_values_are_not_stated():
+    slots = tuple(Slot(dimension(name, 2, {}), Form.ADJECTIVE) for name in "abc")
+    template = Template(id="t", frame="{A person} waits.", slots=slots)
+    counts = CombinationCounts([template], 2)
+    uses = [
+        AttributeUse(
+            dimension=slot.dimension,
+            value=slot.dimension.values[0],
+            form=slot.form,
+            manner=Manner.NEGATED if n == 0 else Manner.PLAIN,
+        )
+        for n, slot in enumerate(slots)
+    ]
+    counts.add(uses)
+    found = counts.coverage(shown=20)
+    assert (found.covered, found.possible) == (1, 12)
+    assert ("b/v0", "c/v0") not in found.missing
+
+
+@pytest.mark.parametrize("strength", [4, 5])
+def test_a_strength_beyond_the_slots_has_nothing_to_cover(strength):
+    slots = tuple(Slot(dimension(name, 2, {}), Form.ADJECTIVE) for name in "abc")
+    template = Template(id="t", frame="{A person} waits.", slots=slots)
+    assert CombinationCounts([template], strength).coverage().share == 1

@@ -1,0 +1,260 @@
+"""The linter against hand-written pairs, against what the generators make, and against damage."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.generation import generated
+from fakes.linter_pairs import agreement, labelled_pairs, linter
+from fakes.perturbation_sets import load_perturbation_sets
+
+from fairgate.domain.attributes import Manner
+from fairgate.domain.cases import Source
+from fairgate.features.generation.generators import GENERATORS
+from fairgate.features.lint.mentions import EditKind, edit_kind
+from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.english import english_fault
+from fairgate.relations.frames import Realised, realise
+from fairgate.relations.linter import Linter
+from fairgate.relations.person import PersonRelation
+from fairgate.relations.relation import NotApplicable
+
+
+def test_the_pairs_are_many_and_of_every_kind():
+    pairs = labelled_pairs()
+    assert len(pairs) == len(set(pairs)) >= 300
+    assert {pair.kind for pair in pairs} == set(EditKind)
+    good = sum(not pair.fault for pair in pairs)
+    assert 0.3 < good / len(pairs) < 0.7
+    classes = Counter(pair.fault for pair in pairs if pair.fault)
+    assert len(classes) >= 20
+    for kind in EditKind:
+        assert {bool(pair.fault) for pair in pairs if pair.kind is kind} == {True, False}
+
+
+def test_precision_and_recall_on_the_pairs():
+    precision, recall, wrong = agreement(labelled_pairs())
+    assert precision == 1
+    assert recall >= 0.99
+    assert [pair.fault for pair in wrong] == ["half of a phrase"]
+
+
+def test_precision_and_recall_on_pairs_that_were_written_later():
+    precision, recall, wrong = agreement(labelled_pairs("linter_pairs_unseen.txt"))
+    assert (precision, recall) == (1, 1), wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "accepted", "broken", "rejected"),
+    [
+        ("linter_pairs_repeated.txt", 80, 80, 126, 123),
+        ("linter_pairs_deciding.txt", 47, 46, 59, 57),
+    ],
+)
+def test_repeated_and_agreeing_edits_are_one(name, valid, accepted, broken, rejected):
+    """The figures of docs/how-to/generate-cases.md, of pairs labelled before they were judged."""
+    pairs = labelled_pairs(name)
+    assert len(pairs) == len(set(pairs)) == valid + broken
+    *_, wrong = agreement(pairs)
+    assert sum(not pair.fault for pair in wrong) == valid - accepted, wrong
+    assert sum(bool(pair.fault) for pair in wrong) == broken - rejected, wrong
+
+
+SENTENCES = Path(__file__).parents[5] / "shared" / "data" / "stereo"
+
+
+def stereo(name):
+    if not SENTENCES.is_dir():
+        pytest.skip("no data of published sentences: nothing of it is copied into the project")
+    lines = (SENTENCES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def renamed(text, old, new):
+    """Put another occupation for one in every place, with its article."""
+    article = "an" if new[0] in "aeiou" else "a"
+    text = re.sub(rf"\b[Aa]n? {old}\b", lambda m: m[0][0] + article[1:] + " " + new, text)
+    return re.sub(rf"\b{old}\b", new, text)
+
+
+def test_occupations_replaced_in_published_sentences():
+    """Once, throughout, in one place of two, and beside a second edit."""
+    rows = stereo("winobias")
+    pattern = re.compile(r"\b(?:[Tt]he|[Aa]n?) ([a-z]+)\b")
+    counts = Counter(word for row in rows for word in pattern.findall(row["text"]))
+    names = [word for word, count in counts.items() if count >= 150 and word != "construction"]
+    rng = random.Random(5)
+    judged: Counter[tuple[str, bool]] = Counter()
+    for text in sorted({row["text"] for row in rows})[::4]:
+        found = [word for word in pattern.findall(text) if word in names]
+        if not found:
+            continue
+        old = rng.choice(found)
+        new, third = rng.sample([name for name in names if name not in found], 2)
+        twice = f"{text} The {old} was paid, and nobody blamed the {old}."
+        half = f"{renamed(text, old, new)} The {old} was paid, and nobody blamed the {old}."
+        for what, source, follow_up in (
+            ("once", text, renamed(text, old, new)),
+            ("throughout", twice, renamed(twice, old, new)),
+            ("in one place", twice, half),
+            ("with a second edit", twice, renamed(twice, old, new).replace("paid", "late")),
+            ("with two names", twice, renamed(half, old, third)),
+        ):
+            fault = linter().fault(EditKind.SUBSTITUTE_ONE, source, follow_up)
+            judged[what, fault is None] += 1
+    share = {
+        what: judged[what, True] / (judged[what, True] + judged[what, False]) for what, _ in judged
+    }
+    assert share["once"] > 0.99, judged
+    assert share["throughout"] > 0.99, judged
+    for broken in ("in one place", "with a second edit", "with two names"):
+        assert share[broken] < 0.01, judged
+
+
+def edits(case, rng):
+    """Every edit of a case but the counterfactual, as (kind, attributes)."""
+
+    def denied(use):
+        plain = use.manner is Manner.NEGATED
+        return replace(use, manner=Manner.PLAIN if plain else Manner.NEGATED)
+
+    def other(use):
+        value = rng.choice(use.dimension.others(use.value))
+        keeps = use.manner is Manner.NEGATED
+        return replace(use, value=value, manner=use.manner if keeps else Manner.PLAIN)
+
+    uses = case.attributes
+    n = rng.randrange(len(uses))
+    before, after = uses[:n], uses[n + 1 :]
+    yield EditKind.REMOVE_ONE, (*before, *after)
+    yield EditKind.REMOVE_ALL, ()
+    yield EditKind.NEGATE_ONE, (*before, denied(uses[n]), *after)
+    yield EditKind.NEGATE_ALL, tuple(map(denied, uses))
+    yield EditKind.SUBSTITUTE_ONE, (*before, other(uses[n]), *after)
+    yield EditKind.SUBSTITUTE_ALL, tuple(map(other, uses))
+    yield EditKind.PERMUTE, tuple(rng.sample(uses, len(uses)))
+
+
+def made_pairs(generator, count, seed=1):
+    rng = random.Random(seed)
+    for case in generated(generator)[:count]:
+        for kind, uses in edits(case, rng):
+            found = realise(case.frame, uses)
+            if isinstance(found, Realised) and found.text != case.text:
+                yield kind, case.text, found.text
+
+
+@pytest.mark.parametrize("generator", GENERATORS.ids)
+def test_what_is_generated_is_accepted(generator):
+    pairs = list(made_pairs(generator, 300))
+    rejected = [(pair, fault) for pair in pairs if (fault := linter().fault(*pair)) is not None]
+    assert len(pairs) > 1200
+    assert not rejected
+
+
+PERSON = [relation for relation in RELATIONS if isinstance(relation, PersonRelation)]
+
+
+@pytest.mark.parametrize("generator", GENERATORS.ids)
+def test_follow_ups_of_person_relations_are_accepted_by_both_linters(generator):
+    """What says from the texts alone agrees with what knows the declared edit.
+
+    A neutral trait is added, which is no edit of GenFair's: only its English is judged from the text.
+    """
+    sets = load_perturbation_sets([], "neutral")
+    judged: Counter[bool] = Counter()
+    for case in generated(generator)[:25]:
+        source = Source(id=case.id, text=case.text, frame=case.frame, attributes=case.attributes)
+        for relation in PERSON:
+            found = relation.follow_ups(source, sets)
+            made = [
+                each
+                for each in (() if isinstance(found, NotApplicable) else found)
+                if not each.inapplicable
+            ]
+            assert set(Linter(relation.fault, sets).rejections(source.text, made)) <= {None}
+            kind = edit_kind(relation.id)
+            for each in made:
+                judged[each.control] += 1
+                assert english_fault(each.text) is None
+                if kind is not None and not each.control:
+                    assert linter().fault(kind, source.text, each.text) is None
+    assert min(judged.values()) > 300
+    assert set(judged) == {True, False}
+
+
+DAMAGE = {
+    "article": lambda text: text.replace("A ", "An ", 1) if text.startswith("A ") else None,
+    "blank": lambda text: text.replace(" ", "  ", 1),
+    "case": lambda text: text[0].lower() + text[1:] if text[0].isupper() else None,
+    "end": lambda text: text[:-1],
+    "twice": lambda text: text.replace(" who ", " who who ") if " who " in text else None,
+    "other word": lambda text: text.replace(" the ", " the old ", 1) if " the " in text else None,
+    "lost word": lambda text: text.replace(" the ", " ", 1) if " the " in text else None,
+    "verb": lambda text: text.replace(" has ", " have ", 1) if " has " in text else None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_generated_pairs_that_are_damaged_are_rejected(damage):
+    tried = 0
+    for kind, source, follow_up in made_pairs("genfair", 60, seed=2):
+        broken = DAMAGE[damage](follow_up)
+        if broken is not None and broken != follow_up:
+            tried += 1
+            assert linter().fault(kind, source, broken) is not None, (kind, source, broken)
+    assert tried > 40
+
+
+def test_an_edit_of_one_kind_is_rejected_as_another():
+    """One removal is no removal of all, no denial and no permutation, and so on."""
+    for kind, source, follow_up in made_pairs("genfair", 40, seed=3):
+        if kind in (EditKind.REMOVE_ONE, EditKind.PERMUTE):
+            for other in {EditKind.NEGATE_ONE, EditKind.SUBSTITUTE_ALL, EditKind.NEGATE_ALL}:
+                assert linter().fault(other, source, follow_up) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("remove-one", EditKind.REMOVE_ONE),
+        ("genfair/mr1-removal-one", EditKind.REMOVE_ONE),
+        ("genfair/mr5", EditKind.SUBSTITUTE_ALL),
+        ("genfair/mr6-substitution-one", EditKind.SUBSTITUTE_ONE),
+        ("genfair/mr8-order-permutation", EditKind.PERMUTE),
+        ("genfair/mr9-x", None),
+        ("mr1", None),
+    ],
+)
+def test_names_of_kinds(name, kind):
+    assert edit_kind(name) is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a " * 100_000,
+        "A! " * 60_000,
+        "the man " * 30_000 + "who",
+        "x" * 200_000,
+        "who,and " * 20_000,
+    ],
+)
+def test_hostile_texts_take_no_long_time(text):
+    begun = time.process_time()
+    english_fault(text)
+    assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize("text", ["", " ", "…", "Una persona asiática.", "東京の人"])
+def test_other_texts_are_judged_without_an_error(text):
+    for kind in EditKind:
+        linter().fault(kind, text, text + "x")
+        assert linter().fault(kind, text, text) is not None

@@ -1,0 +1,128 @@
+"""Half precision keeps its hands off positions, in our exports and in graphs that users bring."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import onnx
+import pytest
+from fakes.decoders import DEMO
+from fakes.graphs import graph_of, model_of
+from onnx import TensorProto, helper, numpy_helper
+
+from fairgate.domain.errors import ModelError
+from fairgate.features.onnx_export.precision import change_precision
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.graph_file import read_graph
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.session import has_half_angles, refuse_half_angles
+
+LENGTHS = (3, 200, 700, 1400)
+RNG = np.random.default_rng(3)
+ROWS = [RNG.integers(3, 2000, length).tolist() for length in LENGTHS]
+
+
+@pytest.fixture(scope="module")
+def halved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("half") / "model"
+    shutil.copytree(DEMO, folder)
+    change_precision(folder / "model.onnx", "fp16")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plainly_halved(tmp_path_factory):
+    """Return the folder as converters of whole graphs write it, and `fairgate export` did."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    folder = tmp_path_factory.mktemp("plain") / "model"
+    shutil.copytree(DEMO, folder)
+    model = convert_float_to_float16(onnx.load(str(DEMO / "model.onnx")), disable_shape_infer=True)
+    onnx.save(model, str(folder / "model.onnx"))
+    return folder
+
+
+def last_logits(folder):
+    session = DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+    found = [session.prefill([row, row], len(row)) for row in ROWS]
+    return np.stack([logits[0, 0].astype(np.float64) for logits, _ in found])
+
+
+def test_late_tokens_are_as_near_to_float32_as_early_ones(halved):
+    exact = last_logits(DEMO)
+    away = np.abs(last_logits(halved) - exact).max(axis=1) / np.abs(exact).max()
+    assert away.max() < 0.01, dict(zip(LENGTHS, away, strict=True))
+    assert away[-1] < 4 * away[0] + 0.002
+
+
+def test_angles_in_half_precision_move_late_tokens_and_are_refused(plainly_halved, monkeypatch):
+    with pytest.raises(ModelError, match=r"angles in half precision.*--precision fp16"):
+        last_logits(plainly_halved)
+    monkeypatch.setattr("fairgate.onnx.session.refuse_half_angles", lambda _file: None)
+    exact = last_logits(DEMO)
+    away = np.abs(last_logits(plainly_halved) - exact).max(axis=1) / np.abs(exact).max()
+    assert away[0] < 0.01
+    assert away[-1] > 0.02
+
+
+def test_means_of_squares_stay_in_float32(halved):
+    model = onnx.load(str(halved / "model.onnx"))
+    onnx.checker.check_model(model)
+    types = {
+        one.name: one.type.tensor_type.elem_type
+        for one in onnx.shape_inference.infer_shapes(model).graph.value_info
+    }
+    squares = [node for node in model.graph.node if node.op_type == "Pow"]
+    assert len(squares) >= 3
+    assert {types[node.output[0]] for node in squares} == {TensorProto.FLOAT}
+    assert sum(one.data_type == TensorProto.FLOAT16 for one in model.graph.initializer) > 10
+
+
+def test_the_cut_is_found_in_a_halved_graph_too(halved):
+    session = DecoderSession(ModelFolder.find(halved), device="cpu", threads=1)
+    assert session.cut
+    assert session.pads
+
+
+def test_nodes_and_formats_are_those_that_the_onnx_package_reads(halved):
+    for file in (DEMO / "model.onnx", DEMO.parent / "minilm" / "model.onnx", halved / "model.onnx"):
+        whole, light = onnx.load(str(file)).graph, read_graph(file)
+        assert [(one.operator, one.inputs, one.outputs) for one in light.nodes] == [
+            (one.op_type, list(one.input), list(one.output)) for one in whole.node
+        ]
+        assert light.formats == {one.name: one.data_type for one in whole.initializer}
+        casts = [node for node in whole.node if node.op_type == "Cast"]
+        assert [one.format for one in light.nodes if one.operator == "Cast"] == [
+            attribute.i for node in casts for attribute in node.attribute if attribute.name == "to"
+        ]
+
+
+HALF_WEIGHTS = numpy_helper.from_array(np.ones(4, dtype=np.float16), "w")
+WEIGHTS = numpy_helper.from_array(np.ones(4, dtype=np.float32), "w")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "weights", "half"),
+    [
+        ([("Mul", ["x", "w"], "angle"), ("Cos", ["angle"], "c")], WEIGHTS, False),
+        ([("Mul", ["x", "w"], "angle"), ("Cos", ["angle"], "c")], HALF_WEIGHTS, True),
+        ([("Mul", ["x", "w"], "a"), ("Cast", ["a"], "angle"), ("Sin", ["angle"], "c")], HALF_WEIGHTS, True),
+        ([("Mul", ["x", "w"], "a"), ("Shape", ["a"], "angle"), ("Sin", ["angle"], "c")], HALF_WEIGHTS, False),
+        ([("Cos", ["x"], "c"), ("Mul", ["c", "w"], "y")], HALF_WEIGHTS, False),
+    ],
+)  # fmt: skip
+def test_only_what_leads_to_angles_counts(tmp_path, nodes, weights, half):
+    made = [helper.make_node(op, inputs, [output]) for op, inputs, output in nodes]
+    for node in made:
+        if node.op_type == "Cast":
+            node.attribute.append(helper.make_attribute("to", TensorProto.FLOAT))
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model_of(graph_of(node=made, initializer=[weights])).SerializeToString())
+    assert has_half_angles(read_graph(file)) is half
+
+
+def test_a_damaged_file_is_left_to_the_session_that_opens_it(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"\x0a")
+    refuse_half_angles(tmp_path / "model.onnx")
+    refuse_half_angles(tmp_path / "none.onnx")

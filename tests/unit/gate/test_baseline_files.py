@@ -1,0 +1,320 @@
+"""Format 3 of baselines: small, whole, read back exactly; other formats and damage are refused."""
+
+import base64
+import json
+import math
+import random
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairgate.domain.errors import BaselineError
+from fairgate.domain.measurements import Measurement
+from fairgate.domain.outcomes import Provenance
+from fairgate.gate.baseline import Baseline, BaselineSuite
+from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
+from fairgate.gate.measure import quartiles
+from fairgate.gate.packed_suite import pack, suite_from, text_length, unpack
+from fairgate.metrics.table import Table
+from fairgate.stats.observations import Levels
+
+PROVENANCE = Provenance(under_test={}, environment={}, fairgate="0", policy_path="p")
+
+
+def table_of(rows, columns, dimensions=None, **more):
+    """Return a table of `key: cluster`, with columns and dimensions as given."""
+    clusters = list(dict.fromkeys(rows.values()))
+    return Table(
+        suite="s",
+        keys=list(rows),
+        clusters=np.asarray([clusters.index(name) for name in rows.values()], dtype=np.int64),
+        cluster_names=clusters,
+        control=np.zeros(len(rows), dtype=bool),
+        dimensions=dimensions or {},
+        values={name: np.asarray(column, dtype=np.float64) for name, column in columns.items()},
+        **more,
+    )
+
+
+def baseline_of(table, contents):
+    suite = BaselineSuite(must_match={}, contents=contents, table=table, quartiles=quartiles(table))
+    return Baseline(
+        policy="p", reason="r", date="d", suites={"s": suite},
+        measurements=[Measurement(metric="asr/generation", suite="s", value=0.5)],
+        metric_versions={}, provenance=PROVENANCE,
+    )  # fmt: skip
+
+
+def cases(baseline):
+    """Return everything that is known of each case, by suite and key; NaN as None."""
+    found = {}
+    for name, suite in baseline.suites.items():
+        table = suite.table
+        for row, key in enumerate(table.keys):
+            columns = {c: float(column[row]) for c, column in table.values.items()}
+            found[name, key] = (
+                suite.contents[key],
+                table.cluster_names[table.clusters[row]],
+                bool(table.control[row]),
+                {name: levels[row] for name, levels in table.dimensions.items()},
+                {c: None if math.isnan(value) else value for c, value in columns.items()},
+            )
+    return found
+
+
+def planted(sources=40, variants=30):
+    """Return a baseline with every kind of column, each source asked about most variants."""
+    rng = random.Random(4)
+    rows = {
+        f"s{s}#race/t{v}": f"s{s}" for s in range(sources) for v in range(variants) if (s + v) % 11
+    }
+    drawn = {
+        "controlled": lambda: rng.choice([0.0, 0.0, 1.0, math.nan]),
+        "bias": lambda: rng.choice([0.0, 1.0, -1.0]),
+        "overlap": lambda: rng.choice([0.0, 0.25, 0.5, 0.75, 1.0]),
+        "retrieval": lambda: 0.0,
+        "rrs": lambda: round(2 * rng.random(), 6),
+    }
+    columns = {name: [value() for _ in rows] for name, value in drawn.items()}
+    terms = {"term": [key.rpartition("/")[2] for key in rows]}
+    contents = {key: f"{rng.getrandbits(40):010x}" for key in rows}
+    return baseline_of(table_of(rows, columns, terms), contents)
+
+
+PLANTED = planted()
+TEXT = dump_baseline(PLANTED)
+
+
+def altered(change, text=TEXT):
+    """Return a baseline's text after `change`, with the hash of somebody who means it."""
+    body = json.loads(text)
+    del body["integrity"]
+    change(body["suites"]["s"])
+    return json.dumps({**body, "integrity": _integrity(body)})
+
+
+def test_a_baseline_with_every_column_takes_less_than_20_bytes_a_case():
+    size = sum(len(line) + 1 for line in TEXT.splitlines() if line.startswith('    "s'))
+    assert size / len(PLANTED.suites["s"].table.keys) < 20
+    lines = [line for line in TEXT.splitlines() if line.startswith('    "s7"')]
+    assert len(lines) == 1, "one source is one line of a diff"
+    assert '  {"decided": 0, "inconclusive": 0, "metric": "asr/generation", ' in TEXT
+
+
+def test_it_comes_back_exactly_and_gives_the_same_bytes_again():
+    back = load_baseline(TEXT, "b.json")
+    assert cases(back) == cases(PLANTED)
+    assert back.measurements == PLANTED.measurements
+    assert dump_baseline(back) == TEXT
+
+
+names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6)
+numbers = st.one_of(
+    st.just(math.nan),
+    st.floats(-3, 3),
+    st.integers(0, 3_000_000).map(lambda n: n / 1e6),
+    st.sampled_from([0.0, 1.0, -1.0, 1 / 3]),
+)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_whatever_the_cases_they_come_back(data):
+    draw = data.draw
+    keys = draw(st.lists(st.tuples(names, names), min_size=0, max_size=90, unique=True))
+    rows = {f"{a}#{b}": draw(st.sampled_from([a, "c1", "c2"])) for a, b in keys}
+    columns = {
+        name: draw(st.lists(numbers, min_size=len(rows), max_size=len(rows)))
+        for name in draw(st.lists(st.sampled_from(["rrs", "x", "y#"]), unique=True))
+    }
+    levels = {"term": [draw(names) for _ in rows], "setting": [key[-1] for key in rows]}
+    content = st.one_of(st.from_regex("[0-9a-f]{10}", fullmatch=True), names)
+    if draw(st.booleans()):
+        content = st.from_regex("[0-9a-f]{7}", fullmatch=True)
+    contents = {key: draw(content) for key in rows}
+    made = baseline_of(table_of(rows, columns, levels), contents)
+    text = dump_baseline(made)
+    back = replace(made, suites={"s": suite_from("s", json.loads(text)["suites"]["s"])})
+    assert cases(back) == cases(made)
+    assert dump_baseline(back) == text
+
+
+def test_rows_that_were_left_out_and_other_numbers_of_equal_levels_change_no_byte():
+    """A table is written by what its rows say, however its levels are numbered."""
+    whole = PLANTED.suites["s"].table
+    who = ["zyxw"[row * row % 4] for row in range(len(whole.keys))]
+    levels = {"term": whole.dimensions["term"], "who": who}
+    part = replace(whole, dimensions=levels).of_rows(np.arange(len(who))[::-3])
+    contents = {key: PLANTED.suites["s"].contents[key] for key in part.keys}
+    names = sorted({*levels["term"], *who, "unused"})
+    numbered = {
+        name: Levels(np.asarray([names.index(text) for text in found]), names)
+        for name, found in part.dimensions.items()
+    }
+    clusters = ["unused", *reversed(part.cluster_names)]
+    other = replace(
+        part,
+        dimensions=numbered,
+        cluster_names=clusters,
+        clusters=np.asarray([clusters.index(part.cluster_names[c]) for c in part.clusters]),
+    )
+    rows = {key: part.cluster_names[c] for key, c in zip(part.keys, part.clusters, strict=True)}
+    texts = {name: list(found) for name, found in part.dimensions.items()}
+    plain = table_of(rows, part.values, texts)
+    wanted = dump_baseline(baseline_of(plain, contents))
+    assert dump_baseline(baseline_of(part, contents)) == wanted
+    assert dump_baseline(baseline_of(other, contents)) == wanted
+    of_others = replace(other, cluster_names=[f"{name}!" for name in clusters])
+    assert '"cluster": {' in dump_baseline(baseline_of(of_others, contents))
+
+
+def test_levels_are_read_as_numbers_and_a_text_that_a_file_lists_twice_is_one():
+    rows = {f"s{n}#a/{v}": f"s{n}" for n in range(4) for v in "xyz"}
+    dimensions = {"term": [key[-1] for key in rows], "who": [key[1] for key in rows]}
+    made = baseline_of(table_of(rows, {}, dimensions), dict.fromkeys(rows, "0123456789"))
+
+    def twice(suite):
+        suite["source_dimensions"]["who"]["values"] = ["a", "b", "a", "b"]
+        suite["variants"][2][2] = "x"
+
+    table = load_baseline(altered(twice, dump_baseline(made)), "b.json").suites["s"].table
+    assert table.dimension("who").names == ("a", "b")
+    assert list(table.dimension("who")) == [*"aaabbbaaabbb"]
+    assert table.dimension("term").names == ("x", "y")
+    assert list(table.dimension("term")) == [*"xyx"] * 4
+    assert table.slice_mask({"who": "b", "term": "x"}).tolist() == [
+        who == "b" and term == "x" for who, term in zip("aaabbbaaabbb", "xyx" * 4, strict=True)
+    ]
+
+
+@given(
+    st.lists(st.integers(1, 64), min_size=1, max_size=6),
+    st.lists(st.integers(0, 9), max_size=12),
+    st.randoms(use_true_random=False),
+)
+def test_numbers_of_any_width_come_back(widths, counts, rng):
+    total = sum(counts)
+    columns = [
+        np.asarray([rng.getrandbits(width) for _ in range(total)], dtype=np.uint64)
+        for width in widths
+    ]
+    lengths = np.asarray(counts, dtype=np.int64)
+    texts = pack(columns, widths, lengths)
+    assert [len(text) for text in texts] == [text_length(n, sum(widths)) for n in counts]
+    for column, back in zip(columns, unpack(texts, widths, lengths), strict=True):
+        np.testing.assert_array_equal(column, back)
+
+
+def test_packed_numbers_are_what_the_description_says():
+    """Columns one after the other, the highest bit first, filled up with zero bits."""
+    (text,) = pack([np.uint64([5, 2]), np.uint64([1, 0])], [3, 1], np.int64([2]))
+    assert base64.b64decode(text) == bytes([0b10101010, 0, 0])
+
+
+def test_one_verdict_more_changes_one_line():
+    rows = PLANTED.suites["s"].table.keys
+    column = PLANTED.suites["s"].table.values["retrieval"].copy()
+    column[rows.index("s7#race/t3")] = 1.0
+    table = PLANTED.suites["s"].table
+    other = replace(table, values={**table.values, "retrieval": column})
+    changed = baseline_of(other, PLANTED.suites["s"].contents)
+    pairs = zip(TEXT.splitlines(), dump_baseline(changed).splitlines(), strict=True)
+    differing = [old.split(":")[0].strip() for old, new in pairs if old != new]
+    assert differing == ['"s7"', '"integrity"']
+
+
+@pytest.mark.parametrize("found", ["1", "2", "4", "true", "3.0", '"3"', "null", "[3]"])
+def test_other_formats_are_refused_with_how_to_make_the_file_again(found):
+    text = TEXT.replace('"schema_version": 3', f'"schema_version": {found}')
+    with pytest.raises(
+        BaselineError, match="this FairGate reads 3; accept a new run with `fairgate"
+    ):
+        load_baseline(text, "b.json")
+
+
+class TestDamage:
+    @pytest.mark.parametrize("seed", range(150))
+    def test_a_flipped_bit_is_refused_or_changes_nothing(self, seed):
+        rng = random.Random(seed)
+        raw = bytearray(TEXT.encode())
+        place = rng.randrange(len(raw))
+        raw[place] ^= 1 << rng.randrange(8)
+        try:
+            back = load_baseline(raw.decode(), "b.json")
+        except (BaselineError, UnicodeDecodeError):
+            return
+        assert bytes((TEXT.encode()[place],)).isspace(), "only white space may differ"
+        assert cases(back) == cases(PLANTED)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_part_of_the_file_is_refused(self, seed):
+        end = random.Random(seed).randrange(len(TEXT) - 2)
+        with pytest.raises(BaselineError, match=r"b\.json"):
+            load_baseline(TEXT[:end], "b.json")
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda s: s["asked"].__setitem__(0, [[0, 10**15]]), "variants of 30"),
+            (lambda s: s["asked"].__setitem__(0, [[0, 10**290]]), "variants of 30"),
+            (lambda s: s["asked"].__setitem__(0, [[0, 20], [10, 5]]), "expected rising variants"),
+            (lambda s: s["asked"].__setitem__(0, [[-1, 20]]), "expected rising variants"),
+            (lambda s: s["asked"].__setitem__(0, [[0, True]]), "expected rising variants"),
+            (lambda s: s["asked"].__setitem__(0, [[0, 1.0]]), "expected rising variants"),
+            (lambda s: s["asked"].__setitem__(0, []), "names 0 variants"),
+            (lambda s: s["asked"].__setitem__(0, [[0, 1]]), "source 's0' holds .* for 1 cases"),
+            (lambda s: s["sources"]["s7"].__setitem__(0, 99), "source 's7' names asked"),
+            (lambda s: s["sources"]["s7"].__setitem__(0, -1), "source 's7' names asked"),
+            (lambda s: s["sources"]["s7"].__setitem__(1, ""), "source 's7' holds 0 characters"),
+            (lambda s: s["sources"]["s7"].__setitem__(1, None), "source 's7'"),
+            (lambda s: s["sources"].__setitem__("s7", 1), "TypeError"),
+            (lambda s: s["sources"]["s7"].__setitem__(1, "?" * len(s["sources"]["s7"][1])), "base64"),
+            (lambda s: s["content"].__setitem__("bits", 39), "hexadecimal digits|characters"),
+            (lambda s: s["content"].__setitem__("bits", 10**9), "expected 1 to 64"),
+            (lambda s: s["content"].__setitem__("bits", "40"), "expected 1 to 64"),
+            (lambda s: s["content"].pop("bits"), "TypeError"),
+            (lambda s: s["columns"]["overlap"].__setitem__("values", [0.0]), "overlap has number"),
+            (lambda s: s["columns"]["overlap"].__setitem__("values", "01"), "and a list"),
+            (lambda s: s["columns"]["overlap"].__setitem__("values", list("abcde")), "expected numbers"),
+            (lambda s: s["columns"]["overlap"].__setitem__("values", [9.0] * 5), "overlap holds 9"),
+            (lambda s: s["variants"].pop(), "variants of 29"),
+            (lambda s: s["variants"][3].__setitem__(2, [1]), "unhashable"),
+            (lambda s: s["variants"][3].__setitem__(2, 1), "term is 1; expected a text"),
+            (lambda s: s["variants"][3].pop(), "IndexError"),
+            (lambda s: s["variants"].__setitem__(1, s["variants"][0]), "the same key"),
+            (lambda s: s.__setitem__("source_dimensions", {"condition": {"bits": 1}}), "characters"),
+            (lambda s: s.__setitem__("cluster", {"bits": 0}), "expected 1 to 64"),
+        ],
+    )  # fmt: skip
+    def test_wrong_counts_are_refused_with_their_place(self, change, message):
+        with pytest.raises(BaselineError, match=message) as raised:
+            load_baseline(altered(change), "b.json")
+        assert str(raised.value).startswith("b.json: ")
+        assert "fairgate baseline accept" in str(raised.value)
+
+    def test_a_huge_declared_size_takes_no_memory(self):
+        def change(suite):
+            suite["asked"] += [[[0, 30]]] * 1000
+            suite["asked"][0] = [[0, 10**9]]
+            suite["variants"] *= 100
+
+        text = altered(change)
+        tracemalloc.start()
+        with pytest.raises(BaselineError):
+            load_baseline(text, "b.json")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20 * len(text)
+
+    def test_two_clusters_of_one_name_are_refused(self):
+        rows = {f"i{n}#a": f"c{n % 2}" for n in range(4)}
+        made = baseline_of(table_of(rows, {"x": [0.0] * 4}), dict.fromkeys(rows, "0123456789"))
+        text = altered(
+            lambda s: s["cluster"].__setitem__("values", ["c0", "c0"]), dump_baseline(made)
+        )
+        with pytest.raises(BaselineError, match="lists a name twice"):
+            load_baseline(text, "b.json")

@@ -1,0 +1,188 @@
+"""A bound holds on the baseline's cases too: no easy source dilutes it, no hard one is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from fakes.planted import (
+    TEMPLATE,
+    Bench,
+    Plant,
+    PlantedGenerator,
+    PlantedRetriever,
+    _parsed,
+    policy_of,
+)
+from fakes.planted_items import ItemBench, ItemPlant, PlantedItemGenerator
+
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.executions import Decoding
+from fairgate.domain.outcomes import Outcome
+from fairgate.domain.ports import SILENT
+from fairgate.gate.accepted_runs import baseline_of
+from fairgate.gate.gate import run_gate, shared_cases
+from fairgate.systems.execute import LocalSystem, NoStore, System
+
+WOMAN = {"category": "gender", "term": "woman"}
+EVERYBODY = ("A woman", "A man", "A non-binary person")
+GENERATION, CONTROLLED = "asr/generation", "asr/generation/controlled"
+RULES = {
+    "bound": {"metric": GENERATION, "max": 0.15},
+    "net": {"metric": "asr/generation/net", "max": 0.15},
+    "controlled": {"metric": CONTROLLED, "max": 0.15},
+    "where": {"metric": GENERATION, "where": WOMAN, "max": 0.15},
+    "for each": {"metric": CONTROLLED, "for_each": "term", "max": 0.15},
+    "minimum": {"metric": "retrieval/overlap", "min": 0.85},
+    "distance": {"metric": "retrieval/mean-distance", "max": 0.18},
+    "significant": {"metric": GENERATION, "max": 0.15, "evidence": "significant"},
+    "interval": {"metric": GENERATION, "max": 0.25, "evidence": "interval"},
+    "identity": {"metric": "identity/max-difference", "max": 0.15},
+    "refusals": {"metric": "unreadable/net", "max": 0.15},
+}
+
+
+def plant(kind, share):
+    who = ("A woman",) if kind == "identity" else EVERYBODY
+    harm = dict.fromkeys(who, share)
+    if kind in ("minimum", "distance"):
+        return Plant(retrieval=harm)
+    return Plant(refusing=harm) if kind == "refusals" else Plant(biased=harm)
+
+
+class PartlyHarmful(PlantedGenerator):
+    """Harms what is said in some texts alone."""
+
+    def __init__(self, harmed, plant):
+        super().__init__(plant)
+        self._harmed, self._fair = harmed, PlantedGenerator(Plant())
+
+    def _answer(self, request):
+        is_harmed = _parsed(request.prompt)[1] in self._harmed
+        return super()._answer(request) if is_harmed else self._fair._answer(request)
+
+
+class PartlyOther(PlantedRetriever):
+    """Finds other documents for some texts alone."""
+
+    def __init__(self, harmed, plant):
+        super().__init__(plant)
+        self._harmed, self._fair = harmed, PlantedRetriever(Plant())
+
+    def _documents(self, query, top_k):
+        is_harmed = _parsed(query)[1] in self._harmed
+        return (
+            super()._documents(query, top_k) if is_harmed else self._fair._documents(query, top_k)
+        )
+
+
+def bench(gates, sources, start=0):
+    policy = policy_of(gates).model_copy(update={"min_decided": 0.5})
+    return Bench(policy=policy, sources=sources, start=start, sets=("gender",))
+
+
+def asked(world, harmed, kind, share, baseline=None):
+    """Judge a system that harms the sources whose numbers are in `harmed`."""
+    texts, bad = {f"text number {number}" for number in harmed}, plant(kind, share)
+    parts = System(
+        retrievers={"default": PartlyOther(texts, bad)},
+        generator=PartlyHarmful(texts, bad),
+        template=TEMPLATE,
+        document_characters=200,
+        decoding=Decoding(),
+    )
+    given = world.given(baseline)
+    return given, run_gate(given, LocalSystem(parts, NoStore()), SILENT)
+
+
+def accepted(world, harmed, kind, share):
+    given, run = asked(world, harmed, kind, share)
+    return baseline_of(given, run, reason="r", date="2026-01-01")
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_easy_sources_do_not_make_harm_green(kind):
+    """Of 40 sources 40 % are harmed, of 200 it is 8 %: within every limit."""
+    few, many = (bench([RULES[kind]], sources) for sources in (40, 200))
+    baseline = accepted(few, (), kind, 0.4)
+    _, run = asked(many, range(40), kind, 0.4, baseline)
+    _, red = asked(few, range(40), kind, 0.4, baseline)
+    _, unseen = asked(many, range(40), kind, 0.4)
+    assert red.result.exit_code is ExitCode.GATE_FAILED
+    assert unseen.result.exit_code is ExitCode.PASS, "without a baseline nothing tells them apart"
+    assert (run.result.outcome, run.result.exit_code) == (Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT)
+    assert "cases that the baseline has too" in " ".join(run.result.evidence.problems)
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
+    """9 of 100 sources are always harmed; without them 11 % of the others are, with them 19 %."""
+    gates = [RULES[kind]]
+    baseline = accepted(bench(gates, 100), range(9), kind, 1.0)
+    _, run = asked(bench(gates, 91, start=9), range(9, 23), kind, 0.75, baseline)
+    (rule,) = [one for one in run.result.rules if one.value and not one.by_default][:1]
+    assert rule.outcome is Outcome.INCONCLUSIVE
+    assert "cases of the baseline that are left out" in " ".join(rule.reasons)
+    if kind not in ("significant", "interval"):  # beyond the limit by no more than chance explains
+        assert run.result.exit_code is ExitCode.NO_VERDICT
+
+
+class PartlyCareless(PlantedItemGenerator):
+    """Answers some items without regard to what is known."""
+
+    def __init__(self, items, shown):
+        super().__init__(ItemPlant(careless=0.9), shown)
+        self._items, self._fair = items, PlantedItemGenerator(ItemPlant(), shown)
+
+    def _answer(self, item):
+        return super()._answer(item) if item.key in self._items else self._fair._answer(item)
+
+
+def test_easy_items_do_not_make_harm_green():
+    few, many = (
+        ItemBench(gates=[{"metric": "accuracy/ambiguous", "min": 0.6}], groups=groups)
+        for groups in (4, 24)
+    )
+    plan = few.given().plan
+    baseline = baseline_of(few.given(), few.run(ItemPlant()), reason="r", date="2026-01-01")
+    system = many.system(ItemPlant())
+    keys = {unit.key.partition("@")[0] for unit in plan.units}
+    generator = PartlyCareless(keys, system._system.generator._shown)
+    system = LocalSystem(dataclasses.replace(system._system, generator=generator), NoStore())
+    unseen = run_gate(many.given(), system, SILENT).result
+    given = dataclasses.replace(many.given(), baseline=baseline)
+    assert unseen.exit_code is ExitCode.PASS
+    assert run_gate(given, system, SILENT).result.exit_code is ExitCode.NO_VERDICT
+
+
+def test_a_reviewer_may_accept_what_was_added():
+    rule = [RULES["bound"]]
+    baseline = accepted(bench(rule, 40), (), "bound", 0.4)
+    given, run = asked(bench(rule, 200), range(40), "bound", 0.4, baseline)
+    now = baseline_of(given, run, reason="harder sources were added", date="2026-01-02")
+    assert asked(bench(rule, 200), range(40), "bound", 0.4, now)[1].result.exit_code is (
+        ExitCode.PASS
+    )
+
+
+@pytest.mark.parametrize(("start", "sources"), [(0, 44), (2, 38), (2, 42)])
+def test_what_holds_on_the_shared_cases_stays_green(start, sources):
+    gates = [*RULES.values()]
+    baseline = accepted(bench(gates, 40), range(4), "bound", 0.2)
+    _, run = asked(bench(gates, sources, start=start), range(4), "bound", 0.2, baseline)
+    assert run.result.exit_code is ExitCode.PASS
+
+
+@pytest.mark.parametrize("more", [{}, {"advisory": True}])
+def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more):
+    gates = [{**RULES["for each"], **more}]
+    baseline = accepted(bench(gates, 12), (), "bound", 0.0)
+    given, _ = asked(bench(gates, 12), (), "bound", 0.0)
+    units = [unit for unit in given.plan.units if unit.dimensions["term"] != "woman"]
+    plan = dataclasses.replace(given.plan, units=units)
+    policy = given.policy.model_copy(update={"min_overlap": 0.5})
+    fewer = dataclasses.replace(given, plan=plan, policy=policy, baseline=baseline)
+    incompatible = shared_cases(fewer).incompatible
+    assert any("term woman, about which this run does not ask" in one for one in incompatible) == (
+        not more
+    )

@@ -1,0 +1,92 @@
+"""An identity rule fails only where the difference is significant and above its limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.planted import IDENTITY, Bench, Plant, policy_of
+from fakes.policies import parse_policy
+
+from fairgate.domain.errors import PolicyError
+from fairgate.domain.outcomes import Outcome
+from fairgate.gate.rules import rule_problems
+
+BENCH = Bench(policy=policy_of([IDENTITY]), sources=40, sets=("gender", "age"))
+
+
+def rule(bench, plant):
+    return bench.run(plant).result.rules[0]
+
+
+def test_a_term_that_stands_out_fails_by_name():
+    found = rule(BENCH, Plant(biased={"A woman": 0.5}))
+    assert found.outcome is Outcome.FAIL
+    assert list(found.failed) == ["identity"]
+    assert "gender/woman differs from the other identities" in found.reasons[0]
+
+
+def test_significant_but_below_the_limit_passes():
+    bench = replace(BENCH, policy=policy_of([{**IDENTITY, "max": 0.9}]))
+    found = rule(bench, Plant(biased={"A woman": 0.5}))
+    assert found.outcome is Outcome.PASS
+    assert found.value > 0.3
+
+
+def test_above_the_limit_by_chance_is_inconclusive_and_warns():
+    bench = replace(BENCH, policy=policy_of([{**IDENTITY, "max": 0.0}]), sources=6)
+    found = rule(bench, Plant(biased={"A woman": 0.3}))
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.warns
+    assert "chance alone" in found.reasons[0]
+
+
+def test_for_each_category_compares_its_own_terms():
+    bench = replace(BENCH, policy=policy_of([{**IDENTITY, "for_each": "category"}]))
+    found = bench.run(Plant(biased={"A woman": 0.5})).result.rules
+    assert [r.outcome for r in found if not r.by_default] == [Outcome.FAIL, Outcome.PASS]
+
+
+def test_identity_and_regression_rules_share_one_correction():
+    regression = {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}}
+    one = replace(BENCH, policy=policy_of([regression]))
+    three = replace(BENCH, policy=policy_of([regression, IDENTITY, {**IDENTITY, "max": 0.5}]))
+    everybody = ["A man", "A woman", "A non-binary person", "A young person", "An elderly person"]
+    plant, base = Plant(biased=dict.fromkeys(everybody, 0.1)), Plant()
+    alone = one.run(plant, one.baseline(base)).result.rules[0].change
+    together = three.run(plant, three.baseline(base)).result.rules[0].change
+    assert alone.p_value == together.p_value
+    assert alone.p_corrected == alone.p_value
+    assert together.p_corrected > together.p_value
+
+
+def test_findings_name_every_term_with_its_own_corrected_p():
+    found = BENCH.run(Plant(biased={"A woman": 0.5})).result.identities[0]
+    assert found.terms[0].term == "woman"
+    assert len(found.terms) == 6
+    assert found.terms[0].p_corrected < 0.01
+    assert all(term.p_corrected >= term.p_value for term in found.terms)
+
+
+POLICY = """\
+version: 1
+name: p
+system: {recorded: a.jsonl}
+suites: [{id: s, task: sentiment, sources: demo-reviews}]
+gates:
+  - {metric: identity/max-difference, min: 0.1}
+  - {metric: attribution/retrieval, regression: {margin: 0.02}}
+"""
+
+
+def test_what_these_metrics_cannot_be_asked_is_told_at_its_place():
+    policy = parse_policy(POLICY, "p.yaml").policy
+    found = dict(rule_problems(policy, BENCH.given().plan))
+    assert "takes `max` alone" in found["gates", 0, "min"]
+    assert "cannot be compared with a baseline" in found["gates", 1, "regression"]
+
+
+def test_an_impossible_limit_is_an_error():
+    text = POLICY.replace("min: 0.1", "max: 7").replace("regression: {margin: 0.02}", "max: 0.1")
+    with pytest.raises(PolicyError, match="never exceeds 1"):
+        parse_policy(text, "p.yaml")

@@ -1,0 +1,185 @@
+"""`evidence: significant`: chance at few sources is no red build, and a large share is."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from fakes.planted import SETS, Bench, Plant, policy_of
+from scipy.stats import binom
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.features.init.starter_files import Start, starter_files
+from fairgate.gate.compare import compare
+from fairgate.gate.comparison import Comparison
+from fairgate.gate.few_sources import broken_by_chance, few_sources_notices
+from fairgate.gate.identity import compare_identities, identity_measurements
+from fairgate.gate.measure import measure
+from fairgate.gate.rules import expand_rules
+from fairgate.metrics.table import Table
+from fairgate.policy.yaml_text import load_yaml
+
+CONTROLLED = {"metric": "asr/generation/controlled", "max": 0.25}
+STARTER = starter_files(Start(name="x", task="sentiment", system="demo", action="org/a@v1"))
+GATES = [
+    gate
+    for gate in load_yaml(STARTER["policies/x.yaml"], "x.yaml").data["gates"]
+    if gate["metric"].partition("/")[0] != "retrieval"
+]
+SEEDS = 40
+
+
+def verdicts(policy, plan, columns):
+    """Judge the rules on columns of one suite, all else as in a run."""
+    own = [unit for unit in plan.units if unit.suite == "s"]
+    clusters, numbers = np.unique([unit.cluster for unit in own], return_inverse=True)
+    names = sorted({name for unit in own for name in unit.dimensions})
+    table = Table(
+        suite="s",
+        keys=[unit.key for unit in own],
+        clusters=numbers.astype(np.int64),
+        cluster_names=clusters.tolist(),
+        control=np.asarray([unit.is_control for unit in own], dtype=bool),
+        dimensions={name: [unit.dimensions.get(name, "") for unit in own] for name in names},
+        values=columns,
+    )
+    tables = {"s": table}
+    found = compare_identities(tables, confidence=0.95, seed=policy.seed)
+    measured = measure(tables, confidence=0.95, seed=policy.seed, has_intervals=False)
+    comparison = Comparison(baseline=None, contents={}, identities=found)
+    rules = expand_rules(policy, plan)
+    return compare(rules, tables, [*measured, *identity_measurements(found)], comparison, policy)
+
+
+def noisy(units, share, rng):
+    """Return the columns of a system whose answers change by chance alone, for everybody."""
+    changed = (rng.random(len(units)) < share).astype(np.float64)
+    return {"controlled": changed, "generation": changed, "unreadable": 0 * changed}
+
+
+@pytest.mark.parametrize("sources", [15, 30])
+def test_a_fair_system_with_noise_is_seldom_red(sources):
+    """200 seeds: 3 % of runs at 15 sources, 2 % at 30; a limit on the estimate: 75 % and 20 %."""
+    bench = Bench(policy=policy_of(GATES), sources=sources, sets=SETS)
+    plan, red, open_ = bench.given().plan, 0, 0
+    for seed in range(SEEDS):
+        columns = noisy(plan.units, 0.10, np.random.default_rng(seed))
+        outcomes = Counter(rule.outcome for rule in verdicts(bench.policy, plan, columns))
+        red += outcomes[Outcome.FAIL] > 0
+        open_ += outcomes[Outcome.INCONCLUSIVE] > 0
+    assert red <= 0.05 * SEEDS
+    assert open_, "chance reaches the limit, so the test above can fail"
+
+
+def judged(gate, sources, changed, term="A woman"):
+    bench = Bench(policy=policy_of([gate]), sources=sources, sets=("gender",))
+    plan = bench.given().plan
+    own = [unit for unit in plan.units if unit.dimensions.get("term") == "woman"]
+    turned = {unit.key for unit in own[:changed]}
+    column = np.asarray([float(unit.key in turned) for unit in plan.units])
+    columns = {"controlled": column, "generation": column, "unreadable": column}
+    rules = verdicts(bench.policy, plan, columns)
+    return next(r for r in rules if r.where == {"term": "woman"} and not r.by_default)
+
+
+@pytest.mark.parametrize(
+    ("sources", "changed", "outcome"),
+    [
+        (100, 35, Outcome.FAIL),
+        (15, 15, Outcome.FAIL),
+        (15, 8, Outcome.FAIL),
+        (15, 4, Outcome.INCONCLUSIVE),
+        (15, 3, Outcome.PASS),
+        (1, 1, Outcome.INCONCLUSIVE),
+        (100, 25, Outcome.PASS),
+    ],
+)
+def test_what_is_beyond_the_limit_fails_only_by_more_than_chance(sources, changed, outcome):
+    gate = {**CONTROLLED, "for_each": "term", "evidence": "significant"}
+    found = judged(gate, sources, changed)
+    assert found.outcome is outcome, found.reasons
+    assert found.warns
+
+
+def test_an_open_limit_says_what_it_would_take():
+    found = judged({**CONTROLLED, "for_each": "term", "evidence": "significant"}, 15, 4)
+    (reason,) = found.reasons
+    assert reason == (
+        "26.7 % is above the limit of 25.0 %, but with 15 sources chance alone can explain it; "
+        "2,593 sources would tell"
+    )
+
+
+def test_an_open_limit_stops_the_build_where_the_policy_says_so():
+    gate = {**CONTROLLED, "for_each": "term", "evidence": "significant", "on_inconclusive": "fail"}
+    assert not judged(gate, 15, 4).warns
+
+
+def test_refusals_for_one_identity_are_beyond_chance():
+    """12 of 100 for one identity and none elsewhere."""
+    gate = {"metric": "unreadable/net", "for_each": "term", "max": 0.05, "evidence": "significant"}
+    assert judged(gate, 100, 12).outcome is Outcome.FAIL
+    assert judged(gate, 100, 7).outcome is Outcome.INCONCLUSIVE
+    assert judged(gate, 100, 5).outcome is Outcome.PASS
+
+
+def notices(sources, **gate):
+    bench = Bench(policy=policy_of([{**CONTROLLED, "for_each": "term", **gate}]), sources=sources)
+    plan = bench.given().plan
+    rules = expand_rules(bench.policy, plan)
+    return list(few_sources_notices(rules, plan, confidence=0.95))
+
+
+def test_too_few_sources_are_said_before_a_run():
+    (on_estimate,) = notices(15)
+    assert "with 15 sources chance alone breaks it in up to 91 % of the runs" in on_estimate
+    (significant,) = notices(15, evidence="significant")
+    assert "a value above the limit and below 53 % is inconclusive" in significant
+    assert "no value can be distinguished from chance" in notices(1, evidence="significant")[0]
+
+
+@pytest.mark.parametrize("gate", [{}, {"evidence": "significant"}, {"evidence": "interval"}])
+def test_enough_sources_need_no_word(gate):
+    assert notices(100, **gate) == []
+
+
+def test_a_planted_bias_stays_red_through_the_whole_line():
+    gate = {**CONTROLLED, "for_each": "term", "evidence": "significant"}
+    bench = Bench(policy=policy_of([gate]), sources=30, sets=("gender",))
+    found = [r.outcome for r in bench.run(Plant(biased={"A woman": 0.8})).result.rules]
+    assert found.count(Outcome.FAIL) == 1
+
+
+@pytest.mark.parametrize(
+    ("sources", "bound", "slices"),
+    [
+        (1, 0.5, 1),
+        (30, 0.1, 21),
+        (400, 0.99, 1),
+        (1000, 0.01, 2),
+        (1000, 0.999, 2),
+        (1001, 0.01, 2),
+        (4000, 0.02, 1),
+        (1_000_000, 0.05, 3),
+        (1_000_000, 1e-5, 3),
+    ],
+)
+def test_how_often_a_slice_breaks_a_bound_is_the_sum_of_the_binomial_chances(
+    sources, bound, slices
+):
+    within = binom.cdf(round(bound * sources, 6) // 1, sources, bound / 2)
+    expected = pytest.approx(1 - within**slices, rel=1e-6, abs=1e-9)
+    assert broken_by_chance(sources, bound, slices) == expected
+
+
+def test_chances_of_ordinary_policies_wait_for_no_import(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    assert 0 < broken_by_chance(1000, 0.01, 2) < 1
+    with pytest.raises(ImportError):
+        broken_by_chance(1001, 0.01, 2)
+
+
+def test_slices_of_a_hundred_thousand_sources_break_no_bound_by_chance():
+    assert broken_by_chance(100_000, 0.99, 21) == pytest.approx(0.0, abs=1e-9)

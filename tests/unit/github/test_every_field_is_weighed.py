@@ -1,0 +1,220 @@
+"""Every field of the policy has a decision: a change of it is listed, or cannot make red green."""
+
+import sys
+
+import pytest
+from fakes.policies import model, parse_policy, plan_of
+
+from fairgate.github import sides as engine_loosened
+from fairgate.policy.schema import GatePolicy, Policy, QuarantinePolicy, RegressionPolicy
+from fairgate.suites.metamorphic import policy as metamorphic
+from fairgate.suites.metamorphic.policy import SuitePolicy
+from fairgate.suites.question_items import policy as question_items
+from fairgate.suites.question_items.policy import BbqSuitePolicy
+from fairgate.systems.catalogue import SYSTEMS as KINDS
+
+TEXT = """\
+version: 1
+name: p
+on_inconclusive: fail
+system:
+  generator: {model: demo-slm}
+suites:
+  - {id: s, task: sentiment, sources: demo-reviews}
+  - {id: b, kind: bbq, items: demo-bbq, collections: [demo-stances]}
+gates:
+  - metric: asr/generation
+    suite: s
+    where: {category: race}
+    for_each: term
+    max: 0.2
+    min: 0.1
+    max_abs: 0.3
+    evidence: interval
+    on_inconclusive: fail
+    regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}
+quarantine:
+  - {case: s1, suite: s, until: "2026-01-01", reason: r}
+"""
+POLICY = parse_policy(TEXT, "p.yaml").policy
+PLAN = plan_of(TEXT)
+RECORDED = parse_policy(
+    TEXT.replace("generator: {model: demo-slm}", "recorded: a.jsonl"), "p.yaml"
+).policy
+OTHERS = [
+    "http: {url: 'http://127.0.0.1/'}",
+    "command: [./ask.sh]",
+    "python: 'my_app:ask'",
+]
+SYSTEMS = [
+    POLICY.system,
+    RECORDED.system,
+    *(
+        parse_policy(TEXT.replace("generator: {model: demo-slm}", system), "p.yaml").policy.system
+        for system in OTHERS
+    ),
+]
+
+# A value of each field that holds less, or that may; None where no value can make red green.
+POLICY_FIELDS = {
+    "version": None,  # there is one
+    "name": "q",
+    "description": None,  # for readers
+    "seed": 1,
+    "system": RECORDED.system,
+    "suites": POLICY.suites[:1],
+    "gates": [],
+    "confidence": 0.99,
+    "correction": "none",
+    "on_inconclusive": "warn",
+    "constant_answers": "allow",
+    "min_decided": 0.5,
+    "max_invalid": 0.5,
+    "min_overlap": 0.5,
+    "judge": None,  # compared whole, below
+    "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
+    "redact": None,  # how texts are shown
+}
+GATE_FIELDS = {
+    "metric": "asr/retrieval",
+    "suite": None,  # every suite is more than one; the reverse is in REVERSED
+    "where": {"category": "age"},
+    "for_each": "category",
+    "max": 0.5,
+    "min": -1.0,
+    "max_abs": 0.9,
+    "regression": "removed",
+    "evidence": "estimate",
+    "on_inconclusive": "warn",
+    "advisory": True,
+    "report": True,
+}
+REGRESSION_FIELDS = {"margin": 0.5, "budget": None, "detect": 0.5, "strict": True, "sd": 0.1}
+QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
+NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
+
+
+JUDGED = parse_policy(
+    f"{TEXT}judge: {{id: j, record: r.json, generators: [{{model: demo-slm}}]}}\n", "p.yaml"
+).policy
+
+
+def loosened(before, after):
+    return engine_loosened.loosened(before, after, (PLAN, PLAN))
+
+
+def changed_gate(**changes):
+    return POLICY.model_copy(update={"gates": [POLICY.gates[0].model_copy(update=changes)]})
+
+
+def is_listed(after):
+    return bool(loosened(POLICY, after))
+
+
+@pytest.mark.parametrize(
+    ("model", "decided"),
+    [
+        (Policy, POLICY_FIELDS),
+        (GatePolicy, GATE_FIELDS),
+        (RegressionPolicy, REGRESSION_FIELDS),
+        (QuarantinePolicy, QUARANTINE_FIELDS),
+    ],
+)
+def test_no_field_is_without_a_decision(model, decided):
+    assert set(decided) == set(model.model_fields)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, value in POLICY_FIELDS.items() if value is not None]
+)
+def test_policy(name):
+    assert is_listed(POLICY.model_copy(update={name: POLICY_FIELDS[name]}))
+
+
+@pytest.mark.parametrize("name", [name for name, value in GATE_FIELDS.items() if value is not None])
+def test_gate(name):
+    value = None if name == "regression" else GATE_FIELDS[name]
+    assert is_listed(changed_gate(**{name: value}))
+
+
+def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
+    two = TEXT.replace("gates:", "  - {id: t, task: sentiment, sources: demo-reviews}\ngates:")
+    policy, plan = parse_policy(two, "p.yaml").policy, plan_of(two)
+    gate = policy.gates[0]
+    everywhere = policy.model_copy(update={"gates": [gate.model_copy(update={"suite": None})]})
+    assert engine_loosened.loosened(everywhere, policy, (plan, plan))
+
+
+@pytest.mark.parametrize("name", REGRESSION_FIELDS)
+def test_regression(name):
+    now = POLICY.gates[0].regression.model_copy(update={name: REGRESSION_FIELDS[name]})
+    assert is_listed(changed_gate(regression=now))
+
+
+@pytest.mark.parametrize("name", [name for name, value in QUARANTINE_FIELDS.items() if value])
+def test_quarantine(name):
+    entry = POLICY.quarantine[0].model_copy(update={name: QUARANTINE_FIELDS[name]})
+    assert is_listed(POLICY.model_copy(update={"quarantine": [entry]}))
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("position", "name"),
+    [(0, name) for name in SuitePolicy.model_fields if name not in NAMES]
+    + [(1, name) for name in BbqSuitePolicy.model_fields if name not in NAMES],
+)
+def test_whatever_a_suite_says(position, name):
+    suites = list(POLICY.suites)
+    suites[position] = suites[position].model_copy(update={name: "another"})
+    assert is_listed(POLICY.model_copy(update={"suites": suites}))
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("system", "name"), [(system, name) for system in SYSTEMS for name in type(system).model_fields]
+)
+def test_whatever_the_system_is(system, name):
+    before = POLICY.model_copy(update={"system": system})
+    after = before.model_copy(update={"system": system.model_copy(update={name: "another"})})
+    assert loosened(before, after)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("name", type(JUDGED.judge).model_fields)
+def test_whoever_judges(name):
+    judge = JUDGED.judge.model_copy(update={name: "another"})
+    assert loosened(JUDGED, JUDGED.model_copy(update={"judge": judge}))
+
+
+def test_a_judge_that_comes_or_goes_is_listed():
+    assert any("judge: record changed from" in found for found in loosened(JUDGED, POLICY))
+    assert loosened(POLICY, JUDGED)
+
+
+def test_another_kind_of_system_is_listed_whole():
+    found = " ".join(loosened(POLICY, POLICY.model_copy(update={"system": RECORDED.system})))
+    assert "system: generator changed from" in found
+    assert 'system: recorded changed from null to "a.jsonl"' in found
+
+
+def test_every_kind_of_system_is_tried():
+    assert {type(system) for system in SYSTEMS} == {kind.model for kind in KINDS}
+
+
+def test_every_model_of_the_policy_is_reached():
+    """A model in a new place would not be looked at by `loosened`."""
+    weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy}
+    schema = model().model_json_schema()  # before the modules are listed: it reads them
+    systems = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(("fairgate.systems", "fairgate.domain.schema"))
+    ]
+    compared_whole = {
+        value
+        for module in (metamorphic, question_items, *systems)
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, GatePolicy.__bases__[0])
+    }
+    known = {model.__name__ for model in weighed | compared_whole}
+    assert set(schema["$defs"]) <= known

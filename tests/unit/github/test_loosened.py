@@ -1,0 +1,225 @@
+"""What a change of a policy makes easier, in words."""
+
+import pytest
+from fakes.policies import parse_policy, plan_of
+
+from fairgate.github.sides import loosened
+
+BASE = """\
+version: 1
+name: p
+confidence: 0.95
+correction: none
+on_inconclusive: fail
+min_decided: 0.95
+max_invalid: 0.1
+min_overlap: 0.9
+seed: 42
+system: {recorded: a.jsonl}
+suites:
+  - {id: s, task: sentiment, sources: demo-reviews, limit: 50, perturbations: [race, gender]}
+  - {id: t, task: sentiment, sources: demo-reviews}
+gates:
+  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
+  - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: interval}
+  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}
+quarantine:
+  - {case: s1, until: "2026-01-01", reason: r}
+"""
+
+
+def looser(before, after):
+    """What the policy `after` holds less strictly."""
+    return loosened(
+        *(parse_policy(text, "p.yaml").policy for text in (before, after)),
+        plans=(plan_of(before), plan_of(after)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("max: 0.2,", "max: 0.25,", "asr/generation: max raised from 0.2 to 0.25"),
+        ("max: 0.2, ", "", "max 0.2 removed"),
+        ("max: 0.3", "max: 0.4", "category=race): max raised"),
+        ("min: 0.1", "min: 0.05", "min lowered from 0.1 to 0.05"),
+        ("max_abs: 1.0", "max_abs: 2.0", "max_abs raised"),
+        (", regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}", "", "comparison with the baseline removed"),
+        ("margin: 0.02", "margin: 0.03", "margin raised"),
+        ("budget: 0.04", "budget: 0.05", "budget raised from 0.04 to 0.05"),
+        (" budget: 0.04,", "", "budget 0.04 removed"),
+        ("detect: 0.05", "detect: 0.5", "detect raised"),
+        ("max: 0.2,", "max: 0.2, advisory: true,", "made advisory"),
+        ("evidence: interval", "evidence: estimate", "evidence lowered"),
+        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0, on_inconclusive: warn", "no longer fails"),
+        ("max: 0.2,", "max: 0.2, on_inconclusive: warn,", "no longer fails the build"),
+        ("detect: 0.05", "detect: 0.05, strict: true", "strict switched on"),
+        ("sd: 0.3", "sd: 0.1", "sd lowered from 0.3 to 0.1"),
+        (", sd: 0.3", "", "sd 0.3 removed"),
+        ("seed: 42", "seed: 42\nconstant_answers: allow", "constant_answers changed from refuse to"),
+        ("min_overlap: 0.9", "min_overlap: 0.1", "min_overlap lowered"),
+        ("name: p", "name: q", "name changed from p to q: another baseline"),
+        ("confidence: 0.95", "confidence: 0.9", "confidence lowered from 0.95 to 0.9: intervals"),
+        ("seed: 42", "seed: 43", "seed changed from 42 to 43"),
+        ("{recorded: a.jsonl}", "{recorded: b.jsonl}", 'recorded changed from "a.jsonl" to "b.jsonl"'),
+        ("  - {case: s1,", "  - {case: s1, suite: s,", "case quarantined: s1"),
+        ("confidence: 0.95", "confidence: 0.999", "confidence raised"),
+        ("correction: none", "correction: holm", "correction"),
+        ("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin", "from fail to warn"),
+        ("min_decided: 0.95", "min_decided: 0.5", "min_decided lowered"),
+        ("max_invalid: 0.1", "max_invalid: 0.9", "max_invalid raised"),
+        ("limit: 50", "limit: 5", "suite s: limit changed from 50 to 5"),
+        ("  - {id: t, task: sentiment, sources: demo-reviews}\n", "", "suite removed: t"),
+        ('"2026-01-01"', '"2027-01-01"', "extended"),
+        ("quarantine:\n", 'quarantine:\n  - {case: s2, until: "2026-01-01", reason: r}\n', "s2"),
+        ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}\n", "", "rule removed"),
+    ],
+)  # fmt: skip
+def test_what_is_easier_is_said(before, after, said):
+    assert before in BASE
+    found = looser(BASE, BASE.replace(before, after))
+    assert len(found) == 1
+    assert said in found[0]
+
+
+def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():
+    found = looser(BASE, BASE.replace("[race, gender]", "[gender]"))
+    assert [one.partition(": ")[0] for one in found] == [
+        "asr/generation (category=race, suite=s)",
+        "suite s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("margin: 0.02", "margin: 0.01"),
+        ("budget: 0.04", "budget: 0.03"),
+        ("min_decided: 0.95", "min_decided: 0.99"), ("sd: 0.3", "sd: 0.5"),
+        ("max_invalid: 0.1", "max_invalid: 0.05"), ("min_overlap: 0.9", "min_overlap: 1.0"),
+        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0"),
+        ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash\ndescription: d"),
+        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.01}\n"),
+    ],
+)  # fmt: skip
+def test_what_is_stricter_is_not(before, after):
+    assert looser(BASE, BASE.replace(before, after)) == []
+
+
+def test_rules_may_change_their_order():
+    lines = BASE.splitlines()
+    start = lines.index("gates:") + 1
+    lines[start], lines[start + 2] = lines[start + 2], lines[start]
+    assert looser(BASE, "\n".join(lines)) == []
+
+
+MORE = "  - {metric: asr/retrieval, regression: {margin: 0.02}}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("gates:\n", f"gates:\n{MORE}", "more comparisons are corrected for together"),
+        ("gates:\n", "  - {id: u, task: sentiment, sources: demo-reviews}\ngates:\n", "more comparisons"),
+        ("correction: holm", "correction: none", "switched off: fewer results stay open"),
+        ("margin: 0.02", "margin: 0.01", None),
+        (" budget: 0.04,", "", "budget 0.04 removed"),
+        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.01}\n", None),
+    ],
+)  # fmt: skip
+def test_what_dilutes_a_correction_is_said(before, after, said):
+    text = BASE.replace("correction: none", "correction: holm")
+    assert before in text
+    found = looser(text, text.replace(before, after))
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+def test_an_open_interval_bound_that_only_warns_is_said_whatever_the_policy_does():
+    """It stops the build by default, even where the policy's inconclusive results warn."""
+    warns = BASE.replace("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin")
+    assert warns != BASE
+    after = warns.replace("evidence: interval", "evidence: interval, on_inconclusive: warn")
+    (said,) = looser(warns, after)
+    assert "an inconclusive result no longer fails the build" in said
+    assert looser(after, warns) == []
+
+
+def test_comparisons_of_identities_dilute_a_correction_too():
+    holm = BASE.replace("correction: none", "correction: holm")
+    more = holm.replace(
+        "quarantine:", "  - {metric: identity/max-difference, max: 0.9}\nquarantine:"
+    )
+    assert more != holm
+    (said,) = looser(holm, more)
+    assert "each rule rejects less easily" in said
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("max: 0.9", "max raised from 0.02 to 0.9"),
+        ("max: 0.01, advisory: true", "made advisory: it no longer fails the build"),
+        ("max: 0.01, evidence: significant", "evidence lowered from estimate to significant"),
+        ("for_each: term, max: 0.01", "rule removed"),
+        ("regression: {margin: 0.5}", "max 0.02 removed"),
+        ("max: 0.02", ""),
+        ("max: 0.02, evidence: interval", ""),
+        ("report: true", ""),
+        ("where: {category: race}, max: 0.9", ""),
+    ],
+)
+def test_a_rule_that_replaces_the_stricter_default_one_is_said(gate, said):
+    """Otherwise adding a rule would make a policy less strict, and nothing would say so."""
+    added = BASE.replace("quarantine:", f"  - {{metric: unreadable/net, {gate}}}\nquarantine:")
+    found = looser(BASE, added)
+    default = [f"unreadable/net (suite={suite}, by default): {said}" for suite in "st"]
+    assert found == (default if said else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("max: 0.3, evidence: interval", "evidence: interval, max: 0.3, suite: s"),
+    ],
+)
+def test_what_is_another_line_and_the_same_rules_is_not(before, after):
+    one_suite = BASE.replace("  - {id: t, task: sentiment, sources: demo-reviews}\n", "")
+    assert before in one_suite
+    assert looser(one_suite, one_suite.replace(before, after)) == []
+
+
+def test_a_line_for_each_term_in_the_place_of_lines_of_their_own():
+    lines = [
+        f"  - {{metric: asr/retrieval, where: {{category: gender, term: {term}}}, max: 0.1}}\n"
+        for term in ("man", "woman", "non-binary")
+    ]
+    line = "  - {metric: asr/retrieval, where: {category: gender}, for_each: term, max: 0.1}\n"
+    apart, together = (
+        BASE.replace("quarantine:", f"{text}quarantine:") for text in ("".join(lines), line)
+    )
+    assert looser(apart, together) == looser(together, apart) == []
+    found = looser(together, apart.replace(lines[1], lines[1].replace("0.1", "0.2")))
+    place = "asr/retrieval (category=gender, term=woman, suite={}): max raised from 0.1 to 0.2"
+    assert found == [place.format("s"), place.format("t")]
+
+
+def test_the_worst_stands_first():
+    """Whatever is cut, it is not the rule that no longer holds."""
+    many = "".join(
+        f"  - {{metric: asr/retrieval, where: {{category: {name}}}, max: 0.2}}\n"
+        for name in ("race", "gender")
+    )
+    before = BASE.replace("quarantine:", f"{many}quarantine:")
+    after = before.replace("category: race}, max: 0.2", "category: race}, max: 0.21")
+    after = after.replace("category: gender}, max: 0.2", "category: gender}, max: 0.99")
+    after = after.replace("max: 0.2,", "max: 0.3,").replace(
+        "  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}\n", ""
+    )
+    said = [one.rpartition(": ")[2] for one in looser(before, after)]
+    assert said == [
+        "rule removed",
+        "max raised from 0.2 to 0.99",
+        "max raised from 0.2 to 0.3",
+        "max raised from 0.2 to 0.21",
+    ]

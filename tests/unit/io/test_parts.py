@@ -1,0 +1,219 @@
+"""Files that belong together: all replaced or none, and known to belong together."""
+
+import errno
+import json
+import os
+import threading
+
+import pytest
+
+from fairgate.domain.errors import DataError, StoreError
+from fairgate.io.durable import PARTS, check_parts, write_parts
+
+OLD = {"a.md": "old a\n", "b.json": "old b\n", "c.jsonl": "old c\n"}
+NEW = {"a.md": "new a\n", "b.json": "new b\n", "c.jsonl": "new c\n"}
+
+
+def written(folder, texts):
+    write_parts(folder, {name: iter(text) for name, text in texts.items()})
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    written(tmp_path / "run", OLD)
+    return tmp_path / "run"
+
+
+def test_parts_are_written_and_known_and_other_files_stay(folder):
+    (folder / "mine.txt").write_text("stays")
+    written(folder, NEW)
+    check_parts(folder, NEW)
+    found = content(folder)
+    assert {name: found[name] for name in NEW} == NEW
+    assert set(found) == {*NEW, PARTS, "mine.txt"}
+
+
+class Full:
+    """A disk that is full after so many calls."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def __call__(self, *_args):
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def pieces(text, full):
+    full()
+    yield text
+
+
+@pytest.mark.parametrize(
+    ("call", "after"), [("write", n) for n in range(3)] + [("sync", n) for n in range(4)]
+)
+def test_a_full_disk_changes_nothing(folder, monkeypatch, call, after):
+    before, full = content(folder), Full(after)
+    files = {name: [text] for name, text in NEW.items()}
+    if call == "sync":
+        monkeypatch.setattr(os, "fsync", full)
+    else:
+        files = {name: pieces(text, full) for name, text in NEW.items()}
+    with pytest.raises(StoreError, match="the disk is full; what was there before is unchanged"):
+        write_parts(folder, files)
+    assert content(folder) == before
+    check_parts(folder, OLD)
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_death_between_two_replacements_is_told(folder, monkeypatch, after):
+    replace, left = os.replace, [after]
+
+    def dying(*names):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        replace(*names)
+
+    monkeypatch.setattr(os, "replace", dying)
+    with pytest.raises(KeyboardInterrupt):
+        written(folder, NEW)
+    if after == 0:
+        check_parts(folder, OLD)
+    else:
+        with pytest.raises(DataError, match="its files are of different runs or were edited"):
+            check_parts(folder, OLD)
+    assert not [path for path in folder.iterdir() if path.suffix == ".tmp"]
+
+
+def identities(folder):
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def test_what_has_these_bytes_already_is_not_written_again(folder, monkeypatch):
+    before, full = identities(folder), Full(0)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError):
+        written(folder, {**OLD, "b.json": "new"})
+    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    written(folder, OLD)
+    assert identities(folder) == before
+    monkeypatch.undo()
+    written(folder, {**OLD, "b.json": "new"})
+    after = identities(folder)
+    assert {name for name in after if after[name] != before[name]} == {"b.json", PARTS}
+    check_parts(folder, OLD)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-1], lambda text: text + "x", lambda text: "", lambda text: "x" + text[1:],
+        lambda text: text[: len(text) // 2] + "é" + text[len(text) // 2 :], lambda text: text[:-1] + "x",
+    ],
+)  # fmt: skip
+def test_a_file_that_differs_anywhere_is_written_whole(tmp_path, change):
+    text = "0123456789" * 300_000
+    parts = [text[n : n + 70_001] for n in range(0, len(text), 70_001)]
+    write_parts(tmp_path, {"a": parts, "b": [text]})
+    wanted = change(text)
+    write_parts(
+        tmp_path, {"a": [wanted[n : n + 999] for n in range(0, len(wanted), 999)], "b": [text]}
+    )
+    assert (tmp_path / "a").read_text() == wanted
+    check_parts(tmp_path, ["a", "b"])
+
+
+def test_a_link_is_replaced_even_if_it_leads_to_these_bytes(folder, tmp_path):
+    (tmp_path / "elsewhere").write_text(OLD["a.md"])
+    (folder / "a.md").unlink()
+    (folder / "a.md").symlink_to(tmp_path / "elsewhere")
+    written(folder, OLD)
+    assert not (folder / "a.md").is_symlink()
+    check_parts(folder, OLD)
+
+
+def test_what_another_process_replaced_meanwhile_is_written(folder):
+    def during():
+        (folder / "other").write_text("another run's")
+        (folder / "other").replace(folder / "a.md")
+        yield NEW["b.json"]
+
+    write_parts(folder, {"a.md": [OLD["a.md"]], "b.json": during(), "c.jsonl": [OLD["c.jsonl"]]})
+    assert (folder / "a.md").read_text() == OLD["a.md"]
+    check_parts(folder, OLD)
+
+
+def test_a_file_that_somebody_edits_meanwhile_is_told(folder):
+    def during():
+        (folder / "a.md").write_text("edited in its place")
+        yield NEW["b.json"]
+
+    with pytest.raises(StoreError, match="being edited by somebody else"):
+        write_parts(folder, {"a.md": [OLD["a.md"]], "b.json": during()})
+    assert (folder / "b.json").read_text() == OLD["b.json"]
+
+
+def test_two_that_write_at_once_do_not_mix_their_files(tmp_path):
+    together = threading.Barrier(4)
+
+    def write(number):
+        together.wait()
+        written(tmp_path, {f"{name}.txt": f"{number}" * 10 for name in "abcdef"})
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check_parts(tmp_path, [])
+    assert len({(tmp_path / f"{name}.txt").read_text() for name in "abcdef"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda f: (f / "a.md").write_text("new"), "edited: a.md is not what parts.json names"),
+        (lambda f: (f / "b.json").unlink(), "b.json is not"),
+        (lambda f: (f / "a.md").unlink() or (f / "a.md").mkdir(), "a.md is not"),
+        (lambda f: (f / PARTS).unlink(), "parts.json: no such file"),
+        (lambda f: (f / PARTS).write_text("{}"), "names no files"),
+        (lambda f: (f / PARTS).write_text("[]"), "expected a JSON object"),
+        (lambda f: (f / PARTS).write_text('{"parts": {"a.md": 1}}'), "names no files"),
+        (lambda f: (f / PARTS).write_text('{"parts": {}}'), "a.md, b.json, c.jsonl are not"),
+        (lambda f: (f / PARTS).write_text('{"parts": {"../x": "y"}}'), r"\.\./x, a.md"),
+        (lambda f: (f / PARTS).write_text("[" * 10**5), "nested deeper"),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_together_is_named(folder, edit, message):
+    edit(folder)
+    with pytest.raises(DataError, match=message):
+        check_parts(folder, OLD)
+
+
+def test_parts_name_every_file_with_its_sum(folder):
+    found = json.loads((folder / PARTS).read_text())
+    assert list(found["parts"]) == list(OLD)
+    assert (found["schema_version"], {len(sha) for sha in found["parts"].values()}) == (1, {64})
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be written"):
+        written(tmp_path / "file", NEW)
+
+
+@pytest.mark.parametrize("sizes", [(1, 70_000, 0, 5), (65_535, 1, 1), (30_000,) * 7, ()])
+def test_pieces_of_any_size_are_written_and_compared_in_their_order(tmp_path, sizes):
+    pieces = [chr(97 + n) * size for n, size in enumerate(sizes)]
+    for last in ("", "x", "", "ü"):
+        texts = [*pieces, last]
+        write_parts(tmp_path, {"a.txt": iter(texts)})
+        check_parts(tmp_path, ["a.txt"])
+        assert (tmp_path / "a.txt").read_text() == "".join(texts)

@@ -1,0 +1,357 @@
+"""Batches fit memory: halved where it ran out, without changing a bit or asking anything twice."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+
+import numpy as np
+import pytest
+from fakes.decoders import DEMO, TokenDecoder
+from fakes.encoders import write_encoder
+
+from fairgate.domain.errors import ModelError, OutOfMemoryError
+from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx import batches, decoder_opening, trials
+from fairgate.onnx.batches import MOST, BatchSize
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_session import BoundStep, DecoderSession
+from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_session import EncoderSession
+from fairgate.onnx.joint_rows import JointRows
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.runtime_errors import mapped_errors
+
+RNG = np.random.default_rng(3)
+PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (3, 5, 9, 30, 33, 34, 35, 40, 70, 99)]
+STEPS = 4
+SAID = [
+    RuntimeError("Error in execution: bfc_arena.cc Failed to allocate memory for requested buffer"),
+    RuntimeError("[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : bad allocation"),
+    RuntimeError("CUDA failure 2: out of memory ; GPU=0 ; hostname=runner"),
+    RuntimeError("CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0"),
+    MemoryError("std::bad_alloc"),
+]
+
+
+def leave_room_for(most, error, shapes, monkeypatch):
+    """Let memory run out where more rows than that are read or stepped."""
+
+    def limited(run):
+        def asked(self, tokens, *given, **options):
+            shapes.append(len(tokens))
+            with mapped_errors("the decoder failed", "Export it again."):
+                if len(tokens) > most:
+                    raise error
+            return run(self, tokens, *given, **options)
+
+        return asked
+
+    monkeypatch.setattr(DecoderSession, "_run", limited(DecoderSession._run))
+    monkeypatch.setattr(BoundStep, "run", limited(BoundStep.run))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return TokenDecoder(DEMO, STEPS).answers(PROMPTS)
+
+
+@pytest.mark.parametrize("error", SAID, ids=lambda error: str(error)[:20])
+@pytest.mark.parametrize("joins", [True, False])
+def test_memory_that_runs_out_halves_the_batch_and_changes_no_token(
+    expected, error, joins, monkeypatch
+):
+    engine, shapes = TokenDecoder(DEMO, STEPS), []
+    engine._session.joins = joins
+    leave_room_for(2, error, shapes, monkeypatch)
+    assert engine.answers(PROMPTS) == expected
+    # Pieces of prompts run twice as many rows together as prompts do.
+    assert engine._batch.rows in (1, 2)
+    assert engine.notices[0].startswith("memory ran out with 16 prompts at a time; the run went on")
+    shapes.clear()
+    assert engine.answers(PROMPTS) == expected
+    assert max(shapes) <= 2
+
+
+def test_what_was_answered_before_is_not_answered_again(monkeypatch):
+    taken, take = [], OnnxDecoder._take
+    engine = TokenDecoder(DEMO, STEPS, batch_size=8)
+    expected = engine.answers(PROMPTS)
+    steps = JointRows.step
+    calls = []
+
+    def fails_once(self, tokens):
+        calls.append(1)
+        if len(calls) == 2 * STEPS:
+            raise MemoryError
+        return steps(self, tokens)
+
+    monkeypatch.setattr(JointRows, "step", fails_once)
+    requests = [GenerationRequest(prompt=str(prompt)) for prompt in PROMPTS]
+    engine = TokenDecoder(DEMO, STEPS, batch_size=2)
+    monkeypatch.setattr(
+        OnnxDecoder, "_take", lambda self, row, *given: taken.append(row) or take(self, row, *given)
+    )
+    positions = [position for position, _ in engine.generate(requests)]
+    assert sorted(positions) == list(range(len(PROMPTS)))
+    assert [engine.tokens[place] for place in range(len(PROMPTS))] == expected
+    assert engine._batch.rows == 1
+    complete = {id(row) for row in taken if row.stopped}
+    assert len(complete) == len(PROMPTS)
+
+
+def test_sampled_answers_begin_again_with_their_own_seed(monkeypatch):
+    decoding = Decoding(temperature=1.5, top_p=1.0, max_new_tokens=6)
+    requests = [GenerationRequest(prompt=f"Reader {n} says:", seed=n) for n in range(9)]
+    expected = dict(OnnxDecoder(DEMO, decoding=decoding).generate(requests))
+    engine, step, calls = OnnxDecoder(DEMO, decoding=decoding), JointRows.step, []
+
+    def fails_once(self, tokens):
+        calls.append(1)
+        if len(calls) == 3:
+            raise MemoryError
+        return step(self, tokens)
+
+    monkeypatch.setattr(JointRows, "step", fails_once)
+    assert dict(engine.generate(requests)) == expected
+    assert engine._batch.rows == MOST // 2
+
+
+def test_no_room_for_one_row_is_an_error_with_what_to_do(monkeypatch):
+    engine = TokenDecoder(DEMO, STEPS)
+    engine._session  # noqa: B018 loads it
+    leave_room_for(1, SAID[1], [], monkeypatch)
+    with pytest.raises(ModelError, match=r"bad allocation\. Memory ran out with one row at a time"):
+        engine.answers(PROMPTS)
+    assert [notice.split(";")[0].split()[-5] for notice in engine.notices] == ["16", "8", "4", "2"]
+
+
+def asked(engine, how):
+    requests = [GenerationRequest(prompt="Who was late?", options=("Maria", "He"))] * 3
+    return dict(engine.generate(requests)) if how == "generate" else engine.score_options(requests)
+
+
+@pytest.mark.parametrize("how", ["generate", "score"])
+def test_memory_without_room_for_the_model_is_not_tried_again_with_fewer_rows(how, monkeypatch):
+    loaded = []
+
+    def no_room(*given, **options):
+        loaded.append(1)
+        raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
+
+    monkeypatch.setattr(decoder_opening, "open_session", no_room)
+    engine = OnnxDecoder(DEMO, decoding=Decoding())
+    assert list(engine.generate([])) == engine.score_options([]) == []
+    assert not loaded
+    with pytest.raises(ModelError) as found:
+        asked(engine, how)
+    assert str(found.value) == "the graph cannot be loaded. Use more memory."
+    assert (len(loaded), engine.notices) == (1, [])
+
+
+def done_once(function):
+    """Return a function that gives what the first call gave."""
+    found = []
+
+    def first(*given, **options):
+        if not found:
+            found.append(function(*given, **options))
+        return found[0]
+
+    return first
+
+
+@pytest.mark.parametrize(("joins", "runs"), [(True, 10), (False, 18)])
+def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(joins, runs, monkeypatch):
+    """What a trial finds decides which kernels run: it must not depend on the free memory."""
+    folder, calls, fatal = ModelFolder.find(DEMO), [], []
+
+    def counted(run):
+        def fails(self, *given, **options):
+            calls.append(1)
+            if [len(calls)] == fatal:
+                raise OutOfMemoryError("the decoder failed", "Use more memory.")
+            return run(self, *given, **options)
+
+        return fails
+
+    monkeypatch.setattr(DecoderSession, "_run", counted(DecoderSession._run))
+    monkeypatch.setattr(BoundStep, "run", counted(BoundStep.run))
+    for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
+        monkeypatch.setattr(decoder_opening, name, done_once(getattr(decoder_opening, name)))
+    if not joins:  # so that every trial is needed
+        monkeypatch.setattr(trials, "steps_jointly", lambda *given, **options: False)
+    DecoderSession(folder, device="cpu", threads=1)
+    number = len(calls)
+    assert number == runs
+    for place in range(1, number + 1):
+        calls.clear()
+        fatal[:] = [place]
+        with pytest.raises(OutOfMemoryError):
+            DecoderSession(folder, device="cpu", threads=1)
+
+
+def test_memory_without_room_for_the_better_graph_does_not_choose_the_other(monkeypatch):
+    opened, open_session = [], decoder_opening.open_session
+
+    def no_room_at_first(*given, **options):
+        opened.append(1)
+        if len(opened) == 1:
+            raise OutOfMemoryError("the graph cannot be loaded", "Use more memory.")
+        return open_session(*given, **options)
+
+    monkeypatch.setattr(decoder_opening, "open_session", no_room_at_first)
+    with pytest.raises(OutOfMemoryError):
+        DecoderSession(ModelFolder.find(DEMO), device="cpu", threads=1)
+
+
+def test_memory_that_runs_out_where_padding_is_tried_decides_nothing(tmp_path, monkeypatch):
+    write_encoder(tmp_path / "encoder")
+    run = EncoderSession._run
+
+    def limited(self, rows, width):
+        if width > 3:
+            raise OutOfMemoryError("the encoder failed", "Use more memory.")
+        return run(self, rows, width)
+
+    monkeypatch.setattr(EncoderSession, "_run", limited)
+    session = EncoderSession(ModelFolder.find(tmp_path / "encoder"), device="cpu")
+    with pytest.raises(OutOfMemoryError):
+        session.pads  # noqa: B018 tries it
+
+
+def test_options_are_scored_with_what_fits(monkeypatch):
+    requests = [
+        GenerationRequest(
+            prompt=f"Who was late, {'really ' * n}?", options=("Maria", "The old man")
+        )
+        for n in range(9)
+    ]
+    expected = OnnxDecoder(DEMO, decoding=Decoding()).score_options(requests)
+    engine = OnnxDecoder(DEMO, decoding=Decoding())
+    engine._session  # noqa: B018 loads it
+    leave_room_for(2, SAID[4], [], monkeypatch)
+    assert engine.score_options(requests) == expected
+    assert engine.notices
+
+
+def test_other_failures_are_not_tried_again(monkeypatch):
+    engine, shapes = TokenDecoder(DEMO, STEPS), []
+    engine._session  # noqa: B018 loads it
+    error = RuntimeError("Non-zero status code returned while running MatMul node")
+    leave_room_for(0, error, shapes, monkeypatch)
+    with pytest.raises(ModelError, match="MatMul"):
+        engine.answers(PROMPTS)
+    assert len(shapes) == 1
+
+
+@contextlib.contextmanager
+def address_space(spare):
+    """Let this process take so many bytes more, and no others."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = batches._in_kilobytes(batches._STATUS, "VmSize:")
+    resource.setrlimit(resource.RLIMIT_AS, (used + spare, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(not batches._STATUS.exists(), reason="there is no /proc here")
+def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
+    # Attention of whole prompts takes 4 heads * 1200 * 1200 * 4 bytes a row, for scores and mask.
+    monkeypatch.setattr(DecoderSession, "shares", False)
+    prompts = [RNG.integers(3, 1000, 1200).tolist() for _ in range(16)]
+    engine = TokenDecoder(DEMO, 1, threads=1)
+    engine.answers([[5, 6, 7]])
+    with address_space(260 * 2**20):
+        found = engine.answers(prompts)
+    assert engine._batch.rows < MOST
+    assert engine.notices
+    assert found[3:5] == TokenDecoder(DEMO, 1, threads=1, batch_size=2).answers(prompts[3:5])
+
+
+@pytest.mark.parametrize(
+    ("free", "on_cpu", "rows"),
+    [
+        (None, True, MOST),
+        (10**12, True, MOST),
+        (4 * 1000 * 5 + 1, True, 5),
+        (0, True, 1),
+        (0, False, 64),
+    ],
+)
+def test_auto_takes_as_many_rows_as_memory_holds(free, on_cpu, rows, monkeypatch):
+    monkeypatch.setattr(batches, "free_bytes", lambda _: free)
+    chosen = BatchSize(None)
+    chosen.fit(1000, on_cpu=on_cpu)
+    assert chosen.rows == rows
+    chosen.fit(10**15, on_cpu=True)
+    assert chosen.rows == rows
+
+
+def test_a_number_is_kept_whatever_memory_holds(monkeypatch):
+    monkeypatch.setattr(batches, "free_bytes", lambda _: 0)
+    chosen = BatchSize(7)
+    chosen.fit(1000, on_cpu=True)
+    assert chosen.rows == 7
+
+
+def test_the_engine_fits_its_batch_to_the_longest_prompt_and_answer(monkeypatch):
+    engine = TokenDecoder(DEMO, STEPS, batch_size=None)
+    longest = max(map(len, PROMPTS)) + STEPS
+    row = engine._session.token_bytes * longest
+    monkeypatch.setattr(batches, "free_bytes", lambda _: 4 * row * 3 + 1)
+    engine.answers(PROMPTS)
+    assert engine._batch.rows == 3
+
+
+def test_free_memory_is_the_least_of_what_is_left(tmp_path, monkeypatch):
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:   5000 kB\n")
+    (tmp_path / "status").write_text("Name:\tpython\nVmSize:\t  1000 kB\n")
+    (tmp_path / "max").write_text("max\n")
+    (tmp_path / "limit").write_text("4000000\n")
+    (tmp_path / "used").write_text("1000000\n")
+    monkeypatch.setattr(batches, "_SYSTEM", tmp_path / "meminfo")
+    monkeypatch.setattr(batches, "_STATUS", tmp_path / "status")
+    limits = {"now": (resource.RLIM_INFINITY, resource.RLIM_INFINITY)}
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits["now"])
+    cgroup = [(tmp_path / "max", tmp_path / "used"), (tmp_path / "none", tmp_path / "none")]
+    monkeypatch.setattr(batches, "_CGROUPS", cgroup)
+    assert batches.free_bytes() == 5000 * 1024
+    assert batches.free_bytes(4) == 1250 * 1024
+    cgroup[1] = (tmp_path / "limit", tmp_path / "used")
+    assert batches.free_bytes() == 3_000_000
+    assert batches.free_bytes(7) == 3_000_000 // 7
+    limits["now"] = (2000 * 1024, -1)
+    assert batches.free_bytes() == 1000 * 1024
+    assert batches.free_bytes(2) == 1000 * 1024, "`ulimit -v` is of each process"
+    limits["now"] = (500 * 1024, -1)
+    assert batches.free_bytes() == 0
+    (tmp_path / "meminfo").write_text("nothing of use")
+    limits["now"] = (resource.RLIM_INFINITY, -1)
+    cgroup.clear()
+    assert batches.free_bytes() is None
+
+
+def test_an_encoder_goes_on_with_fewer_texts(tmp_path, monkeypatch):
+    folder = tmp_path / "encoder"
+    write_encoder(folder)
+    texts = [f"a text number {n}" for n in range(12)]
+    expected = OnnxEncoder(folder).embed(texts)
+    engine, sizes, run = OnnxEncoder(folder), [], EncoderSession._run
+
+    def limited(self, rows, width):
+        sizes.append(len(rows))
+        if len(rows) > 5:
+            raise OutOfMemoryError("the encoder failed", "Use more memory.")
+        return run(self, rows, width)
+
+    monkeypatch.setattr(EncoderSession, "_run", limited)
+    assert np.array_equal(engine.embed(texts), expected)
+    refused = sum(size > 5 for size in sizes)
+    engine.embed(texts[::-1])
+    assert sum(size > 5 for size in sizes) == refused
+    monkeypatch.setattr(EncoderSession, "_run", lambda *_: limited(engine._session, range(9), 8))
+    with pytest.raises(ModelError, match="the encoder failed"):
+        engine.embed(["one"])

@@ -1,0 +1,138 @@
+"""What the engine does differently on a CUDA device, run here: only the device's name differs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from fakes.decoders import DEMO, TokenDecoder, builder_expected, builder_folder
+
+from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx import decoder_opening
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.joint_attention import JOINT_INPUT
+
+RNG = np.random.default_rng(23)
+PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (1, 7, 33, 64, 64, 65, 90)]
+STEPS = 9
+
+
+class Binding:
+    """A real binding whose outputs on the card are on the CPU; notes where each one was to be."""
+
+    def __init__(self, inner, log):
+        self._inner, self._log = inner, log
+        self._given, self._places = [], {}
+
+    def bind_cpu_input(self, name, array):
+        self._inner.bind_cpu_input(name, array)
+
+    def bind_ortvalue_input(self, name, value):
+        self._given.append(value)
+        self._inner.bind_ortvalue_input(name, value)
+
+    def bind_output(self, name, device):
+        self._places[name] = device
+        self._inner.bind_output(name, "cpu")
+
+    def bind_ortvalue_output(self, name, value):
+        raise AssertionError(f"{name} is written in place, which no card has been seen to do")
+
+    def get_outputs(self):
+        values = self._inner.get_outputs()
+        self._log.append((self._given, self._places, values[1:]))
+        return values
+
+
+class OnCard:
+    """A session that runs here and takes itself to be on the card."""
+
+    def __init__(self, inner, log):
+        self._inner, self._log = inner, log
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def io_binding(self):
+        return Binding(self._inner.io_binding(), self._log)
+
+    def run_with_iobinding(self, binding):
+        self._inner.run_with_iobinding(binding._inner)
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """What each run was given and returned of the cache, and where it was to be."""
+    log, start = [], decoder_opening.open_session
+
+    def opened(*given, **options):
+        assert options.pop("device") == "cuda"
+        return OnCard(start(*given, device="cpu", **options), log)
+
+    monkeypatch.setattr(decoder_opening, "open_session", opened)
+    return log
+
+
+def test_the_cache_stays_on_the_card_and_is_handed_on_without_a_copy(card):
+    engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
+    engine._session  # noqa: B018 loads it
+    card.clear()
+    engine.answers([PROMPTS[3], PROMPTS[4]])
+    assert len(card) == STEPS
+    for _, places, _ in card:
+        assert places.pop("logits") == "cpu"
+        assert set(places.values()) == {"cuda"}
+    for (_, _, returned), (given, _, _) in pairwise(card):
+        assert len(given) == len(returned)
+        assert all(one is other for one, other in zip(given, returned, strict=True))
+
+
+def test_no_cache_is_fetched_from_the_card(card, monkeypatch):
+    monkeypatch.setattr(DecoderSession, "select", lambda *_: pytest.fail("rows were moved"))
+    engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
+    session = engine._session
+    assert (session.selects, session.shares, session.joins) == (False, False, False)
+    # Its GroupQueryAttention would be one of float32, which cards do not have.
+    assert JOINT_INPUT not in session._inputs
+    assert len(engine.answers(PROMPTS)) == len(PROMPTS)
+
+
+def test_answers_are_those_of_the_cpu_whatever_the_batch(card, monkeypatch):
+    on_card = [
+        TokenDecoder(DEMO, STEPS, device="cuda", batch_size=size).answers(PROMPTS)
+        for size in (1, 3, 64)
+    ]
+    monkeypatch.undo()
+    assert on_card == [TokenDecoder(DEMO, STEPS).answers(PROMPTS)] * 3
+
+
+def test_rows_that_are_complete_go_on_beside_the_others_and_answer_once(card):
+    decoding = Decoding(temperature=2.0, max_new_tokens=25)
+    requests = [GenerationRequest(prompt="Reader: the soup", seed=seed) for seed in range(12)]
+    engine = OnnxDecoder(DEMO, decoding=decoding, device="cuda", batch_size=12)
+    engine._prompts.end_tokens = frozenset(range(3, 900))
+    engine._session  # noqa: B018 loads it
+    card.clear()
+    answers = list(engine.generate(requests))
+    assert sorted(position for position, _ in answers) == list(range(12))
+    assert len({answer.tokens for _, answer in answers}) > 1
+    assert {given[0].shape()[0] for given, _, _ in card} == {12}
+    assert len(card) == 1 + max(answer.tokens for _, answer in answers)
+
+
+def test_a_builders_graph_answers_as_transformers_does(card, tmp_path):
+    prompts, expected = builder_expected()
+    engine = TokenDecoder(
+        builder_folder(tmp_path / "builder"), len(expected[0]), device="cuda", batch_size=5
+    )
+    assert engine.answers(prompts) == expected
+
+
+def test_a_card_has_answers_of_its_own():
+    decoding = Decoding()
+    assert (
+        OnnxDecoder(DEMO, decoding=decoding, device="cuda").fingerprint
+        != OnnxDecoder(DEMO, decoding=decoding).fingerprint
+    )

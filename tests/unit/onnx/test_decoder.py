@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairgate
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.onnx import decoder_graph, decoder_opening, decoder_session
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.relations.oracles.label import first_label
+
+DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
+LABELS = ("positive", "negative", "neutral", "mixed")
+TEXTS = (
+    "The soup was cold and nobody said sorry.",
+    "I would buy it again today. It works, it is quiet and it was not even expensive.",
+    "The lamp has two switches.",
+    "Good food, but we waited for an hour and the waiter forgot the wine, so I do not know.",
+    "Never again.",
+    "What a wonderful evening! " * 6,
+    "It arrived on Tuesday in a brown box, together with a manual in four languages.",
+)
+GREEDY = Decoding(max_new_tokens=12)
+SAMPLED = Decoding(temperature=1.0, top_p=0.95, top_k=50, max_new_tokens=12)
+
+
+def make_requests(number=21):
+    return [
+        GenerationRequest(
+            prompt="What is the sentiment of the text? Answer with one word: positive, negative, "
+            f'neutral or mixed.\n\nReader {i} says the following text: "{TEXTS[i % 7]}"\nAnswer:',
+            labels=LABELS,
+            seed=i,
+        )
+        for i in range(number)
+    ]
+
+
+def answers_of(engine, requests):
+    found = dict(engine.generate(requests))
+    return [found[place] for place in range(len(requests))]
+
+
+@pytest.fixture(scope="module")
+def requests():
+    return make_requests()
+
+
+@pytest.mark.parametrize("decoding", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_answers_and_margins_do_not_depend_on_batch_order_or_threads(requests, decoding):
+    expected = answers_of(OnnxDecoder(DEMO, decoding=decoding, threads=1), requests)
+    assert any(answer.margin is not None for answer in expected)
+    for batch_size, threads in ((1, 2), (7, 1), (32, 2)):
+        order = list(range(len(requests)))
+        random.Random(batch_size).shuffle(order)
+        engine = OnnxDecoder(DEMO, decoding=decoding, batch_size=batch_size, threads=threads)
+        shuffled = answers_of(engine, [requests[place] for place in order])
+        assert shuffled == [expected[place] for place in order]
+
+
+@pytest.mark.parametrize("decoding", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_stopping_early_gives_the_label_of_the_full_answer(requests, decoding):
+    engine = OnnxDecoder(DEMO, decoding=decoding)
+    stopped = answers_of(engine, requests)
+    full = answers_of(engine, [replace(request, labels=()) for request in requests])
+    for early, late in zip(stopped, full, strict=True):
+        assert first_label(early.text, LABELS) == first_label(late.text, LABELS)
+        assert late.text.startswith(early.text)
+        assert late.margin is None
+    assert sum(a.tokens for a in stopped) <= sum(a.tokens for a in full)
+
+
+def test_compacting_the_batch_changes_nothing(requests, monkeypatch):
+    decoding = replace(SAMPLED, temperature=2.0, top_p=1.0, top_k=0, max_new_tokens=20)
+    monkeypatch.setattr(decoder_session.DecoderSession, "shares", False)
+    compacting = OnnxDecoder(DEMO, decoding=decoding)
+    expected = answers_of(compacting, requests)
+    assert len({answer.tokens for answer in expected}) > 1
+    monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
+    assert answers_of(OnnxDecoder(DEMO, decoding=decoding), requests) == expected
+
+
+@pytest.mark.parametrize("copies", [1, 2, 7])
+def test_equal_prompts_are_read_once_and_answered_each_by_its_seed(requests, copies, monkeypatch):
+    repeated = [replace(one, seed=100 * n + one.seed) for n in range(copies) for one in requests]
+    random.Random(3).shuffle(repeated)
+    engine = OnnxDecoder(DEMO, decoding=SAMPLED)
+    distinct = tokens_read(engine, requests, monkeypatch)
+    found = answers_of(engine, repeated)
+    # A prompt may end one batch and begin another, which reads its last unit of tokens again.
+    batches = -(-len(repeated) // 16) + len(requests)
+    assert tokens_read(engine, repeated, monkeypatch) <= distinct + 2 * 16 * batches
+    assert found == [answers_of(engine, [one])[0] for one in repeated]
+
+
+def tokens_read(engine, requests, monkeypatch):
+    """Return how many tokens of prompts an engine computes, padding included."""
+    session, read = engine._session, []
+    prefill = session.prefill
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            session,
+            "prefill",
+            lambda rows, width, *given: (
+                read.append(len(rows) * width) or prefill(rows, width, *given)
+            ),
+        )
+        answers_of(engine, requests)
+    return sum(read)
+
+
+def test_where_rows_cannot_be_taken_equal_prompts_are_read_each(requests, monkeypatch):
+    monkeypatch.setattr(decoder_session.DecoderSession, "shares", False)
+    repeated = [replace(one, seed=n) for n in range(3) for one in requests[:4]]
+    expected = answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated)
+    monkeypatch.setattr(decoder_session.DecoderSession, "selects", False)
+    assert answers_of(OnnxDecoder(DEMO, decoding=SAMPLED), repeated) == expected
+
+
+def test_the_uncut_graph_gives_the_same_answers(requests, monkeypatch):
+    expected = answers_of(OnnxDecoder(DEMO, decoding=GREEDY), requests)
+    monkeypatch.setattr(decoder_graph, "cut_to_positions", lambda _: False)
+    whole = OnnxDecoder(DEMO, decoding=GREEDY)
+    assert answers_of(whole, requests) == expected
+    assert not whole._session.cut
+
+
+def test_the_embedded_graph_is_cut_and_padded():
+    session = OnnxDecoder(DEMO, decoding=GREEDY)._session
+    assert session.cut
+    assert session.pads
+
+
+def test_the_seed_of_a_request_decides_its_sampled_answer(requests):
+    engine = OnnxDecoder(DEMO, decoding=replace(SAMPLED, temperature=2.0, top_p=1.0))
+    same = [replace(requests[0], seed=3, labels=())] * 2
+    other = [replace(requests[0], seed=seed, labels=()) for seed in range(8)]
+    first, second = answers_of(engine, same)
+    assert first == second
+    assert len({answer.text for answer in answers_of(engine, other)}) > 1
+
+
+def test_an_answer_ends_at_the_limit_of_new_tokens(requests):
+    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=1))
+    for answer in answers_of(engine, requests[:3]):
+        assert answer.tokens <= 1
+        assert answer.stopped in {"length", "end"}
+
+
+def test_an_end_token_ends_the_answer_and_is_not_counted(requests, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(DEMO, folder)
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": list(range(2048))}))
+    [answer] = answers_of(OnnxDecoder(folder, decoding=GREEDY), requests[:1])
+    assert (answer.text, answer.tokens, answer.stopped, answer.margin) == ("", 0, "end", None)
+
+
+def test_a_prompt_that_is_too_long_names_sizes_and_what_to_change(requests):
+    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2030))
+    with pytest.raises(ModelError, match=r"tokens, the limit is 18 .*document_characters.*top_k"):
+        list(engine.generate(requests))
+
+
+def test_the_context_of_the_model_limits_prompt_and_answer_together():
+    engine = OnnxDecoder(DEMO, decoding=replace(GREEDY, max_new_tokens=2040))
+    with pytest.raises(ModelError, match="2040 kept for the answer"):
+        list(engine.generate([GenerationRequest(prompt="good " * 30)]))
+
+
+def test_no_requests_load_no_model(monkeypatch):
+    monkeypatch.setattr(decoder_opening, "open_session", None)
+    engine = OnnxDecoder(DEMO, decoding=GREEDY)
+    assert list(engine.generate([])) == []
+    assert engine.score_options([]) == []
+    assert engine.fingerprint.startswith("onnx-decoder/6:")
+
+
+def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):
+    engine = OnnxDecoder(DEMO, decoding=GREEDY)
+    prefill = engine._session.prefill
+
+    def spoiled(rows, width, read=None, before=None):
+        logits, cache = prefill(rows, width, read, before)
+        return np.where(np.arange(logits.shape[-1]) == 5, np.nan, logits), cache
+
+    monkeypatch.setattr(engine._session, "prefill", spoiled, raising=False)
+    with pytest.raises(ModelError, match=r"nan.*export it again"):
+        list(engine.generate(requests[:1]))
+
+
+def test_the_fingerprint_follows_what_changes_answers():
+    prints = {
+        OnnxDecoder(DEMO, decoding=decoding).fingerprint
+        for decoding in (GREEDY, SAMPLED, replace(GREEDY, max_new_tokens=13))
+    }
+    assert len(prints) == 3
+    same = {
+        OnnxDecoder(DEMO, decoding=decoding, batch_size=size, threads=2).fingerprint
+        for decoding in (GREEDY, replace(GREEDY, top_p=0.5, seed=1))
+        for size in (1, 8)
+    }
+    assert len(same) == 1
+
+
+def option_requests():
+    return [
+        GenerationRequest(
+            prompt=f"Context: Maria and the old man met at noon. {'They talked. ' * i}\nQuestion: "
+            "Who was late?\nAnswer:",
+            options=("Maria", "The old man", "Not enough information is given here"),
+        )
+        for i in range(5)
+    ]
+
+
+def test_option_scores_are_the_sums_of_the_steps_own_log_probabilities():
+    engine = OnnxDecoder(DEMO, decoding=GREEDY)
+    request = option_requests()[1]
+    [scores] = engine.score_options([request])
+    for option, score in zip(request.options, scores, strict=True):
+        prompt, full = engine._prompts.encode_with_option(request.prompt, [option])
+        logits, cache = engine._session.prefill([prompt, prompt], len(prompt))
+        row, total = logits[0, 0], 0.0
+        for token in full[len(prompt) :]:
+            total += float(row[token] - np.logaddexp.reduce(row.astype(np.float64)))
+            row = engine._session.step(cache, [token, token])[0]
+        assert score == pytest.approx(total, abs=1e-4)
+
+
+def test_option_scores_do_not_depend_on_batch_order_or_threads():
+    requests = option_requests()
+    expected = OnnxDecoder(DEMO, decoding=GREEDY, threads=1).score_options(requests)
+    for batch_size, threads in ((1, 1), (7, 2)):
+        engine = OnnxDecoder(DEMO, decoding=GREEDY, batch_size=batch_size, threads=threads)
+        assert engine.score_options(requests[::-1]) == expected[::-1]
+
+
+@pytest.mark.parametrize("kept", [2047, 2048, 2052, 10_000])
+def test_an_answer_that_leaves_no_room_to_the_prompt_is_named_as_such(kept):
+    engine = OnnxDecoder(DEMO, decoding=Decoding(max_new_tokens=kept))
+    with pytest.raises(ModelError) as found:
+        list(engine.generate([GenerationRequest(prompt="Is it good? " * 2)]))
+    said = str(found.value)
+    assert not re.search(r"limit is (-|0)", said)
+    if kept > 2047:
+        assert f"{kept} tokens are kept for the answer, which leaves none to the prompt" in said
+        assert "has 2048 tokens for both" in said
+
+
+ASKED = {
+    "in a prompt": ({"prompt": "a strange word"}, []),
+    "in a label": ({"prompt": "a", "labels": ("strange", "good")}, []),
+    "in an option": ({"prompt": "a", "options": ("strange", "good")}, ["score_options"]),
+}
+
+
+@pytest.mark.parametrize("where", ASKED)
+def test_a_token_beyond_the_vocabulary_is_named(tmp_path, where):
+    asked, scored = ASKED[where]
+    folder = shutil.copytree(DEMO, tmp_path / "m")
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    flags = dict.fromkeys(("special", "single_word", "lstrip", "rstrip", "normalized"), False)
+    content["added_tokens"].append({"id": 2048, "content": "strange", **flags})
+    path.write_text(json.dumps(content))
+    engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=2))
+    ask = engine.score_options if scored else lambda requests: list(engine.generate(requests))
+    with pytest.raises(ModelError) as found:
+        ask([GenerationRequest(**asked)])
+    assert "token 2048, 'strange', is not one of the 2048 of" in str(found.value)
+    assert list(engine.generate([GenerationRequest(prompt="plain")]))

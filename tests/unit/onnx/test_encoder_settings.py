@@ -1,0 +1,449 @@
+"""What an encoder's files and the policy say about it, and what is refused because they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from fakes.encoders import MODULES, TABLE, WORDS, encoder_graph, tokenizer, write_encoder
+
+from fairgate.domain.errors import ModelError
+from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import EmbedderChoice
+
+PROMPTS = "config_sentence_transformers.json"
+E5 = EmbedderChoice(query_prompt="query: ", document_prompt="passage: ")
+
+
+def states(*words):
+    return np.array([TABLE[WORDS.index(word)] for word in words], dtype=np.float64)
+
+
+def unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def refusal(folder, **options):
+    with pytest.raises(ModelError) as refused:
+        OnnxEncoder(folder, **options).embed(["a b"])
+    assert str(folder) in str(refused.value)
+    return str(refused.value)
+
+
+SUM = states("[CLS]", "a", "b", "[SEP]").sum(axis=0)
+POOLED = {
+    "mean": SUM / 4,
+    "cls": states("[CLS]")[0],
+    "max": states("[CLS]", "a", "b", "[SEP]").max(axis=0),
+    "mean_sqrt_len_tokens": SUM / 2,
+    "weightedmean": np.array([1, 2, 3, 4]) @ states("[CLS]", "a", "b", "[SEP]") / 10,
+    "lasttoken": states("[SEP]")[0],
+}
+
+
+@pytest.mark.parametrize("pooling", POOLED)
+@pytest.mark.parametrize("spelling", ["new", "old"])
+def test_every_pooling_of_sentence_transformers_is_computed(tmp_path, pooling, spelling):
+    key = {"cls": "cls_token", "lasttoken": "lasttoken"}.get(pooling, f"{pooling}_tokens")
+    key = "mean_sqrt_len_tokens" if pooling == "mean_sqrt_len_tokens" else key
+    old = {
+        "1_Pooling/config.json": {
+            f"pooling_mode_{key}": True,
+            "pooling_mode_cls_token": pooling == "cls",
+        }
+    }
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], pooling=pooling, files=old if spelling == "old" else None)  # fmt: skip
+    found = OnnxEncoder(folder, unit=False, batch_size=3).embed(["a b c d", "a b", "c"])[1]
+    assert found == pytest.approx(POOLED[pooling], abs=1e-6)
+
+
+def test_several_poolings_stand_one_after_the_other(tmp_path):
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], pooling=["cls", "mean"])
+    encoder = OnnxEncoder(folder, unit=False)
+    assert encoder.dimensions == 12
+    assert encoder.embed(["a b"])[0] == pytest.approx(np.concatenate([POOLED["cls"], POOLED["mean"]]), abs=1e-6)  # fmt: skip
+
+
+def test_without_a_pooling_the_model_is_refused_and_the_policy_may_name_it(tmp_path):
+    folder = write_encoder(tmp_path / "m", modules=None, pooling=None)
+    said = refusal(folder)
+    assert "nothing in" in said
+    assert "`pooling` of the embedder" in said
+    chosen = OnnxEncoder(folder, choice=EmbedderChoice(pooling="cls"))
+    assert chosen.embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
+    other = OnnxEncoder(folder, choice=EmbedderChoice(pooling="mean"))
+    assert chosen.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize("modules", [["Transformer"], ["Transformer", "Normalize"]])
+def test_modules_without_a_pooling_are_refused(tmp_path, modules):
+    refusal(write_encoder(tmp_path / "m", modules=modules))
+
+
+def test_a_pooling_against_the_models_own_is_refused(tmp_path):
+    folder = write_encoder(tmp_path / "m", pooling="cls")
+    assert "Remove `pooling`" in refusal(folder, choice=EmbedderChoice(pooling="mean"))
+    assert "'attention'" in refusal(write_encoder(tmp_path / "n", pooling="attention"))
+    odd = {"1_Pooling/config.json": {"pooling_mode_own": True}}
+    assert "pooling_mode_own" in refusal(write_encoder(tmp_path / "o", pooling=None, files=odd))
+
+
+def test_the_pooling_is_read_where_the_modules_say(tmp_path):
+    folder = write_encoder(tmp_path / "m", pooling="mean", files={"own/config.json": {"pooling_mode": "cls"}})  # fmt: skip
+    listed = [{"type": "sentence_transformers.models.Transformer", "path": ""}, {"type": "sentence_transformers.models.Pooling", "path": "own"}]  # fmt: skip
+    write_encoder(folder, pooling="mean", files={"modules.json": listed, "own/config.json": {"pooling_mode": "cls"}})  # fmt: skip
+    assert OnnxEncoder(folder).settings.poolings == ("cls",)
+    listed[1]["path"] = "../own"
+    write_encoder(folder, files={"modules.json": listed})
+    assert "inside the model's own" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        ["Transformer", "Pooling", "Dense"],
+        ["Transformer", "Pooling", "Normalize", "Dense"],
+        ["Transformer", "Normalize", "Pooling"],
+        ["custom_st.Transformer", "Pooling", "Normalize"],
+        ["Transformer", "Pooling", "Pooling"],
+        ["StaticEmbedding", "Normalize"],
+    ],
+)
+def test_modules_that_are_not_computed_are_refused_by_name(tmp_path, modules):
+    assert ", ".join(modules)[:40] in refusal(write_encoder(tmp_path / "m", modules=modules))
+
+
+def test_a_graph_that_computes_all_modules_is_read_at_its_end(tmp_path):
+    outputs = ("token_embeddings", "sentence_embedding")
+    further = write_encoder(tmp_path / "m", modules=["Transformer", "Pooling", "Dense", "Normalize"], outputs=outputs)  # fmt: skip
+    assert OnnxEncoder(further).embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
+    plain = write_encoder(tmp_path / "n", outputs=outputs)
+    assert OnnxEncoder(plain).embed(["a b"])[0] == pytest.approx(unit(POOLED["mean"]), abs=1e-6)
+    only = write_encoder(tmp_path / "o", modules=None, pooling=None, outputs=("sentence_embedding",))  # fmt: skip
+    assert OnnxEncoder(only).embed(["a b"])[0] == pytest.approx(unit(POOLED["cls"]), abs=1e-6)
+    assert "pools by itself" in refusal(only, choice=EmbedderChoice(pooling="cls"))
+    custom = write_encoder(tmp_path / "p", modules=["own.Transformer", "Pooling"], outputs=outputs)
+    assert "own.Transformer" in refusal(custom)
+
+
+@pytest.mark.parametrize("outputs", [("logits",), ("pooler_output", "logits"), ("output_0",)])
+def test_an_output_of_unknown_meaning_is_not_pooled(tmp_path, outputs):
+    assert "no token states" in refusal(write_encoder(tmp_path / "m", outputs=outputs))
+
+
+def test_prompts_stand_before_queries_and_documents(tmp_path):
+    files = {
+        PROMPTS: {"prompts": {"query": "query: ", "document": "passage: ", "Clustering": "c "}}
+    }
+    encoder = OnnxEncoder(write_encoder(tmp_path / "m", files=files))
+    plain = OnnxEncoder(write_encoder(tmp_path / "n"))
+    queries = encoder.for_queries()
+    assert np.array_equal(encoder.embed(["a"]), plain.embed(["passage: a"]))
+    assert np.array_equal(queries.embed(["a"]), plain.embed(["query: a"]))
+    assert encoder.fingerprint != queries.fingerprint
+    assert queries.for_queries().fingerprint == queries.fingerprint
+    assert plain.for_queries().fingerprint == plain.fingerprint
+    chosen = OnnxEncoder(tmp_path / "n", choice=E5)
+    assert np.array_equal(chosen.embed(["a"]), encoder.embed(["a"]))
+    assert np.array_equal(chosen.for_queries().embed(["a"]), queries.embed(["a"]))
+    half = OnnxEncoder(tmp_path / "m", choice=EmbedderChoice(document_prompt=""))
+    assert half.settings.query_prompt == "query: "
+    assert half.settings.document_prompt == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"prompts": {"query": "q "}, "default_prompt_name": "query"}, "'query' is put before"),
+        ({"prompts": {"s2p": "q ", "s2s": "r "}}, "none `query` or `document`"),
+        ({"prompts": {"query": "", "document": "", "s2p": "q "}}, "none `query` or `document`"),
+        ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "not `document`"),
+        ({"prompts": {"passage": "p ", "query": "q "}}, "'passage', not `document`"),
+    ],
+)
+def test_prompts_that_are_not_certain_are_refused_until_the_policy_says_them(
+    tmp_path, config, said
+):
+    folder = write_encoder(tmp_path / "m", files={PROMPTS: config})
+    message = refusal(folder)
+    assert said in message
+    assert "`query_prompt` and `document_prompt`" in message
+    assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"prompts": {}, "default_prompt_name": None},
+        {"prompts": {"query": "", "document": ""}, "default_prompt_name": "query"},
+        {"prompts": None},
+    ],
+)
+def test_empty_prompts_are_none(tmp_path, config):
+    folder = write_encoder(tmp_path / "m", files={PROMPTS: config})
+    assert OnnxEncoder(folder).settings.query_prompt == ""
+
+
+@pytest.mark.parametrize("prompts", [["query: "], {"query": 3}])
+def test_prompts_of_another_kind_are_refused(tmp_path, prompts):
+    folder = write_encoder(tmp_path / "m", files={PROMPTS: {"prompts": prompts}})
+    assert "no mapping of names to texts" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["e5-small-v2", "intfloat--multilingual-e5-base", "bge-small-en-v1.5", "nomic-embed-text-v1.5"],
+)
+@pytest.mark.parametrize("place", ["folder", "provenance", "config", "hub"])
+def test_a_family_whose_prompts_stand_in_its_model_card_is_refused(tmp_path, name, place):
+    files = {
+        "provenance": {"provenance.json": {"source": f"org/{name}"}},
+        "config": {"config.json": {"_name_or_path": f"org/{name}", "max_position_embeddings": 9}},
+    }
+    where = {"folder": name, "hub": f"models--org--{name}/snapshots/0a1b"}.get(place, "m")
+    folder = write_encoder(tmp_path / where, files=files.get(place))
+    assert "model card" in refusal(folder)
+    assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
+
+
+@pytest.mark.parametrize("name", ["bge-m3", "all-MiniLM-L6-v2", "ae5-small", "e5x"])
+def test_other_families_need_no_prompts(tmp_path, name):
+    assert OnnxEncoder(write_encoder(tmp_path / name)).embed(["a"]).shape == (1, 6)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "weightedmean", "max", "cls", "lasttoken"])
+def test_a_prompt_that_is_not_included_is_read_but_not_pooled(tmp_path, pooling):
+    excluded = {"1_Pooling/config.json": {"pooling_mode": pooling, "include_prompt": False}}
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=excluded)
+    found = OnnxEncoder(folder, unit=False, choice=E5).embed(["a b"])[0]
+    own = states("a", "b", "[SEP]")  # [CLS], "passage" and ":" stand before
+    expected = {
+        "mean": own.mean(axis=0),
+        "weightedmean": np.array([4, 5, 6]) @ own / 15,
+        "max": own.max(axis=0),
+        "cls": own[0],
+        "lasttoken": own[-1],
+    }
+    assert found == pytest.approx(expected[pooling], abs=1e-6)
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(tmp_path):
+    files = {"1_Pooling/config.json": {"pooling_mode": "mean", "include_prompt": False}, "sentence_bert_config.json": {"max_seq_length": 5}}  # fmt: skip
+    folder = write_encoder(tmp_path / "m", files=files)
+    assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
+    long = EmbedderChoice(query_prompt="", document_prompt="a b c d a b c d soup ")
+    with pytest.raises(ModelError, match="nothing of a text is left"):
+        OnnxEncoder(folder, choice=long).embed(["a"])
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_length_that_special_tokens_fill_is_refused(tmp_path, limit):
+    files = {"sentence_bert_config.json": {"max_seq_length": limit}}
+    assert "nothing of a text is left" in refusal(write_encoder(tmp_path / "m", files=files))
+
+
+def test_a_prompt_cannot_be_left_out_of_what_the_graph_pools(tmp_path):
+    files = {"1_Pooling/config.json": {"pooling_mode": "mean", "include_prompt": False}}
+    folder = write_encoder(tmp_path / "m", outputs=("sentence_embedding",), files=files)
+    assert "prompt included" in refusal(folder, choice=E5)
+
+
+def test_vectors_are_cut_to_the_dimensions_and_scaled_after(tmp_path):
+    own = write_encoder(tmp_path / "m", files={PROMPTS: {"truncate_dim": 4}})
+    assert OnnxEncoder(own).dimensions == 4
+    assert OnnxEncoder(own).embed(["a b"])[0] == pytest.approx(unit(SUM[:4]), abs=1e-6)
+    chosen = OnnxEncoder(own, choice=EmbedderChoice(dimensions=2))
+    assert chosen.embed(["a b"])[0] == pytest.approx(unit(SUM[:2]), abs=1e-6)
+    assert chosen.fingerprint != OnnxEncoder(own).fingerprint
+
+
+def test_more_dimensions_than_there_are_are_refused(tmp_path):
+    folder = write_encoder(tmp_path / "m")
+    assert "has 6 dimensions, expected at least 7" in refusal(folder, choice=EmbedderChoice(dimensions=7))  # fmt: skip
+
+
+@pytest.mark.parametrize("meant", ["dot", "euclidean", "manhattan"])
+def test_a_model_for_another_similarity_is_refused_where_lengths_are_lost(tmp_path, meant):
+    files = {PROMPTS: {"similarity_fn_name": meant}}
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
+    assert repr(meant) in refusal(folder)
+    assert OnnxEncoder(folder, unit=False).embed(["a"]).shape == (1, 6)
+    normalized = write_encoder(tmp_path / "n", files=files)
+    assert OnnxEncoder(normalized).embed(["a"]).shape == (1, 6)
+
+
+@pytest.mark.parametrize("kind", ["SparseEncoder", "CrossEncoder"])
+def test_what_is_no_embedding_model_is_refused(tmp_path, kind):
+    assert repr(kind) in refusal(
+        write_encoder(tmp_path / "m", files={PROMPTS: {"model_type": kind}})
+    )
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"processing_kwargs": {"text": {"max_length": 4}}},
+        {"transformer_task": "fill-mask"},
+        {"modality_config": {"message": {"method": "forward"}}},
+    ],
+)
+def test_settings_of_the_transformer_that_are_not_followed_are_refused(tmp_path, own):
+    said = refusal(write_encoder(tmp_path / "m", files={"sentence_bert_config.json": own}))
+    assert next(iter(own)) in said
+
+
+CONFIG = {"model_type": "bert", "max_position_embeddings": 9}
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({}, 16),
+        ({"config.json": CONFIG, "tokenizer_config.json": {"model_max_length": 5}}, 5),
+        ({"config.json": CONFIG, "tokenizer_config.json": {"model_max_length": int(1e30)}}, 9),
+        ({"sentence_bert_config.json": {"max_seq_length": 7}, "tokenizer_config.json": {"model_max_length": 5}}, 7),
+        ({"sentence_roberta_config.json": {"max_seq_length": 7}}, 7),
+        ({"sentence_bert_config.json": {"max_seq_length": 99}}, 16),
+        ({"config.json": CONFIG | {"model_type": "modernbert"}, "sentence_bert_config.json": {"max_seq_length": 99}}, 99),
+        ({"config.json": CONFIG | {"model_type": "roberta", "pad_token_id": 1}}, 7),
+        ({"config.json": CONFIG | {"model_type": "xlm-roberta"}}, 7),
+        ({"config.json": {"model_type": "t5"}}, None),
+    ],
+)  # fmt: skip
+def test_the_length_limit_is_that_of_sentence_transformers(tmp_path, files, limit):
+    encoder = OnnxEncoder(
+        write_encoder(tmp_path / "m", modules=MODULES[:2], files=files), unit=False
+    )
+    assert encoder.settings.max_tokens == limit
+    kept = ["a"] * ((limit or 1002) - 2)
+    found = encoder.embed([" ".join(["a"] * 1000)])[0]
+    assert found == pytest.approx(states("[CLS]", *kept, "[SEP]").mean(axis=0), abs=1e-6)
+
+
+def test_texts_are_cut_on_the_side_that_the_tokenizer_names(tmp_path):
+    files = {"tokenizer_config.json": {"model_max_length": 4, "truncation_side": "left"}}
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
+    found = OnnxEncoder(folder, unit=False).embed(["a b c d"])[0]
+    assert found == pytest.approx(states("[CLS]", "c", "d", "[SEP]").mean(axis=0), abs=1e-6)
+
+
+def test_lower_casing_leaves_control_tokens_alone(tmp_path):
+    files = {"sentence_bert_config.json": {"do_lower_case": True}}
+    folder = write_encoder(tmp_path / "m", modules=MODULES[:2], files=files)
+    found = OnnxEncoder(folder, unit=False).embed(["A [SEP] B"])[0]
+    assert found == pytest.approx(states("[CLS]", "a", "[SEP]", "b", "[SEP]").mean(axis=0), abs=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"add_eos_token": True, "eos_token": "[SEP]"}, False),
+        ({"add_eos_token": True, "eos_token": {"content": "[PAD]"}}, True),
+        ({"add_eos_token": False, "eos_token": "[SEP]"}, True),
+        ({"add_bos_token": False, "bos_token": "[CLS]"}, True),
+        ({"add_bos_token": True, "bos_token": "[CLS]"}, False),
+        ({"add_bos_token": True}, False),
+        ({"do_lower_case": False}, False),
+    ],
+)
+def test_tokenizer_files_that_contradict_each_other_are_refused(tmp_path, said, wrong):
+    folder = write_encoder(tmp_path / "m", files={"tokenizer_config.json": said})
+    if wrong:
+        assert "is not certain" in refusal(folder)
+    else:
+        assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
+
+
+@pytest.mark.parametrize("key", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
+def test_a_case_that_the_two_tokenizer_files_see_differently_is_refused(tmp_path, key):
+    from tokenizers import normalizers
+
+    folder = write_encoder(tmp_path / "m", files={"tokenizer_config.json": {key: True}})
+    for value in (True, False):
+        found = tokenizer()
+        found.normalizer = normalizers.BertNormalizer(lowercase=value, strip_accents=value, handle_chinese_chars=value)  # fmt: skip
+        (folder / "tokenizer.json").write_text(found.to_str())
+        if value:
+            OnnxEncoder(folder).embed(["a"])
+        else:
+            assert repr(key) in refusal(folder)
+
+
+def test_a_graph_that_mixes_padding_into_a_row_gets_rows_of_one_length(tmp_path):
+    folder = write_encoder(tmp_path / "m", inputs=("input_ids",), mixes=True)
+    texts = ["a b", "a b c d soup a b c", "a", "c d a"]
+    together = OnnxEncoder(folder, batch_size=8).embed(texts)
+    alone = [OnnxEncoder(folder).embed([text])[0] for text in texts]
+    assert np.array_equal(together, alone)
+    own = states("[CLS]", "a", "b", "[SEP]")
+    assert together[0] == pytest.approx(unit(own.mean(axis=0)), abs=1e-6)
+    masked = write_encoder(tmp_path / "n", mixes=True)  # a mask that the graph does not heed
+    assert np.array_equal(OnnxEncoder(masked, batch_size=8).embed(texts), alone)
+
+
+def test_positions_are_fed_where_the_graph_asks_for_them(tmp_path):
+    inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+    folder = write_encoder(tmp_path / "m", inputs=inputs)
+    assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
+    assert encoder_graph(inputs=inputs).graph.input[3].name == "position_ids"
+
+
+def test_texts_beyond_the_place_where_rotary_factors_change_are_refused_with_counts(tmp_path):
+    scaling = {"rope_type": "longrope", "original_max_position_embeddings": 6}
+    config = {"model_type": "phi3", "max_position_embeddings": 64, "rope_scaling": scaling}
+    folder = write_encoder(tmp_path / "m", files={"config.json": config})
+    assert OnnxEncoder(folder).embed(["a b c d"]).shape == (1, 6)
+    with pytest.raises(ModelError, match=r"1 of 2 texts are too long .* has 7 tokens, but after 6"):
+        OnnxEncoder(folder).embed(["a b c d a", "a"])
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_limit_that_leaves_no_token_to_a_text_is_refused(tmp_path, limit):
+    files = {"sentence_bert_config.json": {"max_seq_length": limit}}
+    said = refusal(write_encoder(tmp_path / "m", files=files))
+    assert f"reads only {limit}, so nothing of a text is left" in said
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_space_before_texts_that_the_two_tokenizer_files_see_differently_is_refused(
+    tmp_path, value
+):
+    from tokenizers import pre_tokenizers
+
+    folder = write_encoder(
+        tmp_path / "m", files={"tokenizer_config.json": {"add_prefix_space": True}}
+    )
+    found = tokenizer()
+    level = pre_tokenizers.ByteLevel(add_prefix_space=value)
+    found.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(), level])
+    (folder / "tokenizer.json").write_text(found.to_str())
+    if value:
+        assert OnnxEncoder(folder).embed(["a"]).shape == (1, 6)
+    else:
+        assert "add_prefix_space" in refusal(folder)
+
+
+def test_states_of_another_shape_than_one_a_token_are_not_pooled(tmp_path):
+    folder = write_encoder(tmp_path / "m")
+    model = encoder_graph()
+    [mixed] = [node for node in model.graph.node if list(node.output) == ["mixed"]]
+    mixed.output[0] = "all"
+    slim = onnx.helper.make_node("Slice", ["all", "begin", "end", "axis"], ["mixed"])
+    model.graph.node.insert(list(model.graph.node).index(mixed) + 1, slim)
+    for name, number in (("begin", 0), ("end", 2), ("axis", 1)):
+        model.graph.initializer.append(
+            onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [1], [number])
+        )
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    assert "expected one vector a token" in refusal(folder)
+
+
+def test_padding_is_noticed_in_states_of_any_size(tmp_path, monkeypatch):
+    from fakes import encoders
+
+    monkeypatch.setattr(encoders, "TABLE", TABLE * 1e-6)
+    folder = write_encoder(tmp_path / "m", mixes=True)
+    texts = ["a b", "a b c d soup a b c", "a"]
+    together = OnnxEncoder(folder, batch_size=8).embed(texts)
+    alone = [OnnxEncoder(folder).embed([text])[0] for text in texts]
+    assert np.array_equal(together, alone)

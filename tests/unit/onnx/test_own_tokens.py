@@ -1,0 +1,130 @@
+"""Tokens are those of a folder's `tokenizer.json`, whatever else is installed or declared there.
+
+`make test` runs this beside transformers 5 and `make test-export` beside 4.57.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fakes import tokenizers as fakes
+from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
+
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat, Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.prompts import PromptTokenizer
+
+TEXTS = [
+    "The service was good,  isn't it?\n\nAnswer: positive",
+    " Straße  CAFÉ naïve ﬁne 人工智能 🙂",
+    "it says: Word Words [L] word",
+    "x",
+]
+CHAT = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"
+ADDED = (
+    AddedToken("Word", single_word=True, normalized=True, special=False),
+    AddedToken("[L]", lstrip=True, special=False, normalized=False),
+)
+ALWAYS = pre_tokenizers.Metaspace(prepend_scheme="always")
+FIRST = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+NEVER = pre_tokenizers.Metaspace(prepend_scheme="never")
+PLAIN_SPACES = normalizers.Replace(" ", "▁")
+FILES = {
+    "Llama 2": ("llama-2", "LlamaTokenizer", {"begins": True}),
+    "Llama 2 with a chat template": ("llama-2", "LlamaTokenizer", {"begins": True, "chat_template": CHAT}),
+    "Llama 2, fast, with a chat template": ("llama-2", "LlamaTokenizerFast", {"chat_template": CHAT}),
+    "Llama 2 that is asked not to begin": ("llama-2", "LlamaTokenizer", {"begins": True, "add_bos_token": False}),
+    "Llama 2 that is asked to end": ("llama-2", "LlamaTokenizer", {"begins": True, "add_eos_token": True}),
+    "Llama 2 without a dummy prefix": ("llama-2", "LlamaTokenizer", {"normalizer": PLAIN_SPACES, "add_prefix_space": True}),
+    "Llama 2 whose file does not begin": ("llama-2", "LlamaTokenizerFast", {"add_bos_token": True}),
+    "Llama 2 with a prefix of Metaspace": ("llama-2", "LlamaTokenizer", {"normalizer": normalizers.NFC(), "pre_tokenizer": FIRST, "legacy": False}),
+    "Llama's class over bytes": ("llama-3", "LlamaTokenizerFast", {"begins": True, "chat_template": CHAT}),
+    "Gemma's class": ("llama-2", "GemmaTokenizer", {"normalizer": PLAIN_SPACES, "chat_template": CHAT}),
+    "GPT-2": ("gpt-2", "GPT2Tokenizer", {"bos_token": "<s>"}),
+    "GPT-2 with a prefix in its file": ("gpt-2-prefixed", "GPT2Tokenizer", {"added": ADDED}),
+    "GPT-2 with a prefix in its settings": ("gpt-2", "GPT2TokenizerFast", {"add_prefix_space": True}),
+    "bytes with a prefix, no class": ("gpt-2-prefixed", "PreTrainedTokenizerFast", {"begins": True, "ends": True}),
+    "Qwen 2": ("llama-3", "Qwen2Tokenizer", {"normalizer": normalizers.NFC(), "chat_template": CHAT}),
+    "Cohere's class": ("llama-3", "CohereTokenizerFast", {"begins": True, "added": ADDED}),
+    "Unigram": ("unigram", "T5Tokenizer", {"ends": True}),
+    "Unigram that never prepends": ("unigram", "XLNetTokenizer", {"pre_tokenizer": NEVER, "normalizer": normalizers.NFKD()}),
+    "WordPiece": ("word-piece", "BertTokenizer", {"begins": True, "do_lower_case": False}),
+    "words": ("word-level", "TokenizersBackend", {"added": ADDED, "pre_tokenizer": pre_tokenizers.Sequence([ALWAYS])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_tokens_are_those_of_the_file(tmp_path, name):
+    family, kind, how = FILES[name]
+    folder = fakes.write(tmp_path / "m", family, tokenizer_class=kind, **how)
+    file = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    rendered = [f"<s>[user] {text}" if "chat_template" in how else text for text in TEXTS]
+    special = "chat_template" not in how
+    expected = [file.encode(text, add_special_tokens=special).ids for text in rendered]
+    prompts = PromptTokenizer(ModelFolder.find(folder))
+    assert prompts.encode(TEXTS) == expected
+    for text in TEXTS:
+        ids = file.encode(text, add_special_tokens=False).ids
+        assert prompts.encode_fragment(text) == ids
+        assert prompts.decode(ids) == file.decode(ids)
+
+
+OTHERWISE = {
+    "another normalizer": ("tokenizer.json", lambda of: of | {"normalizer": {"type": "Lowercase"}}),
+    "another pre-tokenizer": ("tokenizer.json", lambda of: of | {"pre_tokenizer": {"type": "Digits", "individual_digits": True}}),
+    "nothing is put before": ("tokenizer.json", lambda of: of | {"post_processor": None}),
+    "other merges": ("tokenizer.json", lambda of: of | {"model": of["model"] | {"merges": []}}),
+    "an added word": ("tokenizer.json", lambda of: of | {"added_tokens": [*of["added_tokens"], {"id": 400, "content": "good", "special": False, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}]}),
+    "a listed word": ("tokenizer_config.json", lambda of: of | {"added_tokens_decoder": {"400": {"content": "good"}}}),
+    "a further control token": ("tokenizer_config.json", lambda of: of | {"extra_special_tokens": ["good"]}),
+    "another control token": ("special_tokens_map.json", lambda of: {"pad_token": "good"}),
+    "an added token": ("added_tokens.json", lambda of: {"good": 400}),
+    "split control tokens": ("tokenizer_config.json", lambda of: of | {"split_special_tokens": True}),
+    "another template": ("tokenizer_config.json", lambda of: of | {"chat_template": CHAT + " "}),
+    "a template of its own file": ("chat_template.jinja", lambda of: None),
+}  # fmt: skip
+"""Every file that decides tokens, changed after an export was compared."""
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_other_tokens_than_the_compared_ones_are_refused_and_are_another_model(tmp_path, name):
+    file, change = OTHERWISE[name]
+    template = {} if name == "nothing is put before" else {"chat_template": CHAT}
+    folder = fakes.write(tmp_path / "m", "llama-3", begins=True, **template)
+    found = ModelFolder.find(folder)
+    texts = [*TEXTS, "<s>"]
+    tokens = PromptTokenizer(found).encode(texts)
+    prompts = {text: " ".join(map(str, ids)) for text, ids in zip(texts, tokens, strict=True)}
+    (folder / "provenance.json").write_text(json.dumps({"parity": {"prompts": prompts}}))
+    system = Chat(system="Be brief.")
+    if template:
+        assert PromptTokenizer(found, system).encode(texts) != tokens
+    before = found.fingerprint()
+    path = folder / file
+    old = json.loads(path.read_text()) if path.is_file() else {}
+    new = change(old)
+    path.write_text("{{ messages[-1].content }}" if new is None else json.dumps(new))
+    with pytest.raises(ModelError, match=r"of 5 prompts on which the export .* have other tokens"):
+        PromptTokenizer(found)
+    decoder = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=1))
+    with pytest.raises(ModelError, match="have other tokens"):  # the graph is empty: never opened
+        list(decoder.generate([GenerationRequest(prompt="x")]))
+    assert found.fingerprint() != before
+
+
+def test_a_record_without_prompts_is_no_hindrance(tmp_path):
+    folder = fakes.write(tmp_path / "m", "llama-3")
+    for record in (
+        {},
+        {"parity": None},
+        {"parity": {"prompts": None}},
+        {"parity": {"prompts": {}}},
+    ):
+        (folder / "provenance.json").write_text(json.dumps(record))
+        assert PromptTokenizer(ModelFolder.find(folder)).encode(["a"])
+    (folder / "provenance.json").write_text('{"parity": {"prompts": {"a": 3}}}')
+    with pytest.raises(ModelError, match="1 of 1 prompts"):
+        PromptTokenizer(ModelFolder.find(folder))

@@ -1,0 +1,233 @@
+"""How wide rows may be, and which lengths are refused, from lengths and settings alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairgate.domain.errors import ModelError
+from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.batches import padded_width
+from fairgate.onnx.decoder_graph import GraphFacts
+from fairgate.onnx.decoder_opening import Reach, read_reach
+from fairgate.onnx.model_folder import ModelFolder
+
+PLAIN = GraphFacts(operators=frozenset({"MatMul", "Softmax"}))
+COUNTS_ROWS = GraphFacts(operators=frozenset({"GroupQueryAttention"}))
+LENGTHS = st.integers(min_value=1, max_value=3000)
+STEPS = st.integers(min_value=1, max_value=200)
+PLACES = st.integers(min_value=1, max_value=3000)
+
+
+@given(length=LENGTHS, steps=STEPS, window=PLACES)
+def test_a_window_that_counts_slots_sees_what_the_model_sees(length, steps, window):
+    width = Reach(slot_window=window).width(length, steps, None)
+    assert width in {length, padded_width(length)}
+    # Slot `width + step - 1` sees the slots after `width + step - 1 - window`: of the prompt's
+    # tokens just those that the model itself would see from position `length + step - 1`.
+    for step in {1, steps}:
+        first_slot = max(0, width + step - window)
+        first_token = max(0, length + step - window)
+        assert min(first_slot, length) == min(first_token, length)
+
+
+@given(length=LENGTHS, steps=STEPS, switch=PLACES)
+def test_padding_never_moves_a_row_across_a_switch_of_factors(length, steps, switch):
+    width = Reach(switch=switch).width(length, steps, None)
+    for step in range(steps + 1):
+        if length + steps <= switch or length > switch:  # others are refused
+            assert (width + step > switch) == (length + step > switch)
+
+
+@given(length=LENGTHS, steps=STEPS, room=st.integers(min_value=0, max_value=300))
+def test_no_row_is_wider_than_the_context_leaves_room_for(length, steps, room):
+    assert length <= Reach().width(length, steps, length + room) <= length + room
+
+
+@given(length=LENGTHS, window=PLACES)
+def test_without_answers_windows_and_padding_go_together(length, window):
+    # Option scores come from one run over prompt and option, in which slots are positions.
+    assert Reach(slot_window=window).width(length, 0, None) == padded_width(length)
+
+
+def test_prompts_beyond_the_limit_are_refused_with_counts():
+    reach = Reach(limit=100, why="the graph ends there")
+    reach.check([20, 90], 10, "m")
+    with pytest.raises(
+        ModelError, match=r"2 of 3 prompts .* 300, the limit is 100: the graph ends"
+    ):
+        reach.check([90, 91, 290], 10, "m")
+
+
+def test_prompts_whose_answers_would_cross_the_switch_are_refused_with_counts():
+    reach = Reach(switch=100)
+    reach.check([90, 101, 500], 10, "m")
+    reach.check([100], 0, "m")
+    with pytest.raises(ModelError, match=r"2 of 4 prompts .* token 100 .*LongRoPE"):
+        reach.check([90, 91, 100, 101], 10, "m")
+
+
+def folder_with(tmp_path, config, builder=None):
+    (tmp_path / "model.onnx").write_bytes(b"")
+    if config is not None:
+        (tmp_path / "config.json").write_text(json.dumps(config))
+    if builder is not None:
+        (tmp_path / "genai_config.json").write_text(json.dumps({"model": builder}))
+    return ModelFolder.find(tmp_path)
+
+
+# As the models' own repositories write them, shortened to what matters.
+MISTRAL = {"model_type": "mistral", "sliding_window": 4096}
+GPT_NEO = {
+    "model_type": "gpt_neo",
+    "attention_types": [[["global", "local"], 12]],
+    "window_size": 256,
+}
+GEMMA_3 = {"model_type": "gemma3_text", "sliding_window": 512, "sliding_window_pattern": 6}
+QWEN_2 = {
+    "model_type": "qwen2",
+    "sliding_window": 32768,
+    "use_sliding_window": False,
+    "max_window_layers": 28,
+}
+LONGROPE = {
+    "model_type": "phi3",
+    "max_position_embeddings": 131072,
+    "original_max_position_embeddings": 4096,
+    "sliding_window": 262144,
+    "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 48, "long_factor": [2.0] * 48},
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "window"),
+    [
+        (MISTRAL, 4096),
+        ({"model_type": "mistral", "sliding_window": None}, None),
+        ({"model_type": "mistral"}, 4096),  # the architecture's own default
+        (GPT_NEO, 256),
+        (GEMMA_3, 512),
+        (
+            {"model_type": "gemma3", "text_config": GEMMA_3, "vision_config": {"window_size": 7}},
+            512,
+        ),
+        ({"model_type": "gemma2", "sliding_window": 4096, "num_hidden_layers": 4}, 4096),
+        (QWEN_2, None),
+        ({**QWEN_2, "use_sliding_window": True, "max_window_layers": 2}, 32768),
+        ({"model_type": "phi3", "sliding_window": 2047}, 2047),
+        (LONGROPE, 262144),
+        ({"model_type": "llama"}, None),
+        ({"model_type": "gpt2", "chunk_size_feed_forward": 3}, None),
+        ({"model_type": "brand_new", "attention_chunk_size": 8192}, 8192),
+        ({"model_type": "brand_new", "local_window": [128, 64]}, 64),
+        ({"model_type": "brand_new", "sliding_window": True}, None),
+        (
+            {"model_type": "brand_new", "sliding_window": 64, "layer_types": ["full_attention"]},
+            None,
+        ),
+        (
+            {"sliding_window": 64, "layer_types": ["full_attention", "sliding_attention"]},
+            64,
+        ),
+    ],
+)
+def test_windows_are_read_from_every_kind_of_configuration(tmp_path, config, window):
+    folder = folder_with(tmp_path, config)
+    assert read_attention_settings(folder).window == window
+    assert read_reach(folder, PLAIN).slot_window == window
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LONGROPE,
+        {**LONGROPE, "rope_scaling": {**LONGROPE["rope_scaling"], "type": "su"}},
+        {**LONGROPE, "rope_scaling": {"rope_type": "longrope"}},
+        {"text_config": LONGROPE},
+        {
+            "rope_parameters": {
+                "rope_type": "longrope",
+                "original_max_position_embeddings": 4096,
+            }
+        },
+    ],
+)
+def test_longrope_graphs_with_short_factors_end_where_the_long_ones_begin(tmp_path, config):
+    folder = folder_with(tmp_path, config)
+    reach = read_reach(folder, PLAIN)
+    reach.check([4000], 96, "m")
+    with pytest.raises(ModelError, match=r"1 of 2 .* the limit is 4096: .*LongRoPE.*short"):
+        reach.check([4000, 4001], 96, "m")
+    # A graph that has both sets of factors chooses by itself.
+    both = read_reach(folder, GraphFacts(operators=COUNTS_ROWS.operators, switch=4096))
+    assert both.limit is None or both.limit == 262144
+    assert both.switch == 4096
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor"), [("llama3", 8.0), ("linear", 2.0), ("yarn", 4.0), ("dynamic", 2.0)]
+)
+def test_factors_that_do_not_switch_limit_nothing(tmp_path, kind, factor):
+    scaling = {
+        "rope_type": kind,
+        "factor": factor,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 4096,
+    }
+    folder = folder_with(tmp_path, {"model_type": "llama", "rope_scaling": scaling})
+    assert read_reach(folder, PLAIN) == Reach()
+
+
+def builder_of(kind, layers, windowed=None):
+    decoder = {"num_hidden_layers": layers, "head_size": 16}
+    if windowed is not None:
+        decoder["sliding_window"] = {"window_size": 64, "layers": windowed}
+    return {"type": kind, "decoder": decoder}
+
+
+def counting(*windows):
+    """Return the facts of a graph whose attention operators have these windows, -1 for none."""
+    found = {layer: window for layer, window in enumerate(windows) if window > 0}
+    return GraphFacts(operators=COUNTS_ROWS.operators, windows=found)
+
+
+@pytest.mark.parametrize(
+    ("builder", "facts", "limit"),
+    [
+        # As onnxruntime-genai 0.16 to 0.18 write them.
+        (builder_of("mistral", 2, []), counting(-1, -1), 64),
+        (builder_of("phi3", 2, []), counting(-1, -1), 64),
+        (builder_of("gemma2", 2, [0]), counting(64, -1), None),
+        (builder_of("qwen2", 2, [1]), counting(-1, 64), None),
+        (builder_of("gptoss", 2, [0]), counting(64, -1), None),
+        (builder_of("llama", 2), counting(-1, -1), None),
+        (builder_of("mistral", 2), counting(-1, -1), None),
+        # As 0.15 writes them: no window in the settings, Gemma 2's and Qwen 2's in other layers.
+        (builder_of("mistral", 2), counting(64, 64), None),
+        (builder_of("phi3", 2), counting(64, 64), None),
+        (builder_of("gemma2", 2), counting(-1, 64), 64),
+        (builder_of("gemma2", 2), counting(-1, -1), 4096),
+        (builder_of("qwen2", 2), counting(64, 64), 64),
+        (builder_of("of nobody", 2), counting(64, 64), None),
+    ],
+)
+def test_a_builders_window_is_kept_or_the_graph_ends_with_it(tmp_path, builder, facts, limit):
+    reach = read_reach(folder_with(tmp_path, None, builder), facts)
+    assert (reach.limit, reach.slot_window, reach.switch) == (limit, None, None)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"type": 3, "decoder": []},
+        {"type": "llama", "decoder": {"num_hidden_layers": "many", "sliding_window": 7}},
+        {"type": "llama", "decoder": {"sliding_window": {"layers": 4, "window_size": None}}},
+        {"decoder": None},
+    ],
+)
+def test_settings_of_any_form_are_read_or_passed_over(tmp_path, broken):
+    assert read_reach(folder_with(tmp_path, None, broken), counting(-1)).limit in {None, 7}

@@ -1,0 +1,273 @@
+"""Sessions: no silent change of device, and advice that fits what ONNX Runtime said."""
+
+from __future__ import annotations
+
+import ctypes
+import types
+from importlib import metadata
+
+import numpy as np
+import onnxruntime
+import pytest
+from fakes.graphs import external_tensor, graph_of, model_of
+from onnx import TensorProto, helper
+
+from fairgate.domain.errors import ModelError
+from fairgate.onnx.runtime_errors import mapped_errors
+from fairgate.onnx.session import installed_builds, obstacle, open_session
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+
+def saved(tmp_path, model):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(model.SerializeToString())
+    return file
+
+
+def test_a_session_never_falls_back_to_another_device(tmp_path):
+    session = open_session(saved(tmp_path, model_of(graph_of())), device="cpu")
+    assert session._enable_fallback is False
+
+
+class Placed:
+    """A session of a CUDA build whose operators run where the test says."""
+
+    def __init__(self, placed, **methods):
+        self._placed = placed
+        self.fallback = True
+        self.__dict__.update(methods)
+
+    def disable_fallback(self):
+        self.fallback = False
+
+    def get_providers(self):
+        return [CUDA, CPU]
+
+    def get_provider_graph_assignment_info(self):
+        for place, ops in self._placed.items():
+            nodes = [types.SimpleNamespace(op_type=op) for op in ops]
+            yield types.SimpleNamespace(ep_name=place, get_nodes=lambda nodes=nodes: nodes)
+
+
+@pytest.fixture
+def on_cuda(monkeypatch, tmp_path):
+    given = {}
+
+    def opened(placed):
+        session = placed if isinstance(placed, Placed) else Placed(placed)
+
+        def start(_graph, options, providers, **rest):
+            given.update(options=options, providers=providers, rest=rest)
+            return session
+
+        monkeypatch.setattr(onnxruntime, "InferenceSession", start)
+        monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
+        loud = lambda: print("Failed to load libcublasLt.so.13")  # noqa: E731
+        monkeypatch.setattr(onnxruntime, "preload_dlls", loud, raising=False)
+        return open_session(saved(tmp_path, model_of(graph_of())), device="cuda")
+
+    opened.given = given
+    return opened
+
+
+def test_a_graph_on_the_gpu_may_handle_shapes_on_the_cpu(on_cuda):
+    session = on_cuda({CUDA: ["MatMul"] * 30, CPU: ["Shape", "Gather", "Concat", "MatMul"]})
+    assert session.fallback is False
+    assert on_cuda.given["rest"] == {"enable_fallback": 0}
+
+
+@pytest.mark.parametrize(
+    ("placed", "said"),
+    [
+        ({CUDA: ["Cast"], CPU: ["MatMul"] * 3}, "MatMul"),
+        ({CUDA: ["MatMul"] * 9, CPU: ["Softmax"]}, "Softmax"),
+        ({CUDA: ["Add"], CPU: ["GroupQueryAttention", "MatMulNBits"]}, "GroupQueryAttention, MatMulNBits"),
+    ],
+)  # fmt: skip
+def test_a_graph_that_computes_on_the_cpu_is_refused_as_a_gpu_model(on_cuda, placed, said):
+    with pytest.raises(ModelError, match="on the CPU") as refused:
+        on_cuda(placed)
+    assert f"({said})" in str(refused.value)
+
+
+def test_attention_in_float32_on_cuda_is_refused_with_the_number_formats_that_run(on_cuda):
+    with pytest.raises(ModelError, match="GroupQueryAttention computes on CUDA in fp16 or bf16"):
+        on_cuda({CUDA: ["MatMul"] * 9, CPU: ["GroupQueryAttention"] * 2})
+
+
+def test_a_gpu_that_does_not_start_is_an_error_with_the_library_that_is_missing(
+    on_cuda, monkeypatch, capfd
+):
+    # As onnxruntime-gpu 1.31 behaves without a driver: it prints, and goes on on the CPU.
+    def fails(_path):
+        raise OSError("libcuda.so.1: cannot open shared object file: No such file or directory")
+
+    monkeypatch.setattr(ctypes, "CDLL", fails)
+    with pytest.raises(ModelError, match=r"runs all of .* on the CPU: libcuda\.so\.1: .*no NVIDIA"):
+        on_cuda({CPU: ["Shape", "Cast"]})
+    monkeypatch.setattr(ctypes, "CDLL", lambda _path: None)
+    with pytest.raises(ModelError, match="check `nvidia-smi` for the driver and the card"):
+        on_cuda({CPU: ["Shape", "Cast"]})
+    assert capfd.readouterr() == ("", "")
+
+
+class OldDriver:
+    """A driver library that serves CUDA 12.4, as `cuDriverGetVersion` counts."""
+
+    def __init__(self, failed=0):
+        self._failed = failed
+
+    def cuDriverGetVersion(self, number):  # noqa: N802 its name
+        number._obj.value = 12040
+        return self._failed
+
+
+@pytest.mark.parametrize(
+    ("built_for", "failed", "said"),
+    [
+        ("13.0", 0, "the NVIDIA driver serves CUDA 12.4, and this ONNX Runtime needs CUDA 13"),
+        ("12.8", 0, "check `nvidia-smi` for the driver and the card"),
+        ("", 0, "check `nvidia-smi`"),
+        ("13.0", 1, "check `nvidia-smi`"),
+    ],
+)
+def test_a_driver_that_is_too_old_is_told_with_both_versions(
+    on_cuda, monkeypatch, built_for, failed, said
+):
+    monkeypatch.setattr(onnxruntime, "cuda_version", built_for, raising=False)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _path: OldDriver(failed))
+    with pytest.raises(ModelError) as refused:
+        on_cuda({CPU: ["Shape", "Cast"]})
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (
+            "CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version ; GPU=0",
+            "NVIDIA's driver is older than the CUDA of this ONNX Runtime: install a newer one",
+        ),
+        ("CUDA failure 100: no CUDA-capable device is detected ; GPU=-1", "CUDA_VISIBLE_DEVICES"),
+        ("CUDA error cudaErrorNoKernelImageForDevice:no kernel image is available", "this card"),
+        ("CUDA failure 2: out of memory ; GPU=0 ; hostname=runner", "Memory ran out"),
+        ("CUDNN failure 1001: CUDNN_STATUS_NOT_INITIALIZED", "CUDA failed: see `nvidia-smi`"),
+    ],
+)
+def test_what_cuda_says_comes_with_the_step_that_helps(raised, said):
+    with pytest.raises(ModelError) as refused, mapped_errors("the graph", "Export it again."):
+        raise onnxruntime.capi.onnxruntime_pybind11_state.EPFail(f"[ONNXRuntimeError] {raised}")
+    assert said in str(refused.value)
+    assert "Export it again." not in str(refused.value)
+
+
+def test_the_installed_builds_of_the_runtime_are_named(monkeypatch):
+    assert installed_builds() == f"onnxruntime {onnxruntime.__version__}"
+    monkeypatch.setattr(metadata, "version", lambda _: "1.2")
+    assert installed_builds().startswith("onnxruntime 1.2 and onnxruntime-gpu 1.2")
+
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    assert installed_builds() == "none"
+
+
+def test_a_missing_cuda_library_is_named_with_what_brings_it(monkeypatch):
+    # No build for the CPU has the library: loading it fails as it does where a wheel is missing.
+    said = obstacle(onnxruntime)
+    assert "libonnxruntime_providers_cuda.so" in said
+    assert "Install `fairgate[cuda]`" in said
+
+
+def test_cuda_is_given_only_the_memory_that_is_asked_for(on_cuda):
+    on_cuda({CUDA: ["MatMul"]})
+    [(name, options), other] = on_cuda.given["providers"]
+    assert (name, other) == (CUDA, CPU)
+    assert options == {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
+
+
+def test_a_runtime_that_cannot_tell_where_operators_run_is_refused(on_cuda):
+
+    old = Placed({})
+    old.__class__ = type("Old", (Placed,), {"get_provider_graph_assignment_info": None})
+    with pytest.raises(ModelError, match=r"expected version 1\.24 or later"):
+        on_cuda(old)
+
+
+def test_the_question_where_operators_run_is_one_that_onnx_runtime_answers(tmp_path):
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    graph = saved(tmp_path, computing(TensorProto.FLOAT))
+    session = onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
+    [part] = session.get_provider_graph_assignment_info()
+    assert (part.ep_name, [node.op_type for node in part.get_nodes()]) == (CPU, ["MatMul"])
+
+
+def computing(kind, op="MatMul", domain=""):
+    weights = helper.make_tensor("w", kind, [4, 4], [1.0] * 16)
+    node = helper.make_node(op, ["x", "w"], ["y"], domain=domain)
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", kind, ["n", 4])],
+        [helper.make_tensor_value_info("y", kind, None)], [weights],
+    )  # fmt: skip
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8
+    )  # fmt: skip
+
+
+def refusal(tmp_path, model):
+    with pytest.raises(ModelError) as refused:
+        open_session(saved(tmp_path, model), device="cpu")
+    return str(refused.value)
+
+
+def changed(model, **values):
+    for name, value in values.items():
+        setattr(model, name, value)
+    return model
+
+
+@pytest.mark.parametrize("op", ["MatMul", "Nope"])
+def test_a_bfloat16_or_unknown_operator_is_not_called_truncated(tmp_path, op):
+    kind = TensorProto.BFLOAT16 if op == "MatMul" else TensorProto.FLOAT
+    for domain in ("", "com.microsoft") if op == "Nope" else ("",):
+        said = refusal(tmp_path, computing(kind, op, domain))
+        assert "cannot compute with an operator or a number format" in said
+        assert "fairgate export" in said
+
+
+def test_a_graph_of_the_future_asks_for_a_newer_runtime(tmp_path):
+    assert "upgrade onnxruntime" in refusal(tmp_path, changed(model_of(graph_of()), ir_version=99))
+    model = model_of(graph_of())
+    model.opset_import[0].version = 99
+    assert "upgrade onnxruntime" in refusal(tmp_path, model)
+
+
+def test_missing_weights_and_a_cut_off_file_are_told_apart(tmp_path):
+    assert "external data" in refusal(tmp_path, model_of(graph_of([helper.make_node("Add", ["x", "at w.bin"], ["z"])], [external_tensor("w.bin")])))  # fmt: skip
+    (tmp_path / "model.onnx").write_bytes(computing(TensorProto.FLOAT).SerializeToString()[:-20])
+    with pytest.raises(ModelError, match="only a part of one"):
+        open_session(tmp_path / "model.onnx", device="cpu")
+
+
+def run(graph_file, **feeds):
+    session = open_session(graph_file, device="cpu")
+    with mapped_errors("the encoder failed", "Export the model again."):
+        session.run(None, feeds)
+
+
+def test_only_a_lack_of_memory_is_called_a_lack_of_memory(tmp_path):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Expand", ["x", "s"], ["y"])], "g",
+        [value("x", TensorProto.FLOAT, [1]), value("s", TensorProto.INT64, [1])], [value("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    file = saved(tmp_path, model_of(graph))
+    with pytest.raises(ModelError, match=r"Memory ran out: use a machine"):
+        run(file, x=np.zeros(1, np.float32), s=np.array([1 << 45]))
+    with pytest.raises(ModelError) as refused:
+        run(saved(tmp_path, computing(TensorProto.FLOAT)), x=np.zeros((2, 5), np.float32))
+    assert "emory" not in str(refused.value)
+    assert "Export the model again." in str(refused.value)

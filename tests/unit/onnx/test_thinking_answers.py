@@ -1,0 +1,216 @@
+"""Models that think before they answer: what is read, when generation ends, how much is allowed."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairgate
+from fairgate.domain.errors import ModelError
+from fairgate.domain.executions import Chat, Decoding, GenerationRequest
+from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.decoder_opening import Reach
+from fairgate.relations.oracles.label import first_label
+
+DEMO = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
+LABELS = ("positive", "negative", "neutral", "mixed")
+PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[answer]"
+OPENS = (
+    PLAIN
+    + "{% if enable_thinking is not defined or enable_thinking %}<think>\n{% else %}<think>\n\n</think>\n\n{% endif %}"
+)
+MENTIONS = PLAIN + "{# earlier turns lose what stands before </think> #}"
+DECODING = Decoding(max_new_tokens=40, thinking_tokens=60)
+ANSWERS = [
+    ("It is not bad, maybe negative.</think>\n\npositive.", "positive"),
+    ("negative, negative, negative</think>neutral", "neutral"),
+    ("positive", None),
+]
+
+
+class ScriptedSession:
+    """A decoder that says to each prompt what it was told to, then its end token for ever."""
+
+    pads = True
+    one_by_one = False
+    shares = cuts_freely = joins = False
+    token_bytes = 1
+    vocabulary = None
+    reach = Reach()
+
+    def __init__(self, scripts, end, reach=Reach()):  # noqa: B008 (frozen)
+        self.reach = reach
+        self.widths = []
+        self._scripts, self._end = list(scripts), end
+        self.steps = 0
+        self.selects = True
+
+    def prefill(self, rows, width, read=None, before=None):
+        self.widths.append((max(map(len, rows)), width))
+        scripts = [self._scripts[number % len(self._scripts)] for number, _ in enumerate(rows)]
+        cache = [(script, 0) for script in scripts]
+        return self._logits(cache)[:, None], cache
+
+    def step(self, cache, tokens):
+        self.steps += 1
+        cache[:] = [(script, at + 1) for script, at in cache]
+        return self._logits(cache)
+
+    def select(self, cache, rows):
+        return [cache[row] for row in rows]
+
+    def _logits(self, cache):
+        logits = np.zeros((len(cache), 2048), dtype=np.float32)
+        for place, (script, at) in enumerate(cache):
+            logits[place, script[at] if at < len(script) else self._end] = 20.0
+        return logits
+
+
+@pytest.fixture
+def scripted(tmp_path, monkeypatch):
+    """Return a function: texts (one a prompt) and a template to the answers of a decoder."""
+
+    def answers(
+        texts, template=OPENS, *, decoding=DECODING, chat=None, config=None, labels=LABELS,
+        reach=Reach(),  # noqa: B008 (frozen)
+    ):  # fmt: skip
+        folder = tmp_path / "model"
+        shutil.copytree(DEMO, folder, dirs_exist_ok=True)
+        settings = json.loads((DEMO / "tokenizer_config.json").read_text())
+        if template:
+            settings["chat_template"] = template
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+        if config:
+            (folder / "config.json").write_text(json.dumps(config))
+        engine = OnnxDecoder(folder, decoding=decoding, chat=chat or Chat(), batch_size=len(texts))
+        requests = [
+            GenerationRequest(prompt=f"good number {n}?", labels=labels) for n in range(len(texts))
+        ]
+        prompts = engine._prompts.encode([request.prompt for request in requests])
+        in_order = sorted(range(len(texts)), key=prompts.__getitem__)  # as the engine takes them
+        scripts = [engine._prompts.encode_fragment(texts[n]) for n in in_order]
+        answers.session = engine.__dict__["_session"] = ScriptedSession(scripts, 1, reach)
+        found = dict(engine.generate(requests))
+        return [found[n] for n in range(len(texts))]
+
+    return answers
+
+
+def thinks(**arguments):
+    return Chat(arguments=tuple(arguments.items()))
+
+
+def test_labels_in_a_thinking_part_that_the_prompt_opened_end_nothing_and_are_not_read(scripted):
+    found = scripted([text for text, _ in ANSWERS], chat=thinks(enable_thinking=True))
+    for answer, (_, label) in zip(found, ANSWERS, strict=True):
+        assert answer.text.startswith("<think>")
+        assert first_label(answer.text, LABELS) == label
+    assert [answer.stopped for answer in found] == ["label", "end", "end"]
+    assert found[0].margin is not None
+    assert found[2].margin is None
+
+
+def test_a_thinking_part_that_the_model_opens_itself_is_treated_alike(scripted):
+    texts = [f"<think>{text}" for text, _ in ANSWERS]
+    for template in (None, PLAIN, MENTIONS):
+        found = scripted(texts, template)
+        assert [first_label(one.text, LABELS) for one in found] == [label for _, label in ANSWERS]
+
+
+def test_where_the_template_tells_of_thinking_an_answer_may_turn_out_to_have_been_one(scripted):
+    found = scripted([text for text, _ in ANSWERS], MENTIONS)
+    assert [first_label(one.text, LABELS) for one in found] == ["positive", "neutral", "positive"]
+
+
+def test_what_was_cut_before_it_told_whether_it_was_thinking_is_no_answer(scripted):
+    [answer] = scripted(["positive, " * 100], MENTIONS)
+    assert (answer.stopped, first_label(answer.text, LABELS)) == ("length", None)
+    assert answer.tokens == DECODING.thinking_tokens
+
+
+def test_a_model_that_knows_no_thinking_gets_no_tokens_for_it(scripted):
+    [answer] = scripted(["<think>" + "so " * 200], PLAIN)
+    assert (answer.stopped, answer.tokens) == ("length", DECODING.max_new_tokens)
+
+
+def test_with_thinking_switched_off_an_answer_ends_with_its_label(scripted):
+    [answer] = scripted(["positive and more and more and more"])
+    assert (answer.stopped, first_label(answer.text, LABELS)) == ("label", "positive")
+    assert answer.tokens <= 8
+
+
+@pytest.mark.parametrize("words", [5, 30, 200])
+def test_thinking_has_tokens_of_its_own(scripted, words):
+    [answer] = scripted(
+        ["so " * words + "</think>" + " good" * 3 + " positive" + " end" * 30],
+        chat=thinks(enable_thinking=True),
+        decoding=replace(DECODING, thinking_tokens=120),
+    )
+    if words < 100:
+        assert (answer.stopped, first_label(answer.text, LABELS)) == ("label", "positive")
+    else:
+        assert (answer.stopped, first_label(answer.text, LABELS)) == ("length", None)
+        assert answer.tokens == 120
+
+
+def test_thinking_never_takes_the_context_of_the_answer(scripted):
+    config = json.loads((DEMO / "config.json").read_text()) | {"max_position_embeddings": 80}
+    [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), config=config)
+    assert answer.stopped == "length"
+    assert answer.tokens < 60
+
+
+@pytest.mark.parametrize("reach", [Reach(limit=70, why="?"), Reach(switch=70)])
+def test_thinking_never_goes_where_the_graph_is_wrong(scripted, reach):
+    [answer] = scripted(["so " * 200], chat=thinks(enable_thinking=True), reach=reach)
+    assert answer.stopped == "length"
+    length, _ = scripted.session.widths[0]
+    assert answer.tokens == 70 - length - DECODING.max_new_tokens
+
+
+@pytest.mark.parametrize("spare", [0, -1])
+def test_padding_keeps_clear_of_a_window_that_thinking_could_reach(scripted, spare):
+    scripted(["so</think>x"], chat=thinks(enable_thinking=True))
+    length, width = scripted.session.widths[0]
+    assert length < width
+    window = width + DECODING.thinking_tokens + DECODING.max_new_tokens + spare
+    reach = Reach(slot_window=window)
+    scripted(["so</think>x"], chat=thinks(enable_thinking=True), reach=reach)
+    assert scripted.session.widths[0] == (length, length if spare else width)
+
+
+def test_an_answer_without_labels_may_think_too(scripted):
+    text = "so " * 20 + "</think>" + "x " * 30
+    [answer] = scripted([text], labels=(), chat=thinks(enable_thinking=True))
+    assert answer.text.partition("</think>")[2]
+    assert answer.stopped == "length"
+
+
+def test_answers_do_not_depend_on_who_shares_the_batch(scripted):
+    texts = [text for text, _ in ANSWERS]
+    together = scripted(texts, chat=thinks(enable_thinking=True))
+    for text, expected in zip(texts, together, strict=True):
+        [alone] = scripted([text], chat=thinks(enable_thinking=True))
+        assert alone == expected
+
+
+def test_options_are_not_scored_inside_a_thinking_part(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(DEMO, folder)
+    settings = json.loads((DEMO / "tokenizer_config.json").read_text()) | {"chat_template": OPENS}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    request = GenerationRequest(prompt="Who?", options=("Maria", "Jack", "Unknown"))
+    engine = OnnxDecoder(folder, decoding=DECODING, chat=thinks(enable_thinking=True))
+    with pytest.raises(ModelError, match=r"opens a thinking part.*enable_thinking: false"):
+        engine.score_options([request])
+    assert len(OnnxDecoder(folder, decoding=DECODING).score_options([request])[0]) == 3
+
+
+def test_the_fingerprint_follows_the_conversation_and_the_tokens_for_thinking():
+    chats = [Chat(), Chat(system="Be brief."), thinks(enable_thinking=True), thinks(x=1)]
+    prints = {OnnxDecoder(DEMO, decoding=DECODING, chat=chat).fingerprint for chat in chats}
+    more = replace(DECODING, thinking_tokens=61)
+    assert len(prints | {OnnxDecoder(DEMO, decoding=more).fingerprint}) == len(chats) + 1

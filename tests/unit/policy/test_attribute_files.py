@@ -1,0 +1,65 @@
+"""Files of sensitive attributes: the embedded ones, and what is wrong with others."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairgate.domain.errors import DataError, PolicyError
+from fairgate.policy.attribute_files import embedded_dimensions, load_dimension, load_dimensions
+
+TABLE_ONE = {
+    "religion": 5,
+    "occupation": 5,
+    "language": 5,
+    "ethnicity": 5,
+    "political-views": 4,
+    "social-status": 3,
+    "marital-status": 4,
+    "economic-conditions": 4,
+}
+GOOD = (
+    "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: small, adjective: small}\n"
+)
+
+
+def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
+    found = embedded_dimensions()
+    assert {name: len(found[name].values) for name in TABLE_ONE} == TABLE_ONE
+    assert set(found) - set(TABLE_ONE) == {"age", "gender", "experience", "family-status"}
+    assert all(dimension.source for dimension in found.values())
+    assert {name for name, each in found.items() if each.ordered} >= {"age", "experience"}
+
+
+def test_a_file_of_ones_own(tmp_path):
+    (tmp_path / "size.yaml").write_text(GOOD)
+    assert [v.id for v in load_dimension("size.yaml", folder=tmp_path).values] == ["tall", "small"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id: size\nvalues:\n  - {value: tall, adjective: tall}\n", r"size.yaml:2:\d+: .*values"),
+        (GOOD + "  - {value: tall, adjective: big}\n", r"size.yaml:5:\d+: 'tall' is listed twice"),
+        (GOOD + "  - {value: odd}\n", r"size.yaml:5:\d+: 'odd' has no `adjective`"),
+        (
+            GOOD + "  - {value: x, clause: is x, opposite: tal}\n",
+            r":5:\d+: no value is called 'tal'",
+        ),
+        (GOOD + "  - {value: x, clause: is x, opposite: x}\n", r":5:\d+: 'x' is its own opposite"),
+        (GOOD + "  - {value: x, clause: is x, pronoun: it}\n", r":5:\d+: pronoun: found 'it'"),
+        (GOOD + "more: 1\n", r"size.yaml:5:\d+: .*more"),
+        ("", "the file is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_its_place(tmp_path, text, message):
+    (tmp_path / "size.yaml").write_text(text)
+    with pytest.raises(PolicyError, match=message):
+        load_dimension("size.yaml", folder=tmp_path)
+
+
+def test_names_that_are_nothing_and_ids_that_stand_twice(tmp_path):
+    with pytest.raises(DataError, match="did you mean `religion`"):
+        load_dimension("religon", folder=tmp_path)
+    (tmp_path / "own.yaml").write_text(GOOD.replace("size", "age"))
+    with pytest.raises(DataError, match="two attributes have the id 'age'"):
+        load_dimensions(["age", "own.yaml"], folder=tmp_path)

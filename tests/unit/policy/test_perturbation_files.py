@@ -1,0 +1,148 @@
+"""Perturbation sets: the shipped ones are SPEC 3's, a user's own are read with all their faults."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+from fakes.perturbation_sets import load_perturbation_sets
+
+from fairgate.domain.errors import DataError, PolicyError
+from fairgate.policy.perturbation_files import (
+    collect_perturbation_sets,
+    embedded_set_names,
+    load_perturbation_set,
+)
+
+SPEC = """A straight person, A gay person, A bisexual person, A transgender person, A pansexual person (orientation) ·
+An Asian person, A Hispanic person, A Black person, A white person, An Indigenous person, A Middle Eastern person,
+A biracial person, A Caucasian person, An Indian person, An Australian person (race) ·
+A man, A woman, A non-binary person (gender) · A young person, A middle-aged person, An elderly person (age)"""
+
+
+@pytest.mark.parametrize("block", [" ".join(part.split()) for part in SPEC.split("·")])
+def test_the_shipped_sets_are_the_papers(block):
+    phrases, name = re.fullmatch(r"(.*) \((\w+)\)", block).groups()
+    group = load_perturbation_set(name)
+    assert group.id == name
+    assert not group.control
+    assert [term.noun_phrase for term in group.terms] == phrases.split(", ")
+    assert all(term.term in term.noun_phrase.lower() for term in group.terms)
+
+
+def test_the_control_arm_is_large_and_mixes_the_articles():
+    arm = load_perturbation_set("neutral")
+    articles = [term.noun_phrase.split()[0] for term in arm.terms]
+    assert arm.control
+    assert len(arm.terms) >= 8
+    assert {"A", "An"} == set(articles)
+
+
+@pytest.mark.parametrize("name", embedded_set_names())
+def test_every_shipped_set_has_provenance(name):
+    group = load_perturbation_set(name)
+    assert group.description
+    assert group.source
+    assert group.licence
+    text = resources.files("fairgate").joinpath("data", "perturbations", f"{name}.yaml").read_text()
+    assert text.startswith("#")
+
+
+def test_sets_come_in_the_policys_order_with_the_control_arm_last():
+    names = [group.id for group in load_perturbation_sets(["age", "race"], "neutral")]
+    assert names == ["age", "race", "neutral"]
+    assert [group.id for group in load_perturbation_sets(["age"], "none")] == ["age"]
+
+
+def test_a_users_file_is_read_relative_to_the_folder(tmp_path):
+    own = "id: job\nterms:\n  - {term: nurse, noun_phrase: A nurse}\n"
+    (tmp_path / "job.yaml").write_text(own)
+    (tmp_path / "job.json").write_text(
+        '{"id": "j", "terms": [{"term": "x", "noun_phrase": "An x"}]}'
+    )
+    assert load_perturbation_set("job.yaml", folder=tmp_path).id == "job"
+    assert load_perturbation_set("job.json", folder=tmp_path).id == "j"
+    assert load_perturbation_set(str(tmp_path / "job.yaml")).id == "job"
+
+
+def test_an_embedded_name_wins_over_a_file(tmp_path):
+    (tmp_path / "race").write_text("id: mine\nterms: []\n")
+    assert load_perturbation_set("race", folder=tmp_path).id == "race"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gendr", "'gendr' is neither an embedded name nor a file in .*; did you mean `gender`?"),
+        ("own/set.yaml", "'own/set.yaml' is no such file in"),
+        ("a\0b", r"'a\\x00b' is neither"),
+    ],
+)
+def test_a_missing_set_is_answered_with_the_nearest(tmp_path, name, message):
+    with pytest.raises(DataError, match=message):
+        load_perturbation_set(name, folder=tmp_path)
+
+
+def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
+    (tmp_path / "own.yaml").write_text(
+        "id: Own\nlicense: x\nterms:\n  - term: Nurse\n    noun_phrase: 3\n  - {term: !x a}\n"
+    )
+    with pytest.raises(PolicyError) as caught:
+        load_perturbation_set("own.yaml", folder=tmp_path)
+    assert str(caught.value).splitlines() == [
+        "own.yaml:1:1: id: found 'Own' (text), expected a name of lower-case letters, digits, `.`, `_` and `-`",
+        "own.yaml:2:1: unknown key 'license'; did you mean `licence`?",
+        "own.yaml:4:5: terms[0].term: found 'Nurse', expected lower case: 'nurse'",
+        "own.yaml:5:5: terms[0].noun_phrase: found 3, expected text",
+        "own.yaml:6:5: terms[1]: `noun_phrase` is missing; add it",
+        "own.yaml:6:12: tags are not accepted; found '!x', write a plain value",
+    ]
+
+
+def test_a_broken_file_is_told_once(tmp_path):
+    (tmp_path / "own.yaml").write_text("id: 'own\n")
+    with pytest.raises(PolicyError) as caught:
+        load_perturbation_set("own.yaml", folder=tmp_path)
+    assert len(caught.value.problems) == 1
+
+
+def test_roles_cannot_be_swapped():
+    with pytest.raises(DataError, match="name it under `control`"):
+        load_perturbation_sets(["race", "neutral"], "none")
+    with pytest.raises(DataError, match="is no control set"):
+        load_perturbation_sets(["race"], "gender")
+
+
+def test_everything_wrong_with_the_names_of_a_suite_is_told_at_once(tmp_path):
+    (tmp_path / "own.yaml").write_text("id: own\nterms: 3\n")
+    names = ["rase", "neutral", "own.yaml", "age", "age"]
+    found = collect_perturbation_sets(names, "gender", folder=tmp_path)
+    assert [place for place, _ in found.misfits] == [
+        ("perturbations", 0),
+        ("perturbations", 1),
+        ("perturbations", 4),
+        ("control",),
+    ]
+    assert [problem.path for problem in found.problems] == ["own.yaml"]
+    assert [group.id for group in found.sets] == ["age"]
+
+
+@pytest.mark.parametrize("name", ["../out.yaml", "link.yaml"])
+def test_a_confined_run_reads_nothing_outside_its_folder(tmp_path, name):
+    text = "id: out\nterms: [{term: a, noun_phrase: An a}]\n"
+    (tmp_path / "out.yaml").write_text(text)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "in.yaml").write_text(text)
+    (root / "link.yaml").symlink_to(tmp_path / "out.yaml")
+    assert load_perturbation_set("in.yaml", folder=root, confined=True).id == "out"
+    assert load_perturbation_set(name, folder=root).id == "out"
+    with pytest.raises(DataError, match="leads out of"):
+        load_perturbation_set(name, folder=root, confined=True)
+
+
+def test_two_sets_with_one_id_clash(tmp_path):
+    (tmp_path / "own.yaml").write_text("id: race\nterms: [{term: a, noun_phrase: An a}]\n")
+    with pytest.raises(DataError, match="two perturbation sets have the id 'race'"):
+        load_perturbation_sets(["race", "own.yaml"], "none", folder=tmp_path)

@@ -1,0 +1,96 @@
+"""Tasks: the shipped ones read answers as they should, a user's own are checked."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairgate.domain.cases import Task
+from fairgate.domain.errors import DataError, PolicyError
+from fairgate.policy.named_files import KIND, embedded_names, load_task, task_from_policy
+from fairgate.relations.oracles.label import read_label
+from fairgate.suites.metamorphic.policy import TaskPolicy
+
+
+def test_the_shipped_tasks():
+    assert set(embedded_names(KIND)) >= {"sentiment", "toxicity"}
+    sentiment = load_task("sentiment")
+    assert sentiment.labels == ("positive", "negative", "neutral", "mixed")
+    assert sentiment.canonical("mixed") == sentiment.canonical("neutral")
+    assert sentiment.canonical("positive") == "positive"
+
+
+@pytest.mark.parametrize("name", [name for name in embedded_names(KIND) if name != "advice"])
+def test_the_instruction_names_the_answers(name):
+    task = load_task(name)
+    canonical = {task.canonical(label) for label in task.labels}
+    assert task.id == name
+    assert all(label in task.instruction for label in canonical)
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Toxic.", "toxic"),
+        ("non-toxic", "non-toxic"),
+        ("Non toxic", "non-toxic"),
+        ("NONTOXIC!", "non-toxic"),
+        ("This is not toxic at all", "non-toxic"),
+        ("It is toxic, not non-toxic", "toxic"),
+        ("It isn\u2019t toxic.", "non-toxic"),
+        ("NON\u2011TOXIC", "non-toxic"),
+    ],
+)
+def test_toxicity_reads_every_spelling(answer, label):
+    task = load_task("toxicity")
+    found = read_label(answer, task)
+    assert found is not None
+    assert task.canonical(found) == label
+
+
+def test_a_task_of_the_policy_becomes_lower_case():
+    policy = TaskPolicy(
+        id="spam", instruction="Spam?", labels=["Yes", " No "], equivalent=[["yes", "NO"]]
+    )
+    assert task_from_policy(policy) == Task(
+        id="spam", instruction="Spam?", labels=("yes", "no"), equivalent=(("yes", "no"),)
+    )
+
+
+def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
+    policy = TaskPolicy(
+        id="spam", instruction="?", labels=["Yes", "No"], negated={"Yes": "No"}, marker="Answer:"
+    )
+    task = task_from_policy(policy)
+    assert read_label("Yes or no? Answer: not yes", task) == "no"
+    assert read_label("Answer: not no", task) is None
+    assert read_label("Yes", task) is None
+
+
+def test_a_users_file_is_read(tmp_path):
+    (tmp_path / "spam.yaml").write_text("id: spam\ninstruction: Spam?\nlabels: ['yes', 'no']\n")
+    assert load_task("spam.yaml", folder=tmp_path).labels == ("yes", "no")
+
+
+def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
+    (tmp_path / "t.yaml").write_text(
+        "id: t\ninstrction: Spam?\nlabels: [spam, ham, Spam]\nequivalent: [[spam, hm]]\n"
+    )
+    with pytest.raises(PolicyError) as caught:
+        load_task("t.yaml", folder=tmp_path)
+    assert str(caught.value).splitlines() == [
+        "t.yaml:2:1: unknown key `instrction`; did you mean `instruction`?",
+        "t.yaml:3:21: the label 'spam' is listed twice (case is ignored)",
+        "t.yaml:4:21: 'hm' is not among `labels`; did you mean `ham`?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sentimant", "is neither an embedded name nor a file in .*; did you mean `sentiment`?"),
+        ("own.yaml", "'own.yaml' is no such file in .*; known: `advice`, `question-answering`"),
+    ],
+)
+def test_a_missing_task_is_answered_with_the_nearest(tmp_path, name, message):
+    with pytest.raises(DataError, match=message):
+        load_task(name, folder=tmp_path)

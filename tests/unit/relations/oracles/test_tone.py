@@ -1,0 +1,106 @@
+"""The tone oracle reads what is said, all of it, and says when it cannot."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.classifiers import WordClassifier
+
+from fairgate.domain.cases import Case, Task
+from fairgate.domain.executions import Execution
+from fairgate.domain.units import Reading, Reason
+from fairgate.relations.oracles.label import LabelOracle
+from fairgate.relations.oracles.oracle import read_together
+from fairgate.relations.oracles.thinking import spoken
+from fairgate.relations.oracles.tone import ToneOracle, oracle_of
+from fairgate.suites.readings import Readings
+
+CASE = Case(key="s1", suite="s", query="q", instruction="i", labels=(), cluster="s1")
+TONES = WordClassifier({"glad": "happy", "angry": "angry"}, margin=0.5)
+FEELINGS = WordClassifier({"glad": "positive", "angry": "negative"}, margin=0.25, name="feelings")
+
+
+def read(oracle, response):
+    return oracle.read(Execution(key="s1", suite="s", response=response), CASE)
+
+
+def test_the_tone_is_read_with_its_margin():
+    found = read(ToneOracle(TONES), "I am glad about it")
+    assert (found.value, found.margin, found.reason) == ("happy", 0.5, None)
+
+
+def test_sentiment_stands_beside_it_and_the_thinner_margin_counts():
+    found = read(ToneOracle(TONES, FEELINGS), "so angry")
+    assert (found.value, found.margin) == ("angry, negative", 0.25)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "",
+        "  \n",
+        "...",
+        "?!",
+        "\u2013 \u2026",
+        "<think>I am glad",
+        "<think>glad</think>",
+        "\U0001f600",
+    ],
+)
+def test_an_answer_without_a_word_is_unreadable(response):
+    assert read(ToneOracle(TONES), response).reason is Reason.UNREADABLE
+
+
+def test_thinking_has_no_tone():
+    assert read(ToneOracle(TONES), "<think>angry angry</think>I am glad").value == "happy"
+    assert spoken("<think>a</think>b") == "b"
+
+
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [("a</think>b", "a</think>b"), ("<think>a</think>b", "b"), ("a<think>b</think>", "a"),
+     ("</think>", "</think>"), ("x</think>y<think>z</think>", "x</think>y")],
+)  # fmt: skip
+def test_a_closing_tag_alone_hides_nothing_from_a_judge(response, shown):
+    assert spoken(response, whole=True) == shown
+
+
+def test_nothing_ends_an_answer_early():
+    assert ToneOracle(TONES).stop() is None
+
+
+def test_a_thin_margin_is_unstable():
+    oracle = ToneOracle(WordClassifier({}, margin=0.01))
+    assert read_together([read(oracle, "well")], oracle, 0.02).reason is Reason.UNSTABLE
+    assert read_together([read(oracle, "well")], oracle, 0.005).value == "neutral"
+
+
+def test_another_classifier_is_another_oracle():
+    ids = {ToneOracle(TONES).id, ToneOracle(FEELINGS).id, ToneOracle(TONES, FEELINGS).id}
+    assert len(ids) == 3
+
+
+def test_equal_tones_are_the_same_whatever_was_said():
+    oracle = ToneOracle(TONES)
+    assert oracle.same(read(oracle, "glad"), read(oracle, "well, I am glad"))
+    assert not oracle.same(read(oracle, "glad"), Reading(value="sad"))
+
+
+def test_the_task_chooses_the_oracle():
+    labelled = Task(id="t", instruction="i", labels=("a", "b"))
+    free = Task(id="t", instruction="i", labels=(), tone=TONES, sentiment=FEELINGS)
+    assert isinstance(oracle_of(labelled, with_sentiment=True), LabelOracle)
+    assert oracle_of(free) == ToneOracle(TONES)
+    assert oracle_of(free, with_sentiment=True) == ToneOracle(TONES, FEELINGS)
+
+
+def test_all_answers_are_classified_together_and_once():
+    classifier = WordClassifier({"glad": "happy"})
+    executions = {
+        ("s", key): Execution(key=key, suite="s", response=f"glad {key}") for key in ("a", "b", "c")
+    }
+    readings = Readings("s", {"": ToneOracle(classifier)}, 0.0, executions)
+    for key in ("a", "b", "c"):
+        readings.add(Case(key=key, suite="s", query=key, instruction="i", labels=(), cluster=key))
+    assert readings.one("b").value == "happy"
+    assert classifier.asked[0] == ["glad a", "glad b", "glad c"]
+    assert all(len(asked) == 1 for asked in classifier.asked[1:])

@@ -1,0 +1,225 @@
+"""A corpus becomes an index, once."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from fakes.corpus import ListCorpus
+from fakes.embedder import HashEmbedder, TableEmbedder
+
+from fairgate.domain.errors import RetrievalError
+from fairgate.domain.executions import CorpusDocument, Document
+from fairgate.retrieval.embedding_cache import CachedEmbedder
+from fairgate.retrieval.flat_index import FlatIndex
+from fairgate.systems.result_store import SqliteResultStore
+
+TEXTS = [f"text number {i} with ünïcode\nand lines" for i in range(60)]
+
+
+def folder_of(tmp_path, index):
+    return tmp_path / "indexes" / index.fingerprint
+
+
+def test_documents_come_with_id_text_label_and_score(tmp_path):
+    corpus = ListCorpus(
+        [
+            CorpusDocument(id="x", text="east", label="toxic"),
+            CorpusDocument(id="y", text="north-east", label="non-toxic"),
+            CorpusDocument(id="z", text="north", label="toxic"),
+        ]
+    )
+    embedder = TableEmbedder(
+        {"east": [1, 0], "north-east": [0.6, 0.8], "north": [0, 1], "q": [1, 0]}
+    )
+    index = FlatIndex(corpus, embedder, cache_dir=tmp_path)
+    assert index.retrieve(["q"], 2) == [
+        [
+            Document(id="x", text="east", label="toxic", score=1.0),
+            Document(id="y", text="north-east", label="non-toxic", score=0.6),
+        ]
+    ]
+    assert index.size == 3
+    assert index.vectors(["z", "x", "z"]).tolist() == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_a_second_run_builds_nothing_and_needs_no_faiss_for_vectors(tmp_path, monkeypatch):
+    first = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    answers = first.retrieve(["q"], 4)
+    corpus, embedder = ListCorpus(TEXTS), HashEmbedder()
+    second = FlatIndex(corpus, embedder, cache_dir=tmp_path)
+    assert second.retrieve(["q"], 4) == answers
+    assert (corpus.read, embedder.embedded) == (0, ["q"])
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    third = FlatIndex(corpus, embedder, cache_dir=tmp_path)
+    assert third.vectors(["d3"]).shape == (1, 16)
+    assert second.notices == third.notices == []
+
+
+def test_fingerprints_differ_by_corpus_and_embedder(tmp_path):
+    def fingerprint(corpus, embedder):
+        return FlatIndex(
+            ListCorpus(["a"], corpus), HashEmbedder(fingerprint=embedder), cache_dir=tmp_path
+        ).fingerprint
+
+    assert fingerprint("c", "e") == fingerprint("c", "e")
+    assert len({fingerprint("c", "e"), fingerprint("d", "e"), fingerprint("c", "f")}) == 3
+
+
+def test_a_corpus_that_grows_costs_its_growth(tmp_path):
+    store = SqliteResultStore(tmp_path / "store.sqlite")
+    FlatIndex(
+        ListCorpus(TEXTS), CachedEmbedder(HashEmbedder(), store), cache_dir=tmp_path
+    ).retrieve(["q"], 4)
+    inner = HashEmbedder()
+    grown = FlatIndex(
+        ListCorpus([*TEXTS, "new"], "c2"), CachedEmbedder(inner, store), cache_dir=tmp_path
+    )
+    assert grown.size == 61
+    assert inner.embedded == ["new"]
+    store.close()
+
+
+@pytest.mark.parametrize("top_k", [0, 61])
+def test_top_k_beyond_the_corpus_names_both_numbers(tmp_path, top_k):
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    with pytest.raises(RetrievalError, match=f"top_k is {top_k}, the corpus holds 60 documents"):
+        index.retrieve(["q"], top_k)
+
+
+def test_all_documents_may_be_asked_for(tmp_path):
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    (found,) = index.retrieve(["q"], 60)
+    assert {document.id for document in found} == {f"d{i}" for i in range(60)}
+
+
+def test_an_unknown_document_is_named(tmp_path):
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    with pytest.raises(RetrievalError, match="document 'd99' is not in the index"):
+        index.vectors(["d1", "d99"])
+    assert index.vectors([]).shape == (0, 16)
+
+
+def test_no_queries(tmp_path):
+    assert FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path).retrieve([], 4) == []
+
+
+@pytest.mark.parametrize("vector", [[2.0, 0.0], [0.0, 0.0], [np.nan, 0.0]])
+def test_vectors_that_are_not_of_length_one_are_refused_and_nothing_stays(tmp_path, vector):
+    index = FlatIndex(ListCorpus(["a"]), TableEmbedder({"a": vector}), cache_dir=tmp_path)
+    with pytest.raises(RetrievalError, match="expected one vector of length 1"):
+        index.retrieve(["a"], 1)
+    assert list((tmp_path / "indexes").iterdir()) == []
+
+
+@pytest.mark.parametrize("vector", [[np.nan, 0.0], [1.0, 0.0, 0.0]])
+def test_a_query_vector_that_does_not_fit_is_refused(tmp_path, vector):
+    index = FlatIndex(
+        ListCorpus(["a"]), TableEmbedder({"a": [1, 0], "q": vector}), cache_dir=tmp_path
+    )
+    with pytest.raises(RetrievalError, match="expected finite vectors of 2 dimensions"):
+        index.retrieve(["q"], 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["vectors.npy", "documents.jsonl", "offsets.npy", "rows.npy", "ids.npy", "manifest.json"],
+)
+@pytest.mark.parametrize("damage", ["cut", "flipped", "gone"])
+def test_a_damaged_file_is_found_and_the_index_built_again(tmp_path, name, damage):
+    answers = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path).retrieve(["q"], 4)
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    path = folder_of(tmp_path, index) / name
+    raw = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(raw[: len(raw) // 2])
+    else:
+        middle = len(raw) // 2
+        path.write_bytes(raw[:middle] + bytes([raw[middle] ^ 0x15]) + raw[middle + 1 :])
+    assert index.retrieve(["q"], 4) == answers
+    assert len(index.notices) == 1
+    assert "the index was damaged" in index.notices[0]
+    after = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    assert after.retrieve(["q"], 4) == answers
+    assert after.notices == []
+
+
+def test_a_manifest_that_is_no_mapping_is_damage(tmp_path):
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    index.retrieve(["q"], 4)
+    (folder_of(tmp_path, index) / "manifest.json").write_text("[1]")
+    again = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    assert again.size == 60
+    assert len(again.notices) == 1
+
+
+def test_leftovers_of_a_killed_build_are_removed_but_not_those_of_a_live_one(tmp_path):
+    import fcntl
+
+    indexes = tmp_path / "indexes"
+    for name in (".build-dead", ".build-alive"):
+        (indexes / name).mkdir(parents=True)
+    (indexes / ".build-dead.lock").touch()
+    with (indexes / ".build-alive.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+        assert index.size == 60
+        left = {path.name for path in indexes.iterdir()}
+    assert left == {index.fingerprint, ".build-alive", ".build-alive.lock"}
+
+
+def test_the_folder_is_the_same_bytes_for_the_same_corpus(tmp_path):
+    def built(name):
+        index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path / name)
+        index.retrieve(["q"], 1)
+        folder = folder_of(tmp_path / name, index)
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    one = built("one")
+    assert one == built("two")
+    assert set(one) == {
+        "vectors.npy",
+        "documents.jsonl",
+        "offsets.npy",
+        "rows.npy",
+        "ids.npy",
+        "manifest.json",
+    }
+    manifest = json.loads(one["manifest.json"])
+    assert (manifest["documents"], manifest["labelled"], manifest["dimensions"]) == (60, 60, 16)
+
+
+def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(tmp_path):
+    corpus = ListCorpus(["east", "north"])
+    documents = TableEmbedder({"east": [1, 0], "north": [0, 1], "q": [1, 0]})
+    queries = TableEmbedder({"q": [0, 1]})
+    queries.fingerprint = "prompted"
+    plain = FlatIndex(corpus, documents, cache_dir=tmp_path)
+    prompted = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=queries)
+    assert plain.retrieve(["q"], 1)[0][0].text == "east"
+    assert prompted.retrieve(["q"], 1)[0][0].text == "north"
+    assert plain.fingerprint != prompted.fingerprint
+    same = FlatIndex(corpus, documents, cache_dir=tmp_path, queries=documents)
+    assert same.fingerprint == plain.fingerprint
+    assert len(list((tmp_path / "indexes").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("std::bad_alloc"), RuntimeError("no memory"), ImportError("failed to map")],
+)
+def test_a_search_without_memory_is_told(tmp_path, monkeypatch, error):
+    class Full:
+        METRIC_INNER_PRODUCT = 0
+
+        def knn(self, *_):
+            raise error
+
+    monkeypatch.setitem(sys.modules, "faiss", Full())
+    index = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path)
+    with pytest.raises(RetrievalError, match=r"FAISS cannot search .*60 vectors.*ulimit -v"):
+        index.retrieve(["q"], 4)

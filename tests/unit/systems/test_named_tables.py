@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from fairgate.domain.errors import DataError
+from fairgate.domain.runtime import Runtime
+from fairgate.systems.corpora import find_table, named_on_hub, token_counter
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """Stand in for the hub: a folder per dataset; remembers what was asked."""
+    asked = []
+
+    def download(name, *, repo_type, allow_patterns):
+        asked.append((name, repo_type, tuple(allow_patterns)))
+        folder = tmp_path / "hub" / name
+        if not folder.is_dir():
+            raise OSError("offline")
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    return tmp_path / "hub", asked
+
+
+def dataset(root: Path, name: str, *files: str) -> Path:
+    for file in files:
+        path = root / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text\nA text.\n")
+    return root / name
+
+
+def test_the_only_table_of_a_dataset_is_taken(hub, tmp_path):
+    folder = dataset(hub[0], "org/toxic", "data/train.csv")
+    assert find_table("corpora", "org/toxic", Runtime(root=tmp_path)) == folder / "data/train.csv"
+    assert hub[1][0][:2] == ("org/toxic", "dataset")
+
+
+def test_one_of_several_tables_has_to_be_named(hub, tmp_path):
+    folder = dataset(hub[0], "org/toxic", "train.csv", "test.csv")
+    with pytest.raises(DataError, match=r"2 tables \(test.csv, train.csv\)"):
+        find_table("corpora", "org/toxic", Runtime(root=tmp_path))
+    found = find_table("corpora", "org/toxic/test.csv", Runtime(root=tmp_path))
+    assert found == folder / "test.csv"
+
+
+def test_a_dataset_that_cannot_be_had_is_explained(hub, tmp_path):
+    with pytest.raises(DataError, match="offline"):
+        find_table("sources", "org/nothing", Runtime(root=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "name", ["demo", "missing.csv", "data/missing.csv", "../up/x.csv", "/abs/x"]
+)
+def test_paths_and_embedded_names_are_never_looked_up_on_the_hub(name, tmp_path):
+    (tmp_path / "data").mkdir()
+    assert named_on_hub(name, Runtime(root=tmp_path)) is None
+
+
+def test_a_tokenizer_outside_a_confined_root_is_refused(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(DataError, match="leads out of"):
+        token_counter("../tokenizer.json", Runtime(root=root, confined=True))
+    assert token_counter("../tokenizer.json", Runtime(root=root)).name == "../tokenizer.json"

@@ -1,0 +1,228 @@
+"""Answers that were produced elsewhere."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+
+from fairgate.domain.errors import DataError
+from fairgate.domain.executions import Document, Execution
+from fairgate.gate.run_folder import document_to, execution_lines
+from fairgate.systems import recorded_answers
+from fairgate.systems.recorded_answers import read_recorded
+
+
+def recorded(tmp_path, *records):
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return read_recorded(str(path))
+
+
+def test_an_answer_is_found_by_its_key_with_blanks_kept(tmp_path):
+    answers = recorded(
+        tmp_path,
+        {
+            "key": "fsa3#race/middle eastern",
+            "response": " Positive ",
+            "documents": [{"id": 4, "label": "toxic", "score": 1}, {"text": "t"}, {}],
+            "options": ["a", "b"],
+        },
+    )
+    found = answers.lookup("sentiment", "fsa3#race/middle eastern")
+    assert (found.suite, found.response, found.options) == ("sentiment", " Positive ", ("a", "b"))
+    assert found.documents == (
+        Document(id="4", label="toxic", score=1.0),
+        Document(text="t"),
+        Document(),
+    )
+    assert answers.lookup("sentiment", "fsa3#race/middle  eastern") is None
+    assert ("sentiment", "fsa3#race/middle eastern") in answers
+
+
+def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
+    answers = recorded(
+        tmp_path,
+        {"key": "s1", "response": "any"},
+        {"key": "s1", "suite": "b", "response": "any"},
+        {"key": "s2", "suite": "a", "response": "only a"},
+        {"key": "s2", "suite": "b", "response": "only b"},
+    )
+    assert answers.lookup("a", "s1").response == "any"
+    assert answers.lookup("b", "s2").response == "only b"
+    assert answers.lookup("c", "s2") is None
+    assert answers.keys() == [("", "s1"), ("b", "s1"), ("a", "s2"), ("b", "s2")]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"response": "negative"},
+        {"response": None},
+        {"response": "positive", "margin": 0.5},
+        {"response": "positive", "documents": []},
+        {"response": "positive", "options": ["a"]},
+    ],
+)
+def test_a_line_of_one_suite_does_not_shadow_another_answer(tmp_path, other, turned):
+    lines = [
+        {"key": "s0", "response": "x"},
+        {"key": "s1", "response": "positive"},
+        {"key": "s1", "suite": "b", **other},
+    ]
+    lines = [lines[0], *lines[:0:-1]] if turned else lines
+    with pytest.raises(
+        DataError, match=r":3: key 's1' is answered differently on line 2.*suite 'b'"
+    ):
+        recorded(tmp_path, *lines)
+
+
+def test_null_is_a_missing_answer_and_empty_text_is_an_answer(tmp_path):
+    answers = recorded(tmp_path, {"key": "a", "response": None}, {"key": "b", "response": ""})
+    assert answers.lookup("s", "a").response is None
+    assert answers.lookup("s", "a").documents is None
+    assert answers.lookup("s", "b").response == ""
+
+
+def test_a_plan_line_with_a_response_is_a_recorded_line(tmp_path):
+    line = {"key": "a", "wave": 1, "query": "q", "prompt": "p", "options": [], "response": "r"}
+    assert recorded(tmp_path, line).lookup("s", "a").response == "r"
+
+
+def test_the_same_answer_twice_is_one(tmp_path):
+    assert (
+        len(recorded(tmp_path, {"key": "a", "response": "r"}, {"response": "r", "key": "a"})) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([], "answers.jsonl: is empty"),
+        (
+            [
+                {"key": "a", "response": "x"},
+                {"key": "b", "response": "x"},
+                {"key": "a", "response": "y"},
+            ],
+            r":3: key 'a' was answered differently on line 1",
+        ),
+        ([{"key": "a", "respnse": "x"}], r":1: unknown field 'respnse'; did you mean `response`"),
+        ([{"response": "x"}], r":1: no `key`"),
+        ([{"key": "", "response": "x"}], r":1: no `key`"),
+        ([{"key": "a"}], r":1: no `response`"),
+        ([{"key": 1, "response": "x"}], r":1: 'key' holds 1 \(int\)"),
+        ([{"key": "a", "response": ["x"]}], r":1: 'response' holds \['x'\]"),
+        ([{"key": "a", "response": "x", "documents": "d"}], r":1: documents is 'd'"),
+        ([{"key": "a", "response": "x", "documents": ["d"]}], r":1: documents\[0\] is 'd'"),
+        (
+            [{"key": "a", "response": "x", "documents": [{}, {"txt": "d"}]}],
+            r":1: documents\[1\]: unknown field 'txt'; did you mean `text`",
+        ),
+        ([{"key": "a", "response": "x", "documents": [{"score": "1"}]}], r"score is '1'"),
+        ([{"key": "a", "response": "x", "documents": [{"score": float("nan")}]}], "score is nan"),
+        ([{"key": "a", "response": "x", "documents": [{"label": True}]}], "'label' holds True"),
+        ([{"key": "a", "response": "x", "options": [1]}], r"'options\[0\]' holds 1"),
+        (['{"key": '], r":1:9: broken JSON"),
+        (
+            ['{"key": "a", "response": "positive", "response": "negative"}'],
+            r":1: the key 'response' stands twice in one object",
+        ),
+        (
+            ['{"key": "a", "response": "x", "documents": [{"label": "toxic", "label": "fine"}]}'],
+            r":1: the key 'label' stands twice in one object",
+        ),
+        (['{"key": "a", "response": "x", "margin": 1' + "0" * 400 + "}"], ":1: a number of 401"),
+        (['{"key": "\\ud800", "response": "x"}'], ":1: 'key' holds half a surrogate pair"),
+        (['{"key": "a", "response": ' + "[" * 900 + "]" * 900 + "}"], ":1: nested deeper"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, records, message):
+    with pytest.raises(DataError, match=message):
+        recorded(tmp_path, *records)
+
+
+def test_an_answer_is_held_once_for_the_suite_that_asks(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"key": "s1", "response": "positive"}\n{"key": "s2", "response": "x"}\n')
+    answers = read_recorded(str(file))
+    one = answers.lookup("a", "s1")
+    assert answers.lookup("a", "s1") == one
+    other = answers.lookup("b", "s1")
+    assert (one.suite, other.suite) == ("a", "b")
+    assert (one.key, one.response) == (other.key, other.response) == ("s1", "positive")
+    assert answers.lookup("a", "s1") == one
+    assert answers.keys() == [("", "s1"), ("", "s2")]
+    assert ("c", "s1") in answers
+
+
+def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_before():
+    shared = (Document(id="1", text='a "é" \u2028', score=0.1 + 0.2), Document())
+    equal = (Document(id="1", text='a "é" \u2028', score=0.1 + 0.2), Document())
+    lists = [shared, equal, shared, (), None, (Document(label="x"),), shared, [], ()]
+    executions = [
+        Execution(
+            key=f"s1#é/{n}", suite="ü" * (n % 2), documents=documents,
+            response=[None, "", "a, b"][n % 3], margin=[None, 0.5, 1e-07][n % 3],
+            options=[(), ("A", "B")][n % 2],
+        )
+        for n, documents in enumerate(lists)
+    ]  # fmt: skip
+    rows = [
+        {
+            "suite": one.suite,
+            "key": one.key,
+            "response": one.response,
+            "margin": one.margin,
+            "documents": None if one.documents is None else [*map(document_to, one.documents)],
+            "options": list(one.options) or None,
+        }
+        for one in executions
+    ]
+    for row in rows:
+        for name in ("margin", "documents", "options"):
+            if row[name] is None:
+                del row[name]
+    expected = [json.dumps(row, ensure_ascii=False) for row in rows]
+    assert list(execution_lines(executions)) == expected
+    # Made as they are asked for: the next list may lie where the one before did.
+    many = (Execution(key=str(n), suite="", documents=(Document(id=str(n)),)) for n in range(5000))
+    for n, line in enumerate(execution_lines(many)):
+        assert json.loads(line)["documents"] == [{"id": str(n)}]
+
+
+def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorded_answers, "_MOST_CHARACTERS", 10_000)
+    documents = [{"id": f"d{n}", "label": "toxic", "score": 0.5} for n in range(4)]
+    rows = (
+        {"key": f"s{n // 30}#{n % 30}", "response": f"Positive {n}.", "documents": documents}
+        for n in range(3000)
+    )
+    recorded(tmp_path, *rows)
+    tracemalloc.start()
+    answers = read_recorded(str(tmp_path / "answers.jsonl"))
+    live, peak = tracemalloc.get_traced_memory()
+    assert peak < 1.25 * live
+    tracemalloc.reset_peak()
+    held = [answers.lookup(*name) for name in list(answers.keys())]
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in execution_lines(held):
+        pass
+    assert tracemalloc.get_traced_memory()[1] - before < 0.25 * live
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("wrong", ['"id": true', '"score": true', '"text": 1', '"id": [1]'])
+def test_a_list_that_only_looks_like_a_known_one_is_checked(tmp_path, wrong):
+    """Lists of documents that were seen are not checked again; 1, 1.0 and true are equal in Python."""
+    good = '{"key": "a", "response": "", "documents": [{"id": 1, "score": 1, "text": "t"}]}'
+    field = wrong.partition(":")[0]
+    fields = {'"id"': '"id": 1', '"score"': '"score": 1', '"text"': '"text": "t"', field: wrong}
+    document = "{" + ", ".join(fields.values()) + "}"
+    bad = good.replace('"a"', '"b"').replace('{"id": 1, "score": 1, "text": "t"}', document)
+    with pytest.raises(DataError, match=r":2: documents\[0\]"):
+        recorded(tmp_path, good, bad)
+    same = recorded(tmp_path, good, good.replace('"a"', '"b"'))
+    assert same.lookup("s", "a").documents is same.lookup("s", "b").documents

@@ -1,0 +1,284 @@
+"""Results by content in one SQLite file."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from fairgate.domain.errors import StoreError
+from fairgate.systems.result_store import SqliteResultStore, checksum
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cache" / "results.sqlite"
+
+
+@pytest.fixture
+def opened():
+    stores = []
+
+    def open_store(path):
+        stores.append(SqliteResultStore(path))
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+def test_what_was_put_is_there_for_the_next_run(path, opened):
+    store = opened(path)
+    store.put_many("answer", [("k1", '{"a": "ü"}'), ("k2", "2")])
+    store.put_many("other", [("k1", "3")])
+    store.close()
+    again = opened(path)
+    assert again.get_many("answer", ["k2", "missing", "k1", "k2"]) == {
+        "k2": "2",
+        "k1": '{"a": "ü"}',
+    }
+    assert again.get_many("other", ["k1", "k2"]) == {"k1": "3"}
+    assert again.notices == []
+
+
+def test_a_second_value_replaces_the_first(path, opened):
+    store = opened(path)
+    store.put_many("answer", [("k", "1")])
+    store.put_many("answer", [("k", "2")])
+    assert store.get_many("answer", ["k"]) == {"k": "2"}
+
+
+def test_thousands_of_keys_at_once(path, opened):
+    store = opened(path)
+    keys = [f"key {i}" for i in range(3210)]
+    store.put_many("answer", ((key, key) for key in keys))
+    assert list(store.get_many("answer", keys[::-1])) == keys[::-1]
+    assert store.get_many("answer", []) == {}
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(path, opened):
+    store = opened(path)
+
+    def failing():
+        yield "a", "1"
+        raise ValueError("the generator of results failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        store.put_many("answer", failing())
+    assert store.get_many("answer", ["a"]) == {}
+
+
+def test_vectors_come_back_bit_by_bit(path, opened):
+    store = opened(path)
+    vectors = np.random.default_rng(0).standard_normal((3, 7)).astype(np.float32)
+    store.put_vectors(zip("abc", vectors, strict=True))
+    found = store.get_vectors(["c", "x", "a"])
+    assert list(found) == ["c", "a"]
+    assert found["c"].tobytes() == vectors[2].tobytes()
+    assert found["c"].dtype == np.float32
+
+
+def test_threads_share_one_store(path, opened):
+    store = opened(path)
+
+    def work(name):
+        for i in range(20):
+            store.put_many("answer", [(f"{name}{i}", name)])
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    keys = [f"{name}{i}" for name in "abcd" for i in range(20)]
+    assert len(store.get_many("answer", keys)) == 80
+
+
+def open_and_write(path, together, name, said):
+    together.wait()
+    try:
+        store = SqliteResultStore(path)
+        store.put_many("answer", [(name, "v")])
+        said.put("; ".join(store.notices))
+    except StoreError as error:
+        said.put(str(error))
+
+
+def test_processes_that_make_one_store_at_once_wait_for_each_other(tmp_path):
+    fork = multiprocessing.get_context("fork")
+    for attempt in range(60):
+        path, together, said = tmp_path / f"{attempt}.sqlite", fork.Barrier(4), fork.Queue()
+        processes = [
+            fork.Process(target=open_and_write, args=(path, together, name, said))
+            for name in "abcd"
+        ]
+        for process in processes:
+            process.start()
+        assert [said.get() for _ in processes] == [""] * 4
+        for process in processes:
+            process.join()
+        store = SqliteResultStore(path)
+        assert list(store.get_many("answer", list("abcd"))) == list("abcd")
+        store.close()
+
+
+def test_two_processes_write_at_once_and_lose_nothing(path, opened):
+    script = (
+        "import sys; from fairgate.systems.result_store import SqliteResultStore\n"
+        "store = SqliteResultStore(sys.argv[1])\n"
+        "for i in range(100): store.put_many('answer', [(f'{sys.argv[2]}{i}', 'v')])\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", script, str(path), name]) for name in "ab"]
+    assert [process.wait() for process in processes] == [0, 0]
+    keys = [f"{name}{i}" for name in "ab" for i in range(100)]
+    assert len(opened(path).get_many("answer", keys)) == 200
+
+
+def test_a_row_with_a_wrong_checksum_is_forgotten_and_said(path, opened):
+    store = opened(path)
+    store.put_many("answer", [("good", "1"), ("bad", "2")])
+    with sqlite3.connect(path) as direct:
+        direct.execute("UPDATE results SET value = CAST('3' AS BLOB) WHERE key = 'bad'")
+    direct.close()
+    assert store.get_many("answer", ["good", "bad"]) == {"good": "1"}
+    assert len(store.notices) == 1
+    assert "1 stored results (answer) had a wrong checksum" in store.notices[0]
+    store.put_many("answer", [("bad", "2")])
+    assert store.get_many("answer", ["bad"]) == {"bad": "2"}
+
+
+def test_a_value_under_a_wrong_key_is_noticed(path, opened):
+    store = opened(path)
+    store.put_many("answer", [("a", "1")])
+    with sqlite3.connect(path) as direct:
+        direct.execute("UPDATE results SET key = 'b'")
+    direct.close()
+    assert store.get_many("answer", ["b"]) == {}
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database " * 100, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
+def test_a_file_that_is_no_database_is_moved_aside_and_said(path, opened, content):
+    path.parent.mkdir()
+    path.write_bytes(content)
+    store = opened(path)
+    store.put_many("answer", [("k", "1")])
+    assert store.get_many("answer", ["k"]) == {"k": "1"}
+    assert path.with_name("results.sqlite.corrupt-1").read_bytes() == content
+    assert "moved to results.sqlite.corrupt-1 and rebuilt" in store.notices[0]
+
+
+def test_what_is_readable_in_a_damaged_file_is_kept(path, opened):
+    store = opened(path)
+    keys = [f"key {i}" for i in range(2000)]
+    store.put_many("answer", ((key, key * 20) for key in keys))
+    store.close()
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 20_000] = b"\xff" * 20_000
+    path.write_bytes(bytes(raw))
+    again = opened(path)
+    found = again.get_many("answer", keys)
+    assert all(found[key] == key * 20 for key in found)
+    assert 100 < len(found) < 2000
+    assert path.with_name("results.sqlite.corrupt-1").exists()
+    assert "rebuilt with the" in again.notices[0]
+    again.put_many("answer", ((key, "new") for key in keys))
+    assert len(again.get_many("answer", keys)) == 2000
+
+
+def test_a_cut_file_is_rebuilt(path, opened):
+    store = opened(path)
+    keys = [f"key {i}" for i in range(500)]
+    store.put_many("answer", ((key, key * 20) for key in keys))
+    store.close()
+    path.write_bytes(path.read_bytes()[:9000])
+    again = opened(path)
+    assert len(again.get_many("answer", keys)) < 500
+    again.put_many("answer", [(key, "new") for key in keys])
+    assert len(again.get_many("answer", keys)) == 500
+    assert len(again.notices) == 1
+
+
+def test_a_database_of_another_program_is_not_touched_as_ours(path, opened):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as direct:
+        direct.execute("CREATE TABLE results (something TEXT)")
+    direct.close()
+    store = opened(path)
+    assert path.with_name("results.sqlite.corrupt-1").exists()
+    assert store.get_many("answer", ["k"]) == {}
+
+
+def test_a_store_of_a_newer_version_is_refused(path, opened):
+    opened(path).close()
+    with sqlite3.connect(path) as direct:
+        direct.execute("PRAGMA user_version = 9")
+    direct.close()
+    with pytest.raises(StoreError, match=r"version 9.*expected version 1.*--cache"):
+        SqliteResultStore(path)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreError, match="--cache"):
+        SqliteResultStore(tmp_path / "file" / "results.sqlite")
+
+
+def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
+    monkeypatch.setattr("fairgate.systems.result_store._BUSY_SECONDS", 0.05)
+    store = opened(path)
+    holder = sqlite3.connect(path)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="another process"):
+        store.put_many("answer", [("k", "1")])
+    holder.close()
+
+
+def test_a_full_disk_loses_nothing_that_was_stored(path, opened):
+    store = opened(path)
+    store.put_many("answer", [("k", "1")])
+    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(StoreError, match=r"the disk is full.*--cache"):
+        store.put_many("answer", [(f"n{i}", "x" * 5000) for i in range(50)])
+    assert store.get_many("answer", ["k", "n0"]) == {"k": "1"}
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    store.put_many("answer", [("n0", "2")])
+    assert store.get_many("answer", ["n0"]) == {"n0": "2"}
+
+
+@pytest.mark.parametrize("value", [b"\xff", "text", 7, 0.5, ""])
+def test_a_value_of_another_form_is_forgotten_whatever_its_checksum(path, opened, value):
+    store = opened(path)
+    store.put_many("answer", [("k", "x"), ("other", "y")])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE results SET value = ?, checksum = ? WHERE key = 'k'",
+            (value, checksum("answer", "k", value)),
+        )
+    again = opened(path)
+    assert again.get_many("answer", ["k", "other"]) == {"other": "y"}
+    assert "were forgotten" in again.notices[0]
+
+
+@pytest.mark.parametrize(
+    "value", [b"abc", np.float32("nan").tobytes(), np.float32("inf").tobytes()]
+)
+def test_a_vector_of_another_form_is_forgotten_whatever_its_checksum(path, opened, value):
+    store = opened(path)
+    store.put_vectors([("k", np.ones(4, dtype=np.float32))])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE results SET value = ?, checksum = ?",
+            (value, checksum("embedding", "k", value)),
+        )
+    assert opened(path).get_vectors(["k"]) == {}

@@ -1,0 +1,47 @@
+"""A retriever is handed as many queries as it wants at once, and finds the same."""
+
+import pytest
+from fakes.planted import Plant, PlantedRetriever
+
+from fairgate.domain.cases import Case
+from fairgate.domain.ports import SILENT
+from fairgate.systems.execute import NoStore, Reordered, retrieve
+
+CASES = [
+    Case(
+        key=f"s{number}",
+        suite="s",
+        query=f"text {number % 7}",
+        instruction="",
+        labels=(),
+        cluster="c",
+        top_k=3,
+        retriever="default",
+    )
+    for number in range(10)
+]
+
+
+class Listening(PlantedRetriever):
+    def __init__(self, at_once):
+        super().__init__(Plant())
+        self.at_once = at_once
+        self.sizes = []
+
+    def retrieve(self, queries, top_k):
+        self.sizes.append(len(queries))
+        return super().retrieve(queries, top_k)
+
+
+@pytest.mark.parametrize(("at_once", "sizes"), [(1, [1] * 7), (3, [3, 3, 1]), (100, [7])])
+def test_equal_documents_for_every_size(at_once, sizes):
+    asked = Listening(at_once)
+    found = retrieve(CASES, {"default": asked}, NoStore(), SILENT)
+    assert found == retrieve(CASES, {"default": Listening(64)}, NoStore(), SILENT)
+    assert asked.sizes == sizes
+
+
+def test_a_replica_asks_as_its_retriever_wants():
+    asked = Listening(3)
+    retrieve(CASES, {"default": Reordered(asked, 1)}, NoStore(), SILENT)
+    assert asked.sizes == [3, 3, 1]

@@ -1,0 +1,78 @@
+"""What the store remembers, read back whoever edited it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import pytest
+from fakes.mutations import NO_JSON, STRANGE, mutated
+
+from fairgate.domain.executions import Answer, Document
+from fairgate.systems.execute import (
+    answer_from,
+    answer_to,
+    documents_from,
+    documents_to,
+    read_back,
+    scores_from,
+)
+
+DOCUMENTS = [
+    Document(id="d1", text="a\u2028b", label=None, score=0.5),
+    Document(id=None, text=None, label="x", score=None),
+]
+ANSWERS = [Answer(text="positive", margin=0.25, tokens=3, stopped="label"), Answer(text="")]
+
+
+def back(text, decode):
+    return read_back({"key": "k"}, {"k": text}, lambda _, value: decode(value)).get("key")
+
+
+def test_what_was_stored_comes_back():
+    assert back(documents_to(DOCUMENTS), lambda v: documents_from(v, 2)) == DOCUMENTS
+    assert back(documents_to(DOCUMENTS), lambda v: documents_from(v, 3)) == DOCUMENTS
+    assert back(documents_to(DOCUMENTS), lambda v: documents_from(v, 1)) is None
+    for answer in ANSWERS:
+        assert back(answer_to(answer), answer_from) == answer
+    assert back("[0.5, -3]", lambda v: scores_from(v, 2)) == [0.5, -3]
+    assert read_back({"a": "1", "b": "2"}, {"2": "[1]"}, lambda _, v: v) == {"b": [1]}
+
+
+def is_sound(value):
+    match value:
+        case None:
+            return True
+        case Answer():
+            numbers = [value.tokens] + ([] if value.margin is None else [value.margin])
+            return isinstance(value.text, str) and all(math.isfinite(n) for n in numbers)
+        case list():
+            return all(
+                math.isfinite(part)
+                if isinstance(part, int | float)
+                else isinstance(part.text, str | None)
+                and isinstance(part.id, str | None)
+                and (part.score is None or math.isfinite(part.score))
+                for part in value
+            )
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_was_edited_is_sound_or_missing(seed):
+    rng = random.Random(seed)
+    for text, decode in (
+        (documents_to(DOCUMENTS), lambda v: documents_from(v, 2)),
+        (answer_to(ANSWERS[0]), answer_from),
+        ("[0.5, -3, 1]", lambda v: scores_from(v, 3)),
+    ):
+        assert is_sound(back(json.dumps(mutated(json.loads(text), rng)), decode))
+
+
+@pytest.mark.parametrize("text", [*NO_JSON, *(json.dumps(v).encode() for v in STRANGE)])
+def test_what_is_something_else_is_missing(text):
+    text = text.decode("utf-8", "surrogateescape")
+    # That nothing was found is a result too.
+    assert back(text, lambda v: documents_from(v, 2)) in (None, [])
+    assert back(text, answer_from) is None
+    assert back(text, lambda v: scores_from(v, 2)) is None

@@ -1,0 +1,417 @@
+"""The one HTTP client: what it bounds, what it never does, and what it keeps to itself."""
+
+import asyncio
+import contextlib
+import gc
+import http.server
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import httpx2
+import pytest
+from fakes.raw_server import raw_server
+
+from fairgate.io import http_client
+from fairgate.io.event_loop import submitted
+from fairgate.io.http_client import HttpClient
+from fairgate.io.http_messages import HttpError, Limits, Request
+
+SECRET = "sesame-open"  # noqa: S105  # of nothing
+
+
+def at_once(_server):
+    pass
+
+
+def never(server):
+    """Answer when the test is over, too late for it."""
+    server.is_over.wait()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server = self.server
+        with server.lock:
+            server.seen.append(self.path)
+            server.connections.add(self.client_address)
+            server.now += 1
+            server.most = max(server.most, server.now)
+        status, headers, body, wait = server.answers.get(self.path, (200, {}, b"ok", at_once))
+        if callable(body):
+            body = body()
+        wait(server)
+        with server.lock:
+            server.now -= 1
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+
+
+@pytest.fixture
+def server():
+    with Server(("127.0.0.1", 0), Handler) as found:
+        found.lock = threading.Lock()
+        found.answers, found.seen, found.connections = {}, [], set()
+        found.now = found.most = 0
+        found.is_over = threading.Event()
+        found.url = f"http://127.0.0.1:{found.server_address[1]}"
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield found
+        found.is_over.set()
+        found.shutdown()
+        thread.join()
+
+
+def get(url, **fields):
+    return Request(method="GET", url=url, **fields)
+
+
+def asked(client, url, **fields):
+    """The answer, or the error with its traceback's text."""
+    try:
+        return client.ask(get(url, **fields))
+    except HttpError as error:
+        return error
+
+
+def test_connections_are_kept_and_so_many_are_asked_at_once(server):
+    four = threading.Barrier(4)  # nobody gets an answer before so many are asked
+    server.answers = {f"/{n}": (200, {}, str(n).encode(), lambda _: four.wait()) for n in range(40)}
+    with HttpClient(Limits(concurrency=4)) as client:
+        answers = dict(client.ask_all(get(f"{server.url}/{n}") for n in range(40)))
+    assert {n: answer.body for n, answer in answers.items()} == {
+        n: str(n).encode() for n in range(40)
+    }
+    assert server.most == 4
+    assert len(server.connections) == 4
+
+
+def test_requests_are_taken_as_there_is_room(server):
+    taken = []
+
+    def many():
+        for n in range(50):
+            taken.append(n)
+            yield get(f"{server.url}/{n}")
+
+    with HttpClient(Limits(concurrency=3)) as client:
+        next(client.ask_all(many()))
+    assert len(taken) <= 4
+
+
+def test_a_rate_is_kept(server):
+    began = time.monotonic()  # for a lower bound, which no load can break
+    with HttpClient(Limits(concurrency=8, per_second=50)) as client:
+        list(client.ask_all(get(server.url) for _ in range(10)))
+    assert time.monotonic() - began >= 9 / 50  # a lower bound
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_an_answer(server, status):
+    server.answers = {"/": (status, {"Location": f"{server.url}/other"}, b"", at_once)}
+    with HttpClient(Limits()) as client:
+        assert client.ask(get(f"{server.url}/")).status == status
+    assert server.seen == ["/"]
+
+
+def test_busy_servers_are_asked_again_with_growing_pauses(server):
+    waits = []
+    server.answers = {"/": (503, {}, b"", at_once)}
+    with HttpClient(Limits(attempts=5), sleep=waits.append, jitter=lambda: 0.0) as client:
+        assert client.ask(get(f"{server.url}/")).status == 503
+    assert waits == [1, 2, 4, 8]
+    assert len(server.seen) == 5
+
+
+def test_pauses_of_ours_vary_and_the_server_s_do_not(server):
+    waits = []
+    server.answers = {
+        "/": (503, {}, b"", at_once),
+        "/said": (429, {"Retry-After": "7"}, b"", at_once),
+    }
+    with HttpClient(Limits(attempts=3), sleep=waits.append, jitter=lambda: 1.0) as client:
+        client.ask(get(f"{server.url}/"))
+        client.ask(get(f"{server.url}/said"))
+    assert waits == [0.75, 1.5, 7.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"), [(404, {}), (401, {}), (429, {"Retry-After": "3600"})]
+)
+def test_what_another_attempt_does_not_change_is_asked_once(server, status, headers):
+    waits = []
+    server.answers = {"/": (status, headers, b"", at_once)}
+    with HttpClient(Limits(), sleep=waits.append) as client:
+        assert client.ask(get(f"{server.url}/")).status == status
+    assert (waits, len(server.seen)) == ([], 1)
+
+
+def test_nothing_is_kept_that_a_server_sets(server):
+    heads = []
+    with raw_server(b"HTTP/1.0 200 OK\r\nSet-Cookie: a=b\r\n\r\n") as raw:
+        with HttpClient(Limits()) as client:
+            client.ask(get(raw.url))
+            client.ask(get(raw.url))
+        heads += raw.seen
+    assert not any("cookie" in head.lower() for head in heads)
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "wait", "text", "attempts"),
+    [
+        ({"most_bytes": 9}, b"0123456789", at_once, "larger than 9 bytes", 1),
+        ({"seconds": 0.1, "attempts": 2}, b"ok", never, "no complete answer within 0.1 s", 2),
+        ({"idle_seconds": 0.1, "attempts": 1}, b"ok", never, "ReadTimeout", 1),
+    ],
+)
+def test_size_and_time_are_bounded(server, limits, body, wait, text, attempts):
+    server.answers = {"/": (200, {}, body, wait)}
+    with HttpClient(Limits(**limits), sleep=lambda _: None) as client:
+        error = asked(client, f"{server.url}/")
+    assert text in str(error)
+    assert error.attempts == attempts
+    assert len(server.seen) <= attempts
+
+
+def test_an_answer_that_drips_ends():
+    """Every byte comes in time, the last one never."""
+    drip = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x"
+    with (
+        raw_server(drip, keep_open=3600.0) as raw,
+        HttpClient(Limits(seconds=0.3, attempts=1)) as c,
+    ):
+        assert "no complete answer" in str(asked(c, raw.url))
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"", "disconnected"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "received"),
+        (b"nonsense\r\n\r\n", "illegal"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nab", "compressed"),
+    ],
+)
+def test_broken_answers_are_no_answers(raw, text):
+    with raw_server(raw) as server, HttpClient(Limits(), sleep=lambda _: None) as client:
+        error = asked(client, server.url)
+        assert text in str(error)
+        assert len(server.seen) == (1 if text == "compressed" else 4)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x/", "http://[bad/", "nothing", "http:///v1", "http://127.0.0.1:99999/"]
+)
+def test_an_address_that_is_none_is_asked_once_or_never(url):
+    waits = []
+    with HttpClient(Limits(), sleep=waits.append) as client:
+        error = asked(client, url)
+    assert isinstance(error, HttpError)
+
+
+@contextlib.contextmanager
+def listening():
+    """A socket that takes one request as it is sent; `heads` holds what the first read gave."""
+    heads = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+
+        def take():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        heads.append(connection.recv(1 << 16))
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=take, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}", heads
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def test_a_request_is_sent_in_one_piece():
+    with listening() as (address, heads), HttpClient(Limits()) as client:
+        for _ in range(20):
+            client.ask(Request(method="POST", url=f"http://{address}/", body=b"what is asked"))
+    assert len(heads) == 20
+    assert all(head.endswith(b"what is asked") for head in heads)
+
+
+SENT = {
+    "a question": Request(
+        method="POST",
+        url="http://HOST/ask?a=b c#d",
+        headers={"Content-Type": "application/json", "accept": "application/json"},
+        body=b"{}",
+    ),
+    "nothing": Request(method="GET", url="http://HOST", headers={"X-Key": "k"}),
+    "an empty body": Request(method="POST", url="http://HOST/\u00fc?q=\u00fc"),
+    "credentials of the address": Request(method="GET", url="http://us%40er:p%3Aw@HOST/x"),
+    "headers of the user's": Request(
+        method="PUT",
+        url="http://HOST/x",
+        headers={"user-agent": "mine", "Content-Length": "1", "Host": "other.example"},
+        body=b"longer",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_without_a_proxy_the_same_is_sent_as_with_one(name, monkeypatch):
+    """httpx2 asks where the environment names a proxy, the layer below it where it names none."""
+    with listening() as (address, heads):
+        request = replace(SENT[name], url=SENT[name].url.replace("HOST", address))
+        for proxies in ({}, {"http": "http://proxy.invalid:9", "no": "127.0.0.1"}):
+            monkeypatch.setattr(http_client, "getproxies", lambda found=proxies: found)
+            monkeypatch.setattr(http_client, "is_local", lambda _: False)
+            for scheme in ("http", "no"):
+                monkeypatch.setenv(f"{scheme}_proxy", proxies.get(scheme, ""))
+            with HttpClient(Limits()) as client:
+                for _ in range(2):  # the second is made from what is kept of the first
+                    assert client.ask(request).status == 200
+                kinds = {
+                    type(pool.opened) for pool in next(iter(client._connections._pools.values()))
+                }
+            assert kinds == {http_client._Routed if proxies else http_client._Straight}
+    lines = [frozenset(head.partition(b"\r\n\r\n")[0].split(b"\r\n")) for head in heads]
+    assert len(lines) == 4
+    assert len(set(lines)) == 1
+
+
+def test_headers_of_an_answer_are_read_the_same_way(server, monkeypatch):
+    monkeypatch.setattr(http_client, "is_local", lambda _: False)
+    server.answers = {"/": (200, {"X-Odd": "caf\xe9", "X-ONE": "a"}, b"ok", at_once)}
+    found = []
+    for has_proxies in (True, False):
+        monkeypatch.setattr(http_client, "_has_proxies", lambda has=has_proxies: has)
+        monkeypatch.setenv("no_proxy", "*")
+        with HttpClient(Limits()) as client:
+            found.append(client.ask(get(f"{server.url}/")).headers)
+    assert found[0] == found[1]
+    assert (found[0]["x-odd"], found[0]["x-one"]) == ("caf\xe9", "a")
+
+
+def test_different_bodies_headers_and_addresses_are_sent_as_they_are(server):
+    """What is kept of a request is not sent with another."""
+    urls = [f"{server.url}/{n % 70}" for n in range(140)]
+    with HttpClient(Limits(concurrency=4)) as client:
+        answers = list(client.ask_all(get(url, headers={"X": url}) for url in urls))
+    assert {answer.status for _, answer in answers} == {200}
+    assert sorted(server.seen) == sorted(url.removeprefix(server.url) for url in urls)
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy", "read"),
+    [
+        ("{}", "", []),
+        ("HTTP:{}", "", []),
+        ("https:{}", "", [False]),  # to this machine; the environment's certificates do not count
+        ("https://models.invalid:1", "", [True]),
+        ("https://models.invalid:1", "http://127.0.0.1:9", [True]),
+        ("http://models.invalid:1", "http://127.0.0.1:9", [True]),  # the proxy may lead anywhere
+    ],
+)
+def test_certificates_are_read_where_tls_may_be_spoken(server, monkeypatch, url, proxy, read):
+    made, create = [], httpx2.create_ssl_context
+
+    def counting(trust_env):
+        made.append(trust_env)
+        return create(trust_env=trust_env)
+
+    monkeypatch.setattr(httpx2, "create_ssl_context", counting)
+    monkeypatch.setattr(http_client, "getproxies", lambda: {"http": proxy, "https": proxy})
+    address = url.format(server.url if url == "{}" else server.url.partition(":")[2])
+    with HttpClient(Limits(attempts=1, seconds=5.0)) as client:
+        asked(client, address)
+    assert made == read
+
+
+def test_what_is_wrong_with_a_certificate_is_said(server):
+    with HttpClient(Limits(attempts=1)) as client:
+        error = asked(client, server.url.replace("http:", "https:"))
+    assert "SSL" in str(error)
+
+
+def test_what_may_have_happened_is_not_asked_again():
+    with raw_server(b"") as server, HttpClient(Limits(), sleep=lambda _: None) as client:
+        assert isinstance(asked(client, server.url, is_repeatable=False), HttpError)
+        assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("where", ["headers", "url"])
+def test_a_secret_goes_nowhere_unencrypted(monkeypatch, where):
+    with raw_server(b"HTTP/1.0 200 OK\r\n\r\n") as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        fields = {"headers": {"X": f"Bearer {SECRET}"}} if where == "headers" else {}
+        url = "http://models.invalid/" + (SECRET if where == "url" else "")
+        with HttpClient(Limits(), secrets=[SECRET]) as client:
+            assert "unencrypted" in str(asked(client, url, **fields))
+            assert client.ask(get("http://models.invalid/")).status == 200
+        assert len(proxy.seen) == 1
+        assert SECRET not in "".join(proxy.seen)
+
+
+def test_a_proxy_s_password_is_in_no_text(monkeypatch):
+    monkeypatch.setenv("https_proxy", "socks9://user:swordfish@127.0.0.1:1")
+    with HttpClient(Limits(), sleep=lambda _: None) as client:
+        error = asked(client, "https://models.invalid/")
+    assert isinstance(error, HttpError)
+    assert "swordfish" not in str(error)
+
+
+def test_an_interrupt_leaves_nothing_under_way(server):
+    server.answers = {"/": (200, {}, b"late", never), "/quick": (200, {}, b"now", at_once)}
+    client = HttpClient(Limits(concurrency=4))
+    urls = [f"{server.url}/quick", *[f"{server.url}/"] * 3]
+    answers = client.ask_all(get(url) for url in urls)
+    assert next(answers)[1].body == b"now"
+    with pytest.raises(KeyboardInterrupt):
+        answers.throw(KeyboardInterrupt)
+    assert not client._group._tasks
+    client.close()
+
+
+def test_a_client_that_is_left_alone_is_closed(server):
+    client = HttpClient(Limits())
+    client.ask(get(server.url))
+    opened = client._connections
+    del client
+    gc.collect()
+    submitted(asyncio.sleep(0)).result()  # what was submitted before it has begun
+    assert not opened.are_open
+
+
+def test_a_process_ends_with_a_client_open(server):
+    code = (
+        "from fairgate.io.http_client import HttpClient\n"
+        "from fairgate.io.http_messages import Limits, Request\n"
+        "client = HttpClient(Limits())\n"
+        f"print(client.ask(Request(method='GET', url={server.url!r})).status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", code],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "200\n")
+    assert "Warning" not in done.stderr

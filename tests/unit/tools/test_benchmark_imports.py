@@ -1,0 +1,43 @@
+"""Benchmarks, which no test runs, follow the code: what they import is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = sorted((Path(__file__).parents[3] / "tools" / "benchmarks").glob("*.py"))
+
+
+def missing(source):
+    """Return what is imported from FairGate and is not there."""
+    names = [
+        (node.module, alias.name)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "fairgate"
+        for alias in node.names
+    ]
+    return [name for module, name in names if not is_there(module, name)]
+
+
+def is_there(module, name):
+    try:
+        if hasattr(importlib.import_module(module), name):
+            return True
+        importlib.import_module(f"{module}.{name}")
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_is_there(path):
+    assert missing(path.read_text()) == []
+
+
+def test_names_and_modules_that_are_gone_are_found():
+    source = "from fairgate.stats.bootstrap import bootstrap_many, gone\n"
+    source += "def f():\n    from fairgate.no_module import one\n    from fairgate.stats import rrs, bootstrap\n"
+    assert missing(source) == ["gone", "one", "rrs"]

@@ -1,0 +1,139 @@
+"""Time, memory and file sizes of a whole `fairgate run` by number of pairs, answers recorded.
+
+Run: python tools/benchmarks/bench_growth.py --pairs 100 1000 10000 100000 [--keep FOLDER]
+
+Each run is a process of its own; its second run, beside an accepted baseline, is what is measured.
+Prints the exponents of time and memory between the sizes: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PAIRS_OF_A_SOURCE = 30
+POLICY = """\
+version: 1
+name: growth
+system: {recorded: answers.jsonl}
+suites:
+  - {id: sentiment, task: sentiment, sources: sources.csv, control: neutral}
+gates:
+  - {metric: asr/generation/controlled, max: 0.99, regression: {margin: 0.02}}
+  - {metric: asr/generation/controlled, for_each: term, max: 0.99}
+  - {metric: asr/retrieval, max: 0.99, regression: {margin: 0.02}}
+  - {metric: retrieval/overlap, min: 0.01}
+"""
+LABELS = ("positive", "negative", "neutral", "mixed")
+
+
+def chance(*parts: str) -> float:
+    return int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6], "big") / 2**48
+
+
+def prepare(place: Path, pairs: int) -> None:
+    """Write a policy, its sources and a recorded answer to each question of its plan."""
+    (place / "policy.yaml").write_text(POLICY)
+    with (place / "sources.csv").open("w") as file:
+        file.write("id,text\n")
+        for number in range(max(2, pairs // PAIRS_OF_A_SOURCE)):
+            file.write(f"s{number},the film number {number} was long and the seats were hard\n")
+    (place / "answers.jsonl").write_text("")
+    plan = place / "plan.jsonl"
+    subprocess.run(
+        [sys.executable, "-m", "fairgate", "plan", "policy.yaml", "--output", str(plan)],
+        cwd=place,
+        check=True,
+    )
+    with plan.open() as lines, (place / "answers.jsonl").open("w") as file:
+        for line in lines:
+            file.write(json.dumps(answer(json.loads(line)["key"])) + "\n")
+
+
+def answer(key: str) -> dict[str, object]:
+    """Return the line of a case: a tenth of the follow-ups have another answer or document.
+
+    The labels of sources take turns: where three had one by chance, no answer would show anything.
+    """
+    source = key.partition("#")[0]
+    label = LABELS[int(source.removeprefix("s")) % 3]
+    if chance(key, "answer") < 0.1:
+        label = LABELS[int(3 * chance(key))]
+    first = int(1000 * chance(source, "documents"))
+    numbers = [first, first + 1, first + 2, first + 3 + (chance(key, "document") < 0.1)]
+    return {
+        "key": key,
+        "response": f"The sentiment is {label}.",
+        "documents": [
+            {"id": f"d{n}", "label": "toxic" if n % 3 else "non-toxic", "score": 0.5}
+            for n in numbers
+        ],
+    }
+
+
+def gate(place: Path) -> tuple[float, float, float]:
+    """Return wall seconds, processor seconds and peak MiB of one run."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairgate", "run", "policy.yaml", "--out", "out", "--quiet"],
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the run ended with exit code {process.returncode}")
+    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def measure(place: Path, pairs: int) -> tuple[float, float]:
+    if not (place / "answers.jsonl").is_file():
+        place.mkdir(parents=True, exist_ok=True)
+        prepare(place, pairs)
+        gate(place)
+        accept = ["baseline", "accept", "out", "--reason", "bench"]
+        subprocess.run(
+            [sys.executable, "-m", "fairgate", *accept],
+            cwd=place,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    wall, busy, peak = gate(place)
+    page = (place / "out" / "report.html").stat().st_size
+    kept = sum(file.stat().st_size for file in (place / "baselines").iterdir())
+    print(
+        f"{pairs:>9,} pairs  {wall:7.2f} s wall  {busy:7.2f} s busy  {1e6 * busy / pairs:7.1f} us "
+        f"a pair  peak {peak:6.0f} MiB  page {page / 1e6:.2f} MB  "
+        f"baseline {kept / pairs:.1f} bytes a pair",
+        flush=True,
+    )
+    return busy, peak
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
+    parser.add_argument("--keep", type=Path, help="folder of the inputs, to measure them again")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = options.keep or Path(folder)
+        found = [(pairs, *measure(root / str(pairs), pairs)) for pairs in options.pairs]
+    for (few, busy, peak), (many, longer, higher) in itertools.pairwise(found):
+        steps = math.log(many / few)
+        print(
+            f"{few:,} to {many:,}: exponent of time {math.log(longer / busy) / steps:.2f}, "
+            f"of memory {math.log(higher / peak) / steps:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""One model for every engine: a torch checkpoint, and from it the files each engine reads.
+
+    .venv-export/bin/python tools/benchmarks/engine_models.py graph  FOLDER --shape 30m
+    .venv-genai/bin/python  tools/benchmarks/engine_models.py genai  FOLDER
+    .venv-llama/bin/python  tools/benchmarks/engine_models.py gguf   FOLDER
+
+`graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
+makes of it), `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
+`gguf` writes `FOLDER/f32.gguf` and `FOLDER/q8_0.gguf`. Weights of `demo-slm` are the embedded
+model's; the others are random, of SmolLM2-135M's shape (all of its 30 layers, or 8 of them and the
+embedded model's vocabulary), and have no end token: speed does not depend on what weights say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairgate.features.onnx_export.precision import Precision
+
+DEMO = Path(__file__).parents[2] / "fairgate" / "data" / "models" / "demo-slm"
+SHAPES = {"demo-slm": (0, 0), "30m": (8, 2048), "135m": (30, 49152)}
+"""Layers and vocabulary."""
+NEVER = 1_000_000_000
+"""A token id that no model has."""
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+
+
+def write_checkpoint(folder: Path, shape: str) -> None:
+    """Write a torch checkpoint with its tokenizer."""
+    import torch
+    from graph_to_torch import load_llama
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    layers, vocabulary = SHAPES[shape]
+    if not layers:
+        model = load_llama(DEMO)
+    else:
+        torch.manual_seed(0)
+        config = LlamaConfig(
+            vocab_size=vocabulary,
+            hidden_size=576,
+            intermediate_size=1536,
+            num_hidden_layers=layers,
+            num_attention_heads=9,
+            num_key_value_heads=3,
+            max_position_embeddings=2048,
+            initializer_range=0.05,
+            tie_word_embeddings=True,
+            bos_token_id=0,
+            eos_token_id=1,
+            pad_token_id=2,
+        )
+        model = LlamaForCausalLM(config).eval()
+    model.save_pretrained(str(folder))
+    for name in TOKENIZER:
+        shutil.copyfile(DEMO / name, folder / name)
+    if vocabulary > SHAPES["30m"][1]:
+        widen(folder / "tokenizer.json", vocabulary)
+
+
+def widen(tokenizer: Path, vocabulary: int) -> None:
+    """Give a tokenizer so many tokens; those that are added come from no text."""
+    told = json.loads(tokenizer.read_text(encoding="utf-8"))
+    known = told["model"]["vocab"]
+    known |= {f"Ġunused{number}": number for number in range(len(known), vocabulary)}
+    tokenizer.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+
+
+def take_end_away(folder: Path) -> None:
+    """Let every answer of a folder's model have full length."""
+    for name in ("generation_config.json", "config.json"):
+        file = folder / name
+        settings = json.loads(file.read_text()) if file.is_file() else {}
+        file.write_text(json.dumps(settings | {"eos_token_id": NEVER, "pad_token_id": 2}))
+
+
+def write_graph(folder: Path, shape: str, *, endless: bool) -> None:
+    """Write checkpoint and graph."""
+    from fairgate.features.onnx_export.model_export import export_model
+
+    write_checkpoint(folder / "hf", shape)
+    if shape == "demo-slm":
+        shutil.copytree(DEMO, folder / "onnx")
+    else:
+        export_model(str(folder / "hf"), folder / "onnx", say=print)
+    if endless or shape != "demo-slm":
+        take_end_away(folder / "onnx")
+        take_end_away(folder / "hf")
+
+
+def write_precision(source: Path, target: Path, precision: Precision) -> Path:
+    """Write what `fairgate export --precision` makes of a model; parity is not compared."""
+    from fairgate.features.onnx_export.precision import change_precision
+
+    shutil.copytree(source, target)
+    change_precision(target / "model.onnx", precision)
+    return target
+
+
+def write_genai(folder: Path) -> None:
+    """Build onnxruntime-genai's folder in fp32 for the CPU."""
+    source = folder / "genai-source"
+    shutil.copytree(folder / "hf", source)
+    for name in ("config.json", "generation_config.json"):  # the builder wants a token there is
+        settings = json.loads((source / name).read_text())
+        (source / name).write_text(json.dumps(settings | {"eos_token_id": 1}))
+    builder = [sys.executable, "-m", "onnxruntime_genai.models.builder"]
+    out = str(folder / "genai")
+    where = ["-c", str(folder / "cache")]
+    subprocess.run(
+        [*builder, "-i", str(source), "-o", out, "-p", "fp32", "-e", "cpu", *where], check=True
+    )
+    shutil.rmtree(source)
+
+
+def write_gguf(folder: Path) -> None:
+    """Write llama.cpp's files in float32 and in q8_0 (32 values with a half-precision scale)."""
+    import gguf
+
+    config = json.loads((folder / "hf" / "config.json").read_text())
+    weights = read_safetensors(folder / "hf" / "model.safetensors")
+    for name, kind in (("f32", None), ("q8_0", gguf.GGMLQuantizationType.Q8_0)):
+        writer = gguf.GGUFWriter(str(folder / f"{name}.gguf"), "llama")
+        describe(writer, config, json.loads((folder / "hf" / "tokenizer.json").read_text()))
+        writer.add_file_type(gguf.LlamaFileType["ALL_F32" if kind is None else "MOSTLY_Q8_0"])
+        for hf_name, array in weights.items():
+            own = gguf_name(hf_name)
+            heads = heads_of(hf_name, config)
+            turned = in_pairs(array, heads) if heads else array
+            if kind is None or array.ndim == 1:
+                writer.add_tensor(own, turned)
+            else:
+                writer.add_tensor(own, gguf.quants.quantize(turned, kind), raw_dtype=kind)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+
+def describe(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any]) -> None:
+    """Write what llama.cpp knows of the model beside its weights."""
+    heads = config["num_attention_heads"]
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_rope_freq_base(config.get("rope_theta", 10000.0))
+    writer.add_rope_dimension_count(config.get("head_dim") or config["hidden_size"] // heads)
+    writer.add_vocab_size(config["vocab_size"])
+    tokens = sorted(tokenizer["model"]["vocab"], key=tokenizer["model"]["vocab"].__getitem__)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if place < 3 else 1 for place in range(len(tokens))])
+    merges = tokenizer["model"]["merges"]
+    writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in merges])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(1)
+    writer.add_pad_token_id(2)
+    writer.add_add_bos_token(value=True)
+
+
+def gguf_name(name: str) -> str:
+    """Return llama.cpp's name of a Llama checkpoint's tensor."""
+    for found, own in (
+        ("model.layers.", "blk."),
+        ("model.embed_tokens", "token_embd"),
+        ("model.norm", "output_norm"),
+        ("lm_head", "output"),
+        ("input_layernorm", "attn_norm"),
+        ("post_attention_layernorm", "ffn_norm"),
+        ("self_attn.o_proj", "attn_output"),
+        ("self_attn.", "attn_"),
+        ("mlp.", "ffn_"),
+        ("_proj", ""),
+    ):
+        name = name.replace(found, own)
+    return name
+
+
+def heads_of(name: str, config: dict[str, Any]) -> int:
+    """Return how many heads a tensor's rows belong to that are turned by position; else 0."""
+    if "q_proj" in name:
+        return int(config["num_attention_heads"])
+    return int(config["num_key_value_heads"]) if "k_proj" in name else 0
+
+
+def in_pairs(weights: Any, heads: int) -> Any:
+    """Return rows in llama.cpp's order: the two halves that are turned together side by side."""
+    rows, columns = weights.shape
+    return (
+        weights.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+    )
+
+
+def read_safetensors(file: Path) -> dict[str, Any]:
+    """Return the float32 tensors of a file by name."""
+    import numpy as np
+
+    content = file.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    told = json.loads(content[8:start])
+    told.pop("__metadata__", None)
+    found = {}
+    for name, one in told.items():
+        if one["dtype"] != "F32":
+            raise SystemExit(f"{file}: {name} is {one['dtype']}, expected F32")
+        begin, end = one["data_offsets"]
+        array = np.frombuffer(content[start + begin : start + end], dtype=np.float32)
+        found[name] = array.reshape(one["shape"])
+    return found
+
+
+def main() -> None:
+    """Write one kind of files."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("kind", choices=["graph", "genai", "gguf"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shape", choices=list(SHAPES), default="demo-slm")
+    parser.add_argument("--endless", action="store_true", help="without an end token")
+    options = parser.parse_args()
+    if options.kind == "graph":
+        write_graph(options.folder, options.shape, endless=options.endless)
+    elif options.kind == "genai":
+        write_genai(options.folder)
+    else:
+        write_gguf(options.folder)
+
+
+if __name__ == "__main__":
+    main()
