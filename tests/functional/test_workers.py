@@ -262,7 +262,7 @@ def test_transformers_that_one_side_lacks_refuse_no_worker(workspace, monkeypatc
     expected = whole(workspace.run, "p.yaml", "--cache", "one")
     in_this_process(monkeypatch, worker_side)
     others = {name: of for name, of in libraries_of_answers().items() if name != "transformers"}
-    for module, version in (("systems.onnx_generator", run), ("features.ray.worker_side", there)):
+    for module, version in (("systems.generator", run), ("features.ray.worker_side", there)):
         found = others if version is None else {**others, "transformers": version}
         monkeypatch.setattr(f"fairgate.{module}.libraries_of_answers", lambda found=found: found)
     assert whole(workspace.run, "p.yaml", "--cache", "many", "--workers", "2") == expected
