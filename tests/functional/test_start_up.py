@@ -1,5 +1,6 @@
 """What a command does not need, it does not import: start-up time is a feature."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -49,6 +50,8 @@ def local_gate(workspace):
 
 
 def loaded(*arguments, heavy=HEAVY):
+    ours = [name for name in heavy if name.startswith("fairgate.")]
+    assert [name for name in ours if importlib.util.find_spec(name) is None] == []
     code = LISTING.format(arguments=list(arguments), heavy=heavy)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

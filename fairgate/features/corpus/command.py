@@ -42,19 +42,25 @@ def prepare(source: str, output: Path, **options: Any) -> int:
     Drops texts whose token count lies outside [Q1 - 1.5 IQR, Q3 + 1.5 IQR] or that are shorter than
     10 characters, strips @mentions and URLs, lowercases and folds white space.
     """
-    from fairgate.features.corpus.prepare import CorpusChoice, prepare_named_corpus
+    from fairgate.domain.executions import CorpusSpec
+    from fairgate.retrieval.preparation import PreparationOptions, manifest_path, prepare_corpus
+    from fairgate.systems.corpora import find_table, token_counter
 
     runtime = runtime_of(options)
-    choice = CorpusChoice(
-        source=source,
-        id=options["id_"],
-        text=options["text"],
-        label=options["label"],
-        tokenizer=options["tokenizer"],
-        sample=options["sample"],
-        seed=options["seed"],
+    path = find_table("corpora", source, runtime)
+    manifest = prepare_corpus(
+        CorpusSpec(path=str(path), id=options["id_"], text=options["text"], label=options["label"]),
+        output,
+        tokens=token_counter(options["tokenizer"], runtime),
+        options=PreparationOptions(sample=options["sample"], seed=options["seed"]),
+        progress=progress_for(quiet=False),
     )
-    lines = prepare_named_corpus(choice, output, runtime, progress_for(quiet=False))
-    for line in lines:
-        click.echo(line)
+    counts = manifest["counts"]
+    click.echo(f"{output}: {counts['out']} of {counts['in']} documents kept")
+    click.echo(f"  tokens counted by: {manifest['tokenizer']['name']}")
+    for reason, count in counts["dropped"].items():
+        click.echo(f"  {count} dropped: {reason}")
+    if manifest["same_text"]:
+        click.echo("  note: all documents have the same text, so retrieval has no choice")
+    click.echo(f"{manifest_path(output)}: manifest")
     return ExitCode.PASS
